@@ -1,5 +1,5 @@
-//! Turns the profiles from YAML, which people read, into JSON, which a program reads many times
-//! faster: what they say is checked where they are read.
+//! Turns the profiles from YAML, which people write, into JSON, which a program parses many times faster. The program checks
+//! their content when it reads them.
 
 use std::error::Error;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Turns the tables from YAML, which people read, into JSON, which a program reads many times faster: what they say is checked
-//! where they are read.
+//! Turns the tables from YAML, which people read, into JSON, which a program reads many times faster. The program checks them
+//! when it reads them.
 
 use std::error::Error;
 use std::path::Path;

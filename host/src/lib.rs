@@ -1,31 +1,15 @@
-//! The host: it owns all power and no domain knowledge. Every tool comes from a component.
+//! The host. It has all the power and knows nothing about administration: every tool comes from a component.
 //!
 //! Read `dispatcher/pipeline.rs` first: it is one tool call, in seven steps.
 #![forbid(unsafe_code)]
 
-mod aliases;
-mod answer;
+mod answers;
 mod arguments;
-mod call;
-mod call_key;
+mod calls;
 pub mod cli;
 mod config;
-mod connections;
 mod dispatcher;
-mod envelope;
-mod jobs;
-mod listing;
-mod live;
-mod many;
-mod parking;
-mod record;
-mod remediation;
 mod retry;
-mod running;
-mod schema;
 mod server;
-mod session;
 mod signals;
 mod targets;
-mod turns;
-mod watch;

@@ -1,9 +1,9 @@
 //! The command line of linux-sysadmin; see [`linux_sysadmin::cli`].
 #![forbid(unsafe_code)]
 
-/// A server waits most of the time, and one runs for every session, so memory that isn't used goes back to the system.
-/// glibc keeps an arena for each thread and grows what it keeps with the largest block that was ever freed; its speed
-/// with many threads is worth less here, where a call takes as long either way.
+/// A server runs for every session and waits most of the time, so it should give unused memory back to the system. glibc
+/// keeps an arena for each thread, and keeps more after a large block was freed. Its speed with many threads doesn't matter
+/// here.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

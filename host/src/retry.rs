@@ -1,7 +1,7 @@
-//! Looking again where that may help. What changes something is never done twice by the host.
+//! Tries again where a tool that only looks has failed. The host never makes a change twice.
 //!
-//! Only what passes by itself is tried again: what the network did, with a longer wait each time, and what took too long,
-//! once, with twice the time.
+//! Only two kinds of failures are tried again, because they may pass by themselves: a failure of the network, with a longer
+//! wait each time, and a timeout, once, with twice the time.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,94 +10,94 @@ use tokio::time::Instant;
 
 use host_base::Attempt;
 use host_base::problem::{Category, Problem};
-use host_components::Progress;
+use host_gate::ProgressReporter;
 
-/// However often a wait was doubled.
+/// No wait is longer, however often it was doubled.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What the operator decided.
+/// When the host tries again, as the operator configured it.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
-    /// Looks after the first; 0 for none.
-    pub most: u32,
-    /// Before the first of them. Each next wait is twice the one before.
+pub struct RetryPolicy {
+    /// The number of attempts after the first; 0 for none.
+    pub max_retries: u32,
+    /// The wait before the second attempt. Each next wait is twice as long.
     pub backoff: Duration,
-    /// Whether a connection that was lost is had back within the call that misses it.
+    /// Whether the host reconnects within the call that finds the connection lost.
     pub reconnects: bool,
 }
 
-/// How often a call looked again, and why.
+/// How often the host tried again in one call, and why.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Tried {
-    /// Looks after the first.
+pub struct RetrySummary {
+    /// The number of attempts after the first.
     pub retries: u32,
-    /// Those that failed. Empty where the first was the only one.
+    /// The attempts that failed. Empty where the first attempt was the only one.
     pub failed: Vec<Attempt>,
 }
 
-/// The same while a call is on its way.
+/// The summary of a call that still runs.
 #[derive(Default)]
-pub struct Tries(Mutex<Tried>);
+pub struct RetryLog(Mutex<RetrySummary>);
 
-impl Tries {
-    /// So far.
-    pub fn so_far(&self) -> Tried {
+impl RetryLog {
+    /// The attempts so far.
+    pub fn summary(&self) -> RetrySummary {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn with(&self, change: impl FnOnce(&mut Tried)) {
+    fn update(&self, change: impl FnOnce(&mut RetrySummary)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// Looks, and looks again as long as the rules allow it and `may` says that nothing was changed. Each look is told how
-/// many times its usual time it may take. Dropping the future ends it, and a wait as well.
-pub async fn retrying<T, F: Future<Output = Result<T, Problem>>>(
-    rules: Rules,
-    may: impl Fn() -> bool,
-    tries: &Tries,
-    progress: &Progress,
+/// Calls `look`, and calls it again as long as the policy allows it and `may_retry` says that nothing was changed. `look`
+/// gets the factor by which it may take longer than usual. Dropping the future ends the attempt or the wait.
+pub async fn with_retries<T, F: Future<Output = Result<T, Problem>>>(
+    policy: RetryPolicy,
+    may_retry: impl Fn() -> bool,
+    log: &RetryLog,
+    progress: &ProgressReporter,
     look: impl Fn(u32) -> F,
 ) -> Result<T, Problem> {
-    let began = Instant::now();
-    let Rules { most: retries, backoff: wait, reconnects } = rules;
-    let mut left = Left { retries, wait, reconnects, at_once: true, longer: true };
+    let started = Instant::now();
+    let RetryPolicy { max_retries: retries, backoff: wait, reconnects } = policy;
+    let mut left = RetriesLeft { retries, wait, reconnects, at_once: true, longer: true };
     let mut times = 1;
     loop {
         let problem = match look(times).await {
             Ok(found) => return Ok(found),
             Err(problem) => problem,
         };
-        let again = if may() { left.after(&problem) } else { None };
-        let attempt = Attempt::of(&problem, began.elapsed());
-        let Some(again) = again else {
-            // Where it was the only one, the envelope says it already.
-            tries.with(|tried| {
-                if !tried.failed.is_empty() {
-                    tried.failed.push(attempt);
+        let next = if may_retry() { left.after(&problem) } else { None };
+        let attempt = Attempt::of(&problem, started.elapsed());
+        let Some(next) = next else {
+            // The envelope already has the problem of an only attempt.
+            log.update(|summary| {
+                if !summary.failed.is_empty() {
+                    summary.failed.push(attempt);
                 }
             });
             return Err(problem);
         };
-        tries.with(|tried| tried.failed.push(attempt));
-        tracing::info!(code = problem.code, wait = again.wait.as_secs_f64(), "looking again");
-        times = times.max(again.times);
-        progress(None, &format!("{}: {}", again.shown(), problem.message));
-        tokio::time::sleep(again.wait).await;
-        tries.with(|tried| tried.retries += 1);
+        log.update(|summary| summary.failed.push(attempt));
+        tracing::info!(code = problem.code, wait = next.wait.as_secs_f64(), "looking again");
+        times = times.max(next.times);
+        progress(None, &format!("{}: {}", next.message(), problem.message));
+        tokio::time::sleep(next.wait).await;
+        log.update(|summary| summary.retries += 1);
     }
 }
 
-/// Another look.
+/// The next attempt.
 #[derive(Debug, PartialEq)]
-struct Again {
+struct NextAttempt {
     wait: Duration,
-    /// How much longer it may take.
+    /// The factor by which it may take longer than usual.
     times: u32,
 }
 
-impl Again {
-    fn shown(&self) -> String {
+impl NextAttempt {
+    fn message(&self) -> String {
         match (self.wait, self.times) {
             (Duration::ZERO, 1) => "trying again".to_owned(),
             (Duration::ZERO, _) => "trying again with more time".to_owned(),
@@ -106,41 +106,40 @@ impl Again {
     }
 }
 
-/// What may be tried yet.
-struct Left {
+/// The attempts that a call may still make.
+struct RetriesLeft {
     retries: u32,
-    /// The next one.
+    /// The next wait.
     wait: Duration,
-    /// As in the rules.
     reconnects: bool,
-    /// A connection that was lost comes back by itself: asked for once without a wait.
+    /// Whether one attempt without a wait is left, for a lost connection.
     at_once: bool,
-    /// With more time.
+    /// Whether one attempt with more time is left.
     longer: bool,
 }
 
-impl Left {
-    fn after(&mut self, problem: &Problem) -> Option<Again> {
+impl RetriesLeft {
+    fn after(&mut self, problem: &Problem) -> Option<NextAttempt> {
         let left = self.retries.checked_sub(1)?;
-        let again = match (problem.category, problem.code.as_str()) {
-            // It was tried already by whoever says so.
+        let next = match (problem.category, problem.code.as_str()) {
+            // Connecting was tried several times already.
             (_, "CONNECTION_FAILED") => return None,
             (_, "CONNECTION_LOST") if !self.reconnects => return None,
             (Category::Network, "CONNECTION_LOST") if std::mem::take(&mut self.at_once) => {
-                Again { wait: Duration::ZERO, times: 1 }
+                NextAttempt { wait: Duration::ZERO, times: 1 }
             }
             (Category::Network, _) => {
                 let wait = self.wait.min(LONGEST_WAIT);
                 self.wait = wait.saturating_mul(2);
-                Again { wait, times: 1 }
+                NextAttempt { wait, times: 1 }
             }
             (Category::Timeout, _) if std::mem::take(&mut self.longer) => {
-                Again { wait: Duration::ZERO, times: 2 }
+                NextAttempt { wait: Duration::ZERO, times: 2 }
             }
             _ => return None,
         };
         self.retries = left;
-        Some(again)
+        Some(next)
     }
 }
 

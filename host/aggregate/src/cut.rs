@@ -1,100 +1,101 @@
-//! Cuts what was found to what an answer may hold, whatever hosts said.
+//! Cuts a folded answer to the size that an answer may have, whatever the hosts gave.
 //!
-//! What is short stays whole, and what is long shares the room that is left: no host and no member is left out for the
-//! length of another one. Of lists the tails go first, those of the longest before others.
+//! Short parts stay whole, and long parts share the room that is left. So no host and no member is left out because another
+//! one is long. Lists lose their tails first, the longest lists before others.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use super::compare::{DIFFERS, EXAMPLES_EMPTY, GROUP, PART, RANGE};
+use super::compare::{DIFFERS_SIZE, EXAMPLES_SIZE, GROUP_SIZE, PART_SIZE, RANGE_SIZE};
 use super::node::length;
-use super::node::{Found, Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Said, Who};
+use super::node::{
+    ALWAYS_NAMED, Content, Group, Host, HostList, HostSet, Node, OWN_NAME, Omission, Part, SizedGroup,
+};
 use host_text::visible::excerpt;
 
-/// An item isn't cut to less than this, as half of it says little: rather fewer are given.
-const LEAST_OF_ITEM: usize = 4 << 10;
-/// Nor is anything else.
-const LEAST: usize = 256;
-/// `,{"$cut":{"count":…,"hosts":[…]}}` but for the names, and what stands behind a text that is cut.
-const MARK: usize = 64;
-/// `{"$10":}` of a set of hosts that has a label.
-const LABEL: usize = 12;
+/// An item isn't cut to less than this: half an item says little, so fewer items are given instead.
+const MIN_ITEM_SIZE: usize = 4 << 10;
+/// Anything else than an item isn't cut to less than this.
+const MIN_SIZE: usize = 256;
+/// The size of `,{"$cut":{"count":…,"hosts":[…]}}` without the names. The mark behind a text that is cut is shorter.
+const CUT_MARK_SIZE: usize = 64;
+/// The size of `{"$10":}`, around a set of hosts that has a label.
+const LABEL_SIZE: usize = 12;
 
-/// To about so many bytes of JSON: how a node is written isn't known to the byte.
+/// Cuts a node to about this number of bytes of JSON. The exact size is known only when the node is written.
 pub fn within<'a>(node: Node<'a>, names: &[&str], room: usize) -> Node<'a> {
-    Cut { names }.within(node, room)
+    Cutter { names }.within(node, room)
 }
 
-/// About how long it is as JSON.
+/// The approximate length of a node as JSON.
 pub fn size(node: &Node<'_>, names: &[&str]) -> usize {
-    Cut { names }.size(node)
+    Cutter { names }.size(node)
 }
 
-struct Cut<'n> {
+struct Cutter<'n> {
     names: &'n [&'n str],
 }
 
-impl Cut<'_> {
+impl Cutter<'_> {
     fn within<'a>(&self, node: Node<'a>, room: usize) -> Node<'a> {
         let size = self.size(&node);
         if size <= room {
             return node;
         }
-        if room < MARK {
+        if room < CUT_MARK_SIZE {
             return Node::Gone(size);
         }
         match node {
-            Node::Same(Value::String(text)) => Node::Text(text, characters(text, room - MARK)),
-            Node::Text(text, _) => Node::Text(text, characters(text, room - MARK)),
+            Node::Same(Value::String(text)) => Node::Text(text, characters(text, room - CUT_MARK_SIZE)),
+            Node::Text(text, _) => Node::Text(text, characters(text, room - CUT_MARK_SIZE)),
             Node::Same(Value::Object(members)) => {
                 let members = members.iter().map(|(name, value)| (name.as_str(), of_all(value))).collect();
-                self.object(members, LeftOut::default(), room)
+                self.object(members, Omission::default(), room)
             }
             Node::Same(Value::Array(items)) => {
-                self.list(items.iter().map(of_all).collect(), false, LeftOut::default(), room)
+                self.list(items.iter().map(of_all).collect(), false, Omission::default(), room)
             }
             Node::Object { members, cut } => self.object(members, cut, room),
             Node::List { items, reordered, cut } => self.list(items, reordered, cut, room),
             Node::Differs(groups) => self.differs(groups, size, room),
             Node::Examples { some, values } => {
-                let (some, _) = self.groups(some, room.saturating_sub(EXAMPLES_EMPTY));
+                let (some, _) = self.groups(some, room.saturating_sub(EXAMPLES_SIZE));
                 Node::Examples { some, values }
             }
             Node::Same(_) | Node::Range(_) | Node::Gone(_) => Node::Gone(size),
         }
     }
 
-    fn object<'a>(&self, members: Vec<(&'a str, Part<'a>)>, cut: LeftOut, room: usize) -> Node<'a> {
+    fn object<'a>(&self, members: Vec<(&'a str, Part<'a>)>, cut: Omission, room: usize) -> Node<'a> {
         let (names, parts): (Vec<&str>, Vec<Part<'a>>) = members.into_iter().unzip();
         let own = |at: usize, part: &Part<'_>| name_size(names[at]) + self.who_size(&part.who);
         let own: Vec<usize> = parts.iter().enumerate().map(|(at, part)| own(at, part)).collect();
-        let (parts, cut) = self.parts(parts, &own, LEAST, cut, room);
+        let (parts, cut) = self.parts(parts, &own, MIN_SIZE, cut, room);
         Node::Object { members: parts.into_iter().map(|(at, part)| (names[at], part)).collect(), cut }
     }
 
-    fn list<'a>(&self, items: Vec<Part<'a>>, reordered: bool, cut: LeftOut, room: usize) -> Node<'a> {
-        // Who it is, is said once for items in a row. Some may be left out between them, but not within such a row: what
-        // of it goes is its end.
+    fn list<'a>(&self, items: Vec<Part<'a>>, reordered: bool, cut: Omission, room: usize) -> Node<'a> {
+        // The hosts are written once for a run of items. Only the end of a run may be left out, so no run falls apart.
         let own = |at: usize| match at > 0 && items[at - 1].who == items[at].who {
             true => 1,
             false => 1 + self.who_size(&items[at].who),
         };
         let own: Vec<usize> = (0..items.len()).map(own).collect();
-        let (parts, cut) = self.parts(items, &own, LEAST_OF_ITEM, cut, room);
+        let (parts, cut) = self.parts(items, &own, MIN_ITEM_SIZE, cut, room);
         Node::List { items: parts.into_iter().map(|(_, part)| part).collect(), reordered, cut }
     }
 
-    /// As many as there is room for, each with its number: of each host as many as of the others, from the first on.
-    /// `own` is what a part takes besides what is said in it.
+    /// Keeps as many parts as there is room for, each with its index: each host keeps as many as the others, from the first
+    /// on. `own` is the size of each part without its value.
     fn parts<'a>(
         &self,
         parts: Vec<Part<'a>>,
         own: &[usize],
         least: usize,
-        mut cut: LeftOut,
+        mut cut: Omission,
         room: usize,
-    ) -> (Vec<(usize, Part<'a>)>, LeftOut) {
+    ) -> (Vec<(usize, Part<'a>)>, Omission) {
         let room = room.saturating_sub(self.mark_room());
         let sizes: Vec<usize> = parts.iter().map(|part| self.size(&part.node)).collect();
         let ranks = ranks(&parts);
@@ -107,7 +108,8 @@ impl Cut<'_> {
             let middle = most.midpoint(too_many);
             if cost(middle) <= room { most = middle } else { too_many = middle }
         }
-        // Of the next ones those that still fit, in order: where not even the first of each host does, it's some hosts'.
+        // Of the parts with the next rank, those that still fit are kept, in order. Where not even the first part of each
+        // host fits, only some hosts keep theirs.
         let mut left = room - cost(most);
         let mut is_full = false;
         let mut is_kept = |at: usize| {
@@ -120,11 +122,11 @@ impl Cut<'_> {
         };
         let kept: Vec<bool> = (0..parts.len()).map(&mut is_kept).collect();
         let is_kept = |at: &usize| kept[*at];
-        let said: Vec<usize> = (0..parts.len()).filter(is_kept).map(|at| sizes[at]).collect();
+        let kept_sizes: Vec<usize> = (0..parts.len()).filter(is_kept).map(|at| sizes[at]).collect();
         let owned: usize = (0..parts.len()).filter(is_kept).map(|at| own[at]).sum();
-        let share = share(&said, room.saturating_sub(owned));
+        let share = share(&kept_sizes, room.saturating_sub(owned));
 
-        cut.count += parts.len() - said.len();
+        cut.count += parts.len() - kept_sizes.len();
         cut.nothing_of.extend(nothing_of(&parts, &kept));
         cut.nothing_of.sort_unstable();
         cut.nothing_of.dedup();
@@ -133,9 +135,10 @@ impl Cut<'_> {
         (parts.collect(), cut)
     }
 
-    /// The last one is what all have who aren't named, so it is the last to go. What goes is counted.
+    /// Cuts groups of values. The last group has all hosts that aren't named, so it is left out last. The groups that are left
+    /// out are counted.
     fn differs<'a>(&self, mut groups: Vec<Group<'a>>, size: usize, room: usize) -> Node<'a> {
-        let room = room.saturating_sub(DIFFERS + self.mark_room());
+        let room = room.saturating_sub(DIFFERS_SIZE + self.mark_room());
         groups.rotate_right(1);
         let (mut kept, gone) = self.groups(groups, room);
         if kept.is_empty() {
@@ -143,53 +146,55 @@ impl Cut<'_> {
         }
         kept.rotate_left(1);
         if !gone.is_empty() {
-            let values = gone.iter().map(|group| if let Said::Further(more) = group.said { more } else { 1 });
+            let values =
+                gone.iter().map(|group| if let Content::Further(more) = group.content { more } else { 1 });
             let values = values.sum();
             let mut hosts: Vec<Host> = Vec::new();
             for group in &gone {
-                if let Hosts::Named(named) = &group.hosts {
+                if let HostList::Named(named) = &group.hosts {
                     hosts.extend(named);
                 }
             }
             hosts.sort_unstable();
-            let further = Found { said: Said::Further(values), hosts, length: 0 }.short();
+            let further = SizedGroup { content: Content::Further(values), hosts, length: 0 }.short();
             kept.insert(kept.len() - 1, further);
         }
         Node::Differs(kept)
     }
 
-    /// As many from the first on as there is room for, and those that there is none for.
+    /// Splits groups into those that fit, from the first on, and the others.
     fn groups<'a>(&self, groups: Vec<Group<'a>>, room: usize) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
-        let own: Vec<usize> = groups.iter().map(|group| GROUP + self.hosts_size(&group.hosts)).collect();
-        let said: Vec<usize> = groups.iter().map(|group| self.said_size(&group.said)).collect();
+        let own: Vec<usize> = groups.iter().map(|group| GROUP_SIZE + self.hosts_size(&group.hosts)).collect();
+        let content_sizes: Vec<usize> =
+            groups.iter().map(|group| self.content_size(&group.content)).collect();
         let (mut count, mut owned, mut cost) = (0, 0, 0);
-        for (own, said) in own.iter().zip(&said) {
-            cost += own + LEAST.min(*said);
+        for (own, content_size) in own.iter().zip(&content_sizes) {
+            cost += own + MIN_SIZE.min(*content_size);
             if cost > room {
                 break;
             }
             owned += own;
             count += 1;
         }
-        let share = share(&said[..count], room.saturating_sub(owned));
+        let share = share(&content_sizes[..count], room.saturating_sub(owned));
         let mut kept = groups;
         let gone = kept.split_off(count);
-        let cut = |(group, size): (Group<'a>, &usize)| match group.said {
+        let cut = |(group, size): (Group<'a>, &usize)| match group.content {
             _ if *size <= share => group,
-            Said::Value(node) => Group { said: Said::Value(self.within(node, share)), ..group },
-            // Half of how to get there leads elsewhere.
-            Said::Diff(_) | Said::OwnName | Said::Further(_) => {
-                Group { said: Said::Value(Node::Gone(*size)), ..group }
+            Content::Value(node) => Group { content: Content::Value(self.within(node, share)), ..group },
+            // Half a diff would lead to another text.
+            Content::Diff(_) | Content::OwnName | Content::Further(_) => {
+                Group { content: Content::Value(Node::Gone(*size)), ..group }
             }
         };
-        (kept.into_iter().zip(&said).map(cut).collect(), gone)
+        (kept.into_iter().zip(&content_sizes).map(cut).collect(), gone)
     }
 
     fn size(&self, node: &Node<'_>) -> usize {
         match node {
             Node::Same(value) => length(value),
             Node::Text(text, most) => length(&excerpt(text, *most)),
-            Node::Gone(_) => MARK,
+            Node::Gone(_) => CUT_MARK_SIZE,
             Node::Object { members, cut } => {
                 let members = members
                     .iter()
@@ -201,12 +206,13 @@ impl Cut<'_> {
                 let items = items.iter().map(|part| 1 + self.size(&part.node));
                 2 + items.sum::<usize>() + runs.sum::<usize>() + self.mark_size(cut)
             }
-            Node::Differs(groups) => DIFFERS + self.groups_size(groups),
-            Node::Examples { some, .. } => EXAMPLES_EMPTY + self.groups_size(some),
+            Node::Differs(groups) => DIFFERS_SIZE + self.groups_size(groups),
+            Node::Examples { some, .. } => EXAMPLES_SIZE + self.groups_size(some),
             Node::Range(range) => {
                 let outliers = range.outliers.iter();
-                let outliers = outliers.map(|(value, hosts)| GROUP + length(value) + self.names_size(hosts));
-                RANGE
+                let outliers =
+                    outliers.map(|(value, hosts)| GROUP_SIZE + length(value) + self.names_size(hosts));
+                RANGE_SIZE
                     + range.ends.iter().map(length).sum::<usize>()
                     + self.names_size(&range.low)
                     + self.names_size(&range.high)
@@ -216,39 +222,41 @@ impl Cut<'_> {
     }
 
     fn groups_size(&self, groups: &[Group<'_>]) -> usize {
-        let size = |group: &Group<'_>| GROUP + self.hosts_size(&group.hosts) + self.said_size(&group.said);
+        let size = |group: &Group<'_>| {
+            GROUP_SIZE + self.hosts_size(&group.hosts) + self.content_size(&group.content)
+        };
         groups.iter().map(size).sum()
     }
 
-    fn said_size(&self, said: &Said<'_>) -> usize {
-        match said {
-            Said::Value(node) => self.size(node),
-            Said::Diff(diff) => length(diff),
-            Said::OwnName => OWN_NAME.len() + 2,
-            Said::Further(_) => 10,
+    fn content_size(&self, content: &Content<'_>) -> usize {
+        match content {
+            Content::Value(node) => self.size(node),
+            Content::Diff(diff) => length(diff),
+            Content::OwnName => OWN_NAME.len() + 2,
+            Content::Further(_) => 10,
         }
     }
 
-    fn mark_size(&self, cut: &LeftOut) -> usize {
+    fn mark_size(&self, cut: &Omission) -> usize {
         if cut.count == 0 { 0 } else { self.mark_room() }
     }
 
-    /// Few hosts are named in it.
+    /// The room for a `$cut` mark. It names only a few hosts.
     fn mark_room(&self) -> usize {
-        MARK + NAMED * self.names.iter().map(|name| name.len() + 3).max().unwrap_or_default()
+        CUT_MARK_SIZE + ALWAYS_NAMED * self.names.iter().map(|name| name.len() + 3).max().unwrap_or_default()
     }
 
-    fn who_size(&self, who: &Who) -> usize {
+    fn who_size(&self, who: &HostSet) -> usize {
         match who {
-            Who::All => 0,
-            Who::On(hosts) | Who::NotOn(hosts) => PART + LABEL + self.names_size(hosts),
+            HostSet::All => 0,
+            HostSet::On(hosts) | HostSet::NotOn(hosts) => PART_SIZE + LABEL_SIZE + self.names_size(hosts),
         }
     }
 
-    fn hosts_size(&self, hosts: &Hosts) -> usize {
+    fn hosts_size(&self, hosts: &HostList) -> usize {
         match hosts {
-            Hosts::Named(hosts) => LABEL + self.names_size(hosts),
-            Hosts::Counted(_) => 10,
+            HostList::Named(hosts) => LABEL_SIZE + self.names_size(hosts),
+            HostList::Counted(_) => 10,
         }
     }
 
@@ -258,15 +266,15 @@ impl Cut<'_> {
 }
 
 fn of_all(value: &Value) -> Part<'_> {
-    Part { node: Node::Same(value), who: Who::All }
+    Part { node: Node::Same(value), who: HostSet::All }
 }
 
-/// `"name":,` with one more `$`.
+/// The size of `"name":,` with one more `$`.
 fn name_size(name: &str) -> usize {
     length(&name) + 3
 }
 
-/// How many characters of a text have room as JSON.
+/// The number of a text's characters that fit into the room as JSON.
 fn characters(text: &str, room: usize) -> usize {
     let mut used = 0;
     let fits = |character: &char| {
@@ -280,15 +288,16 @@ fn characters(text: &str, room: usize) -> usize {
     text.chars().take_while(fits).count()
 }
 
-/// How many each host has before its next one, so that of all hosts as many are given. What most have counts for all.
+/// Ranks each part by the number of parts that its hosts have before it. Keeping low ranks first gives each host as many
+/// parts as the others. A part that most hosts have counts for all hosts.
 fn ranks(parts: &[Part<'_>]) -> Vec<usize> {
     let (mut of_all, mut own) = (0, HashMap::<Host, usize>::new());
     let rank = |part: &Part<'_>| match &part.who {
-        Who::All | Who::NotOn(_) => {
+        HostSet::All | HostSet::NotOn(_) => {
             of_all += 1;
             of_all - 1
         }
-        Who::On(hosts) => {
+        HostSet::On(hosts) => {
             let mut least = usize::MAX;
             for host in hosts {
                 let own = own.entry(*host).or_default();
@@ -301,22 +310,22 @@ fn ranks(parts: &[Part<'_>]) -> Vec<usize> {
     parts.iter().map(rank).collect()
 }
 
-/// Hosts that had something and have nothing any more.
+/// The hosts that had parts and keep none of them.
 fn nothing_of(parts: &[Part<'_>], kept: &[bool]) -> Vec<Host> {
     let (mut with, mut without) = (HashSet::<&Host>::new(), HashSet::<&Host>::new());
     for (part, is_kept) in parts.iter().zip(kept) {
         match &part.who {
-            Who::On(hosts) if *is_kept => with.extend(hosts),
-            Who::On(hosts) => without.extend(hosts),
-            // Those that it isn't on may have nothing, too, but they haven't lost it.
-            Who::All | Who::NotOn(_) if *is_kept => return Vec::new(),
-            Who::All | Who::NotOn(_) => {}
+            HostSet::On(hosts) if *is_kept => with.extend(hosts),
+            HostSet::On(hosts) => without.extend(hosts),
+            // The hosts that lack such a part may have nothing either, but they didn't lose it.
+            HostSet::All | HostSet::NotOn(_) if *is_kept => return Vec::new(),
+            HostSet::All | HostSet::NotOn(_) => {}
         }
     }
     without.into_iter().filter(|host| !with.contains(host)).copied().collect()
 }
 
-/// The most that each may take, so that all together take no more than there is room for.
+/// The greatest size that each part may have so that all together fit into the room.
 fn share(sizes: &[usize], room: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();

@@ -1,187 +1,193 @@
-//! What folding comes to before it is written: a tree of what is said in each place, and of whom.
+//! The folded answer before it is written: a tree of values and of the hosts that have them.
 
 use std::io;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// The number of a host: its place among the answers.
+/// A host, by its index among the answers.
 pub type Host = usize;
 
-/// A value, and who has it.
+/// A value, and the hosts that have it.
 pub type ValueOn<'a> = (&'a Value, Vec<Host>);
 
-/// So few hosts are always named.
-pub const NAMED: usize = 3;
+/// Up to this number, hosts are always named and not only counted.
+pub const ALWAYS_NAMED: usize = 3;
 
-/// What stands for the host's own name.
+/// The text that stands for the host's own name.
 pub const OWN_NAME: &str = "$host";
 
-/// What is said in one place of the answer.
+/// The value at one place of the answer.
 pub enum Node<'a> {
-    /// Equal on all hosts.
+    /// A value that is equal on all hosts.
     Same(&'a Value),
-    /// Member by member.
+    /// An object, folded member by member.
     Object {
-        /// In order.
+        /// The members in order.
         members: Vec<(&'a str, Part<'a>)>,
-        /// What there was no room for.
-        cut: LeftOut,
+        /// The members that were left out for their size.
+        cut: Omission,
     },
-    /// Item by item.
+    /// A list, folded item by item.
     List {
-        /// In order.
+        /// The items in order.
         items: Vec<Part<'a>>,
-        /// Whether that is not every host's order.
+        /// Whether some host has another order.
         reordered: bool,
-        /// What there was no room for.
-        cut: LeftOut,
+        /// The items that were left out for their size.
+        cut: Omission,
     },
     /// Values with their hosts.
     Differs(Vec<Group<'a>>),
-    /// Numbers or times, in short.
+    /// The summary of numbers or times.
     Range(Range<'a>),
-    /// Some of many values.
+    /// Examples of many values.
     Examples {
-        /// Which.
+        /// The values that are given.
         some: Vec<Group<'a>>,
-        /// How many there are.
+        /// The number of all values.
         values: usize,
     },
-    /// Of a text that there was no room for, so many characters.
+    /// The beginning of a text: at most this number of characters.
     Text(&'a str, usize),
-    /// So many bytes that there was no room for.
+    /// A value of this number of bytes that was left out for its size.
     Gone(usize),
 }
 
-/// Items of a list or members of an object that there was no room for.
+/// The items of a list or members of an object that were left out for their size.
 #[derive(Default)]
-pub struct LeftOut {
-    /// How many.
+pub struct Omission {
+    /// The number of items or members.
     pub count: usize,
-    /// Hosts of which nothing is left here.
+    /// The hosts of which nothing is left here.
     pub nothing_of: Vec<Host>,
 }
 
-/// Something that maybe not all hosts have.
+/// A member or an item, which some hosts may lack.
 pub struct Part<'a> {
-    /// What it is.
+    /// The value.
     pub node: Node<'a>,
-    /// Who has it.
-    pub who: Who,
+    /// The hosts that have it.
+    pub who: HostSet,
 }
 
-/// Which hosts of those that it is about.
+/// Some of the hosts that have the enclosing value.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Who {
-    /// Every one.
+pub enum HostSet {
+    /// All of them.
     All,
-    /// These.
+    /// Only these.
     On(Vec<Host>),
-    /// All but these.
+    /// All except these.
     NotOn(Vec<Host>),
 }
 
-/// What some hosts have in common.
+/// A group of hosts with the same value.
 pub struct Group<'a> {
-    /// What they said.
-    pub said: Said<'a>,
-    /// Who they are.
-    pub hosts: Hosts,
+    /// The value of these hosts.
+    pub content: Content<'a>,
+    /// The hosts.
+    pub hosts: HostList,
 }
 
-/// What a group of hosts said.
-pub enum Said<'a> {
-    /// This.
+/// The value of a group of hosts.
+pub enum Content<'a> {
+    /// The value itself.
     Value(Node<'a>),
-    /// A text, as a unified diff from the last group's.
+    /// A text, as a unified diff from the last group's text.
     Diff(String),
     /// The host's own name.
     OwnName,
-    /// As many other values.
+    /// A number of further values.
     Further(usize),
 }
 
-/// Hosts by name, or how many.
-pub enum Hosts {
-    /// Named.
+/// The hosts of a group.
+pub enum HostList {
+    /// Hosts that are named.
     Named(Vec<Host>),
-    /// Only counted.
+    /// Hosts that are only counted.
     Counted(usize),
 }
 
-/// The ends of numbers or times.
+/// The summary of numbers or times.
 pub struct Range<'a> {
-    /// The least, the middle and the greatest.
+    /// The least, the middle and the greatest value.
     pub ends: [&'a Value; 3],
-    /// Who has the least, where they are few.
+    /// The hosts with the least value, where they are few.
     pub low: Vec<Host>,
-    /// Who has the greatest, where they are few.
+    /// The hosts with the greatest value, where they are few.
     pub high: Vec<Host>,
     /// Other values that stand out, with their hosts.
     pub outliers: Vec<ValueOn<'a>>,
-    /// Hosts that stand out as well.
+    /// The number of further hosts that stand out.
     pub further: usize,
 }
 
-/// Who of `all` is in `have`. Both are in order.
-pub fn who(have: &[Host], all: &[Host]) -> Who {
+/// Describes the hosts in `have` as a part of `all`. Both are in order.
+pub fn host_set(have: &[Host], all: &[Host]) -> HostSet {
     if have.len() == all.len() {
-        return Who::All;
+        return HostSet::All;
     }
-    // Few have most of what is unlike: that mustn't take as long as looking at all hosts for each of it.
+    // Most values that differ belong to few hosts, so this case must not take a look at all hosts.
     if have.len() <= all.len() - have.len() {
-        return Who::On(have.to_vec());
+        return HostSet::On(have.to_vec());
     }
     let mut having = have.iter().peekable();
-    Who::NotOn(all.iter().copied().filter(|host| having.next_if(|next| *next == host).is_none()).collect())
+    HostSet::NotOn(
+        all.iter().copied().filter(|host| having.next_if(|next| *next == host).is_none()).collect(),
+    )
 }
 
-/// What was found to be said, by whom.
-pub struct Found<'a> {
-    /// What.
-    pub said: Said<'a>,
-    /// By whom; each of them only once in a place.
+/// A group of hosts with the same value, and the length of that value.
+pub struct SizedGroup<'a> {
+    /// The value of these hosts.
+    pub content: Content<'a>,
+    /// The hosts. Each host is in one group only.
     pub hosts: Vec<Host>,
-    /// Of what was said, in bytes.
+    /// The length of the value in bytes.
     pub length: usize,
 }
 
-impl<'a> Found<'a> {
-    /// With their names, all of them.
+impl<'a> SizedGroup<'a> {
+    /// The group with all its hosts named.
     fn named(self) -> Group<'a> {
-        Group { said: self.said, hosts: Hosts::Named(self.hosts) }
+        Group { content: self.content, hosts: HostList::Named(self.hosts) }
     }
 
-    /// With their names where they are few.
+    /// The group with its hosts named where they are few, and counted otherwise.
     pub fn short(self) -> Group<'a> {
         let hosts = self.hosts.len();
-        if hosts > NAMED { Group { said: self.said, hosts: Hosts::Counted(hosts) } } else { self.named() }
+        if hosts > ALWAYS_NAMED {
+            Group { content: self.content, hosts: HostList::Counted(hosts) }
+        } else {
+            self.named()
+        }
     }
 }
 
-/// The rarest first. Who isn't named has the last one.
-pub fn groups(mut found: Vec<Found<'_>>) -> Vec<Group<'_>> {
+/// Sorts the groups, the rarest value first. The hosts that aren't named are those of the last group.
+pub fn groups(mut found: Vec<SizedGroup<'_>>) -> Vec<Group<'_>> {
     found.sort_by_key(|found| found.hosts.len());
     let common = found.pop();
-    found.into_iter().map(Found::named).chain(common.map(Found::short)).collect()
+    found.into_iter().map(SizedGroup::named).chain(common.map(SizedGroup::short)).collect()
 }
 
-/// Items in a row that the same hosts have: who that is, is said once.
+/// Splits items into runs that the same hosts have. The hosts are written once for a run.
 pub fn runs<'r, 'a>(items: &'r [Part<'a>]) -> impl Iterator<Item = &'r [Part<'a>]> {
     items.chunk_by(|a, b| a.who == b.who)
 }
 
-/// What one host said in this place.
+/// The value of one host at the place that is compared.
 #[derive(Clone, Copy)]
-pub struct At<'a> {
-    /// Which.
+pub struct HostValue<'a> {
+    /// The host.
     pub host: Host,
-    /// What.
+    /// The host's value.
     pub value: &'a Value,
 }
 
-/// As compact JSON, in bytes.
+/// The length of a value as compact JSON, in bytes.
 pub fn length(value: &impl Serialize) -> usize {
     struct Count(usize);
     impl io::Write for Count {
@@ -195,7 +201,7 @@ pub fn length(value: &impl Serialize) -> usize {
         }
     }
     let mut count = Count(0);
-    // It can't fail: no key is anything but text, and counting takes everything.
+    // This can't fail: every key is text, and the counter accepts every write.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }

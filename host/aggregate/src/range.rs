@@ -1,39 +1,39 @@
-//! Numbers and times of many hosts: the ends, the middle, and who stands out.
+//! Sums up the numbers or times of many hosts: the ends, the middle, and the hosts that stand out.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::node::At;
+use super::node::HostValue;
 use super::node::{Host, Range, ValueOn};
 
-/// Hosts that are named at one end, those that have the end itself among them.
-const MOST_NAMED: usize = 5;
-/// What more hosts have is no one's in particular.
+/// The number of hosts that are named at one end, including those at the end itself.
+const MAX_NAMED: usize = 5;
+/// The hosts at an end are not named where there are more than this.
 const SHARED: usize = 3;
-/// Where a fence is: Tukey's, in distances of the quartiles.
+/// The distance of Tukey's fences from the quartiles, in multiples of the distance between the quartiles.
 const FENCE: f64 = 1.5;
 
 /// One host's value as a point on a line.
 struct Point<'a> {
-    at: At<'a>,
+    at: HostValue<'a>,
     number: f64,
 }
 
-/// None where they aren't all numbers, or all times in the form of RFC 3339.
-pub fn range<'a>(here: &[At<'a>]) -> Option<Range<'a>> {
+/// Sums up the values. None where they are neither all numbers nor all times in the form of RFC 3339.
+pub fn range<'a>(here: &[HostValue<'a>]) -> Option<Range<'a>> {
     let points = |number: fn(&Value) -> Option<f64>| -> Option<Vec<Point<'a>>> {
         here.iter().map(|at| Some(Point { at: *at, number: number(at.value)? })).collect()
     };
     let mut points = points(Value::as_f64).or_else(|| points(seconds))?;
     points.sort_by(|a, b| a.number.total_cmp(&b.number));
     let last = points.len().checked_sub(1)?;
-    // The same distance from both ends, so that the fences are mirror images of each other.
+    // Both quartiles are equally far from their ends, so that the fences mirror each other.
     let (lower, upper) = (points[last / 4].number, points[last - last / 4].number);
     let distance = FENCE * (upper - lower);
     let value = |at: usize| points[at].at.value;
     let ends = [value(0), value(last / 2), value(last)];
     let low = side(points.iter(), |number| number < lower - distance);
-    // Hosts with the same value stand in their order, here too.
+    // Hosts with the same value stay in their order, as in the first sort.
     points.sort_by(|a, b| b.number.total_cmp(&a.number).then(a.at.host.cmp(&b.at.host)));
     let high = side(points.iter(), |number| number > upper + distance);
     Some(Range {
@@ -45,7 +45,7 @@ pub fn range<'a>(here: &[At<'a>]) -> Option<Range<'a>> {
     })
 }
 
-/// One end of a range, as in [`Range`].
+/// One end of a [`Range`].
 #[derive(Default)]
 struct Side<'a> {
     end: Vec<Host>,
@@ -53,7 +53,8 @@ struct Side<'a> {
     further: usize,
 }
 
-/// From the end to the middle: whoever is at the end, who else stands out, and how many more do.
+/// Reads the points from an end to the middle: it finds the hosts at the end, others that stand out, and the number of the
+/// rest that do.
 fn side<'p, 'a: 'p>(
     points: impl Iterator<Item = &'p Point<'a>> + Clone,
     stands_out: impl Fn(f64) -> bool,
@@ -64,12 +65,12 @@ fn side<'p, 'a: 'p>(
     if end.len() > SHARED {
         end.clear();
     }
-    let out: Vec<At<'a>> = points
+    let out: Vec<HostValue<'a>> = points
         .take_while(|point| stands_out(point.number))
         .map(|point| point.at)
         .filter(|at| !end.contains(&at.host))
         .collect();
-    let named = out.len().min(MOST_NAMED - end.len());
+    let named = out.len().min(MAX_NAMED - end.len());
     let mut outliers: Vec<ValueOn<'a>> = Vec::new();
     for at in &out[..named] {
         match outliers.last_mut() {
@@ -80,9 +81,9 @@ fn side<'p, 'a: 'p>(
     Side { end, outliers, further: out.len() - named }
 }
 
-/// Since the epoch.
+/// A time as seconds since the epoch.
 fn seconds(value: &Value) -> Option<f64> {
-    // A date with a time of day and an offset, which is at most `+00:00` after nanoseconds.
+    // The longest form has nanoseconds and an offset such as `+00:00`.
     let text = value.as_str().filter(|text| (20..=35).contains(&text.len()))?;
     text.parse().ok().map(|time: Timestamp| time.as_duration().as_secs_f64())
 }
@@ -94,7 +95,8 @@ mod tests {
     use super::*;
 
     fn told(values: &[Value]) -> Option<Value> {
-        let here: Vec<At<'_>> = values.iter().enumerate().map(|(host, value)| At { host, value }).collect();
+        let here: Vec<HostValue<'_>> =
+            values.iter().enumerate().map(|(host, value)| HostValue { host, value }).collect();
         let Range { ends, low, high, outliers, further } = range(&here)?;
         Some(json!([ends, low, high, outliers, further]))
     }

@@ -20,12 +20,12 @@ fn processes() -> Value {
     serde_json::from_str(include_str!("answers/perf_top_processes.json")).unwrap()
 }
 
-/// Data, summary and severity.
+/// An answer's data, summary and severity.
 fn perf_overview() -> Value {
     serde_json::from_str(include_str!("answers/perf_overview.json")).unwrap()
 }
 
-/// Of a host with this name.
+/// The session information of a host with this name.
 fn session_info(host: &str) -> Value {
     json!({
         "target_host": host,
@@ -54,12 +54,12 @@ fn name(host: usize) -> String {
     format!("web{:02}", host + 1)
 }
 
-fn answered(host: usize, data: Value) -> Answered {
-    Answered { host: name(host), data, summary: None, severity: None, notes: Vec::new(), truncated: false }
+fn answered(host: usize, data: Value) -> HostAnswer {
+    HostAnswer { host: name(host), data, summary: None, severity: None, notes: Vec::new(), truncated: false }
 }
 
-/// Each host with what is made for its number.
-fn folded(hosts: usize, data: impl Fn(usize) -> Value) -> Folded {
+/// Folds the answers of hosts, each with data that is made from its number.
+fn folded(hosts: usize, data: impl Fn(usize) -> Value) -> FoldedAnswer {
     fold((0..hosts).map(|host| answered(host, data(host))).collect())
 }
 
@@ -362,11 +362,11 @@ fn a_secret_stays_one_when_hosts_have_others() {
 
 #[test]
 fn the_worst_comes_first_in_a_summary() {
-    let answers: Vec<Answered> = (0..50)
+    let answers: Vec<HostAnswer> = (0..50)
         .map(|host| {
             let severity = ["critical", "warning", "info"][host.min(2)];
             let summary = format!("CPU usage is {host}%.");
-            Answered {
+            HostAnswer {
                 summary: Some(summary),
                 severity: Some(severity.to_owned()),
                 ..answered(host, perf_overview()["data"].take())
@@ -384,14 +384,14 @@ fn the_worst_comes_first_in_a_summary() {
 
 #[test]
 fn a_summary_of_all_is_said_once_and_few_are_all_said() {
-    let with = |host, summary: &str, severity: &str| Answered {
+    let with = |host, summary: &str, severity: &str| HostAnswer {
         summary: Some(summary.to_owned()),
         severity: Some(severity.to_owned()),
         ..answered(host, json!({}))
     };
     let same = fold(vec![with(0, "No bottleneck.", "info"), with(1, "No bottleneck.", "info")]);
     assert_eq!((same.summary.as_deref(), same.severity.as_deref()), (Some("No bottleneck."), Some("info")));
-    let all: Vec<Answered> = (0..5).map(|host| with(host, &format!("{host}"), "info")).collect();
+    let all: Vec<HostAnswer> = (0..5).map(|host| with(host, &format!("{host}"), "info")).collect();
     let folded = fold(all);
     assert_eq!(folded.summary.unwrap().lines().count(), 5);
     assert!(folded.notes.is_empty());
@@ -401,8 +401,8 @@ fn a_summary_of_all_is_said_once_and_few_are_all_said() {
 
 #[test]
 fn whoever_is_not_well_is_named_even_without_a_summary() {
-    let answers: Vec<Answered> = (0..50)
-        .map(|host| Answered {
+    let answers: Vec<HostAnswer> = (0..50)
+        .map(|host| HostAnswer {
             summary: Some(format!("Disk at {host}%.")),
             severity: Some("high".to_owned()),
             ..answered(host, json!({}))
@@ -416,11 +416,11 @@ fn whoever_is_not_well_is_named_even_without_a_summary() {
 
 #[test]
 fn a_note_says_whose_it_is() {
-    let noted = |host, notes: &[&str]| Answered {
+    let noted = |host, notes: &[&str]| HostAnswer {
         notes: notes.iter().map(|note| (*note).to_owned()).collect(),
         ..answered(host, json!({}))
     };
-    let mut answers: Vec<Answered> = (0..10).map(|host| noted(host, &["cut", "old systemd"])).collect();
+    let mut answers: Vec<HostAnswer> = (0..10).map(|host| noted(host, &["cut", "old systemd"])).collect();
     answers[3] = noted(3, &["cut", "no journal", "no journal"]);
     let expected = ["cut", "all but web04: old systemd", "web04: no journal"];
     assert_eq!(fold(answers).notes, expected);
@@ -428,7 +428,7 @@ fn a_note_says_whose_it_is() {
 
 #[test]
 fn notes_are_never_more_than_the_envelope_takes() {
-    let noted = |host| Answered {
+    let noted = |host| HostAnswer {
         notes: (0..20).map(|note| format!("note {note} of {host}")).chain(["common".to_owned()]).collect(),
         ..answered(host, json!({"a": format!("{host}")}))
     };
@@ -438,11 +438,11 @@ fn notes_are_never_more_than_the_envelope_takes() {
 }
 
 /// The note about what there was no room for.
-fn cut_note(folded: &Folded) -> Option<&String> {
+fn cut_note(folded: &FoldedAnswer) -> Option<&String> {
     folded.notes.iter().find(|note| note.starts_with("There was room for 256 KiB"))
 }
 
-fn is_within(folded: &Folded) -> bool {
+fn is_within(folded: &FoldedAnswer) -> bool {
     folded.truncated
         && cut_note(folded).is_some_and(|note| !note.contains("  "))
         && folded.data.to_string().len() <= 256 << 10
@@ -472,7 +472,7 @@ fn whatever_hosts_say_an_answer_has_bounds() {
         let (one, again) = (folded(20, data), folded(20, data));
         assert!(is_within(&one), "{at}: {} {:?}", one.data.to_string().len(), one.notes);
         assert_eq!(one.data.to_string(), again.data.to_string());
-        // Little of the room is wasted.
+        // The answer uses most of the room.
         assert!(one.data.to_string().len() > 100 << 10, "{at}: {}", one.data.to_string().len());
     }
 }
@@ -527,9 +527,9 @@ fn hosts_of_which_nothing_is_left_are_counted() {
 
 #[test]
 fn what_a_listing_was_cut_to_says_nothing_of_what_is_lacking() {
-    let says = |names: &[&str], truncated| -> Vec<Answered> {
+    let says = |names: &[&str], truncated| -> Vec<HostAnswer> {
         let data = |name: &&str| json!({"name": name});
-        let answered = |(host, name): (usize, &&str)| Answered {
+        let answered = |(host, name): (usize, &&str)| HostAnswer {
             truncated: truncated && host == 1,
             ..answered(host, json!([{"name": "a"}, data(name)]))
         };

@@ -1,44 +1,45 @@
-//! Writes what was found as JSON, and says in notes what a reader can't see in it.
+//! Writes a folded answer as JSON, and writes notes on what a reader can't see in it.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
 use super::cut;
-use super::node::{Group, Host, Hosts, LeftOut, NAMED, Node, OWN_NAME, Part, Range, Said, Who, runs};
+use super::node::{
+    ALWAYS_NAMED, Content, Group, Host, HostList, HostSet, Node, OWN_NAME, Omission, Part, Range, runs,
+};
 use host_text::visible::excerpt;
 
-/// Bytes of JSON that an answer of all hosts together may have: about what a model reads without losing sight of what
-/// it was asked, and far more than any that is read for what differs. More of it would be for a program, which can ask
-/// for less at a time.
-const MOST: usize = 256 << 10;
+/// The greatest size of the JSON of all hosts together. A model can still read that much and keep the question in mind, and
+/// an answer that is read for its differences is far shorter. A program that wants more can ask for less at a time.
+const MAX_BYTES: usize = 256 << 10;
 
-/// Stands where there was no room for more.
+/// The member that marks what was left out.
 const CUT: &str = "$cut";
 
-/// What a reader has to be told about an answer as a whole.
+/// What the notes have to say about an answer as a whole.
 #[derive(Default)]
-pub struct Seen {
-    /// Not everything is said of every host.
+pub struct Caveats {
+    /// Whether some values of some hosts are not given.
     pub lossy: bool,
-    /// Some answers were cut before they were folded.
+    /// The names of the hosts whose answers were cut before folding.
     pub cut_before: Option<String>,
     reordered: bool,
     labelled: bool,
     told_apart: bool,
-    /// Items and members that there was no room for.
+    /// The number of items and members that were left out for their size.
     parts_cut: usize,
-    /// The same of values and texts.
+    /// The number of values and texts that were cut or left out for their size.
     values_cut: usize,
 }
 
-impl Seen {
-    /// Whether there was no room for something.
+impl Caveats {
+    /// Whether anything was left out for its size.
     pub fn is_cut(&self) -> bool {
         self.parts_cut + self.values_cut > 0
     }
 
-    /// A sentence each.
+    /// The notes.
     pub fn notes(&self) -> Vec<String> {
         let all = [
             (
@@ -66,7 +67,7 @@ impl Seen {
             notes.push(format!(
                 "There was room for {} KiB: {} items and members and {} values are left out where $cut stands, or \
                  where a text ends with its length. Name fewer hosts, use a filter or a smaller limit.",
-                MOST >> 10,
+                MAX_BYTES >> 10,
                 self.parts_cut,
                 self.values_cut
             ));
@@ -75,34 +76,35 @@ impl Seen {
     }
 }
 
-/// As JSON of at most [`MOST`] bytes.
-pub fn bounded(mut node: Node<'_>, names: &[&str]) -> (Value, Seen) {
-    let mut room = MOST;
+/// Writes a node as JSON of at most [`MAX_BYTES`] bytes.
+pub fn bounded(mut node: Node<'_>, names: &[&str]) -> (Value, Caveats) {
+    let mut room = MAX_BYTES;
     loop {
         node = cut::within(node, names, room);
-        let (data, seen) = render(&node, names);
-        if super::node::length(&data) <= MOST {
-            return (data, seen);
+        let (data, caveats) = render(&node, names);
+        if super::node::length(&data) <= MAX_BYTES {
+            return (data, caveats);
         }
-        // It was longer than it was taken to be.
+        // The JSON was longer than the estimate, so the next attempt gets less room.
         room = room.min(cut::size(&node, names)) / 8 * 7;
     }
 }
 
-fn render(node: &Node<'_>, names: &[&str]) -> (Value, Seen) {
-    let mut writer = Writer { names, times: HashMap::new(), labels: HashMap::new(), seen: Seen::default() };
+fn render(node: &Node<'_>, names: &[&str]) -> (Value, Caveats) {
+    let mut writer =
+        Writer { names, times: HashMap::new(), labels: HashMap::new(), caveats: Caveats::default() };
     writer.count(node);
     let data = writer.node(node);
-    writer.seen.labelled = !writer.labels.is_empty();
-    (data, writer.seen)
+    writer.caveats.labelled = !writer.labels.is_empty();
+    (data, writer.caveats)
 }
 
 struct Writer<'a> {
     names: &'a [&'a str],
-    /// How often a set of hosts is named.
+    /// The number of times that each set of hosts is named.
     times: HashMap<Vec<Host>, usize>,
     labels: HashMap<Vec<Host>, String>,
-    seen: Seen,
+    caveats: Caveats,
 }
 
 impl Writer<'_> {
@@ -118,10 +120,10 @@ impl Writer<'_> {
             }
             Node::Differs(groups) | Node::Examples { some: groups, .. } => {
                 for group in groups {
-                    if let Said::Value(node) = &group.said {
+                    if let Content::Value(node) = &group.content {
                         self.count(node);
                     }
-                    if let Hosts::Named(hosts) = &group.hosts {
+                    if let HostList::Named(hosts) = &group.hosts {
                         self.count_hosts(hosts);
                     }
                 }
@@ -134,30 +136,30 @@ impl Writer<'_> {
         self.count(&part.node);
     }
 
-    fn count_who(&mut self, who: &Who) {
+    fn count_who(&mut self, who: &HostSet) {
         match who {
-            Who::All => {}
-            Who::On(hosts) | Who::NotOn(hosts) => self.count_hosts(hosts),
+            HostSet::All => {}
+            HostSet::On(hosts) | HostSet::NotOn(hosts) => self.count_hosts(hosts),
         }
     }
 
     fn count_hosts(&mut self, hosts: &[Host]) {
-        if hosts.len() > NAMED {
+        if hosts.len() > ALWAYS_NAMED {
             *self.times.entry(hosts.to_vec()).or_default() += 1;
         }
     }
 
     fn node(&mut self, node: &Node<'_>) -> Value {
         match node {
-            Node::Same(value) => own(value),
+            Node::Same(value) => escape_names(value),
             Node::Object { members, cut } => {
-                let members = members.iter().map(|(name, part)| (own_name(name), self.part(part)));
+                let members = members.iter().map(|(name, part)| (escape_name(name), self.part(part)));
                 let mut members: Map<String, Value> = members.collect();
                 members.extend(self.left_out(cut));
                 Value::Object(members)
             }
             Node::List { items, reordered, cut } => {
-                self.seen.reordered |= reordered;
+                self.caveats.reordered |= reordered;
                 let mut items = runs(items).map(|run| self.run(run)).collect::<Vec<_>>().concat();
                 items.extend(self.left_out(cut).map(|cut| Value::Object(Map::from_iter([cut]))));
                 Value::Array(items)
@@ -165,28 +167,28 @@ impl Writer<'_> {
             Node::Differs(groups) => json!({ "$differs": self.groups(groups) }),
             Node::Range(range) => self.range(range),
             Node::Examples { some, values } => {
-                self.seen.lossy = true;
+                self.caveats.lossy = true;
                 json!({ "$examples": self.groups(some), "values": values })
             }
             Node::Text(text, most) => {
-                self.seen.values_cut += 1;
+                self.caveats.values_cut += 1;
                 json!(excerpt(text, *most))
             }
             Node::Gone(bytes) => {
-                self.seen.values_cut += 1;
+                self.caveats.values_cut += 1;
                 json!({ CUT: format!("{bytes} bytes") })
             }
         }
     }
 
-    fn left_out(&mut self, cut: &LeftOut) -> Option<(String, Value)> {
+    fn left_out(&mut self, cut: &Omission) -> Option<(String, Value)> {
         if cut.count == 0 {
             return None;
         }
-        self.seen.parts_cut += cut.count;
+        self.caveats.parts_cut += cut.count;
         let told = match cut.nothing_of.as_slice() {
             [] => json!(cut.count),
-            few if few.len() <= NAMED => json!({"count": cut.count, "hosts": self.named(few)}),
+            few if few.len() <= ALWAYS_NAMED => json!({"count": cut.count, "hosts": self.named(few)}),
             many => json!({"count": cut.count, "hosts": many.len()}),
         };
         Some((CUT.to_owned(), told))
@@ -217,12 +219,12 @@ impl Writer<'_> {
         }
     }
 
-    fn who(&mut self, who: &Who) -> Option<(String, Value)> {
-        self.seen.told_apart |= *who != Who::All;
+    fn who(&mut self, who: &HostSet) -> Option<(String, Value)> {
+        self.caveats.told_apart |= *who != HostSet::All;
         match who {
-            Who::All => None,
-            Who::On(hosts) => Some(("$on".to_owned(), self.hosts(hosts))),
-            Who::NotOn(hosts) => Some(("$not_on".to_owned(), self.hosts(hosts))),
+            HostSet::All => None,
+            HostSet::On(hosts) => Some(("$on".to_owned(), self.hosts(hosts))),
+            HostSet::NotOn(hosts) => Some(("$not_on".to_owned(), self.hosts(hosts))),
         }
     }
 
@@ -231,24 +233,24 @@ impl Writer<'_> {
     }
 
     fn group(&mut self, group: &Group<'_>) -> Value {
-        let (name, said) = match &group.said {
-            Said::Value(node) => ("value", self.node(node)),
-            Said::Diff(diff) => ("diff", json!(diff)),
-            Said::OwnName => ("value", json!(OWN_NAME)),
-            Said::Further(values) => {
-                self.seen.lossy = true;
+        let (name, content) = match &group.content {
+            Content::Value(node) => ("value", self.node(node)),
+            Content::Diff(diff) => ("diff", json!(diff)),
+            Content::OwnName => ("value", json!(OWN_NAME)),
+            Content::Further(values) => {
+                self.caveats.lossy = true;
                 ("further", json!(values))
             }
         };
         let hosts = match &group.hosts {
-            Hosts::Named(hosts) => self.hosts(hosts),
-            Hosts::Counted(hosts) => json!(hosts),
+            HostList::Named(hosts) => self.hosts(hosts),
+            HostList::Counted(hosts) => json!(hosts),
         };
-        json!({ name: said, "hosts": hosts })
+        json!({ name: content, "hosts": hosts })
     }
 
     fn range(&mut self, range: &Range<'_>) -> Value {
-        self.seen.lossy = true;
+        self.caveats.lossy = true;
         let mut members = Map::from_iter([("$range".to_owned(), json!(range.ends))]);
         for (name, hosts) in [("low", &range.low), ("high", &range.high)] {
             if !hosts.is_empty() {
@@ -266,7 +268,8 @@ impl Writer<'_> {
         Value::Object(members)
     }
 
-    /// Their names, with a label where they are named again; later that alone.
+    /// The names of a set of hosts. A set that is named more than once gets a label the first time, and is only the label
+    /// after that.
     fn hosts(&mut self, hosts: &[Host]) -> Value {
         if let Some(label) = self.labels.get(hosts) {
             return json!(label);
@@ -285,18 +288,18 @@ impl Writer<'_> {
     }
 }
 
-/// A name of the tool's.
-fn own_name(name: &str) -> String {
+/// Escapes a name of the tool's own, so that it can't be taken for a name of folding.
+fn escape_name(name: &str) -> String {
     if name.starts_with('$') { format!("${name}") } else { name.to_owned() }
 }
 
-/// A value of the tool's: its names can't be taken for those of folding.
-fn own(value: &Value) -> Value {
+/// Escapes all names in a value of the tool's own.
+fn escape_names(value: &Value) -> Value {
     match value {
-        Value::Array(items) => items.iter().map(own).collect(),
-        Value::Object(members) => {
-            Value::Object(members.iter().map(|(name, value)| (own_name(name), own(value))).collect())
-        }
+        Value::Array(items) => items.iter().map(escape_names).collect(),
+        Value::Object(members) => Value::Object(
+            members.iter().map(|(name, value)| (escape_name(name), escape_names(value))).collect(),
+        ),
         value => value.clone(),
     }
 }

@@ -1,7 +1,8 @@
-//! The other end: which servers can be reached from here, what waits in them, and a decision taken to one of them.
+//! The terminal's side: it finds the servers that can be reached, lists the calls that wait in them, and hands over a
+//! decision.
 //!
-//! A server is believed to be one by its directory and by the account that the kernel names at the other end of its
-//! socket, so that root is shown no plan, and gives no answer, but to the accounts whose servers it asks.
+//! A server is trusted by its directory, and by the account that the kernel reports for the other end of its socket. A
+//! terminal of root therefore shows no plan and gives no answer to an account whose servers it does not ask.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,39 +14,39 @@ use tokio::time::timeout;
 use super::directory::{Directory, DirectoryError};
 use super::listen::DIRECTORY;
 use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
-use super::{Refused, Waiting};
+use super::{Refused, WaitingCall};
 use host_base::account::{Account, runtime_directory};
 
-/// Why a server could not be asked.
+/// The reason why a server could not be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Its directory isn't used.
-    #[error("servers are not looked for in a directory: {0}")]
+    /// The directory can't be used.
+    #[error("a directory of servers is not used: {0}")]
     Directory(#[from] DirectoryError),
-    /// It is another account's.
+    /// The server runs as another account.
     #[error("a socket in {directory} is served by the account {found}: expected {expected}")]
     Foreign {
-        /// Where.
+        /// The directory of the socket.
         directory: String,
-        /// Whose it is.
+        /// The uid of the server.
         found: u32,
-        /// Whose it should be.
+        /// The uid that the server should have.
         expected: u32,
     },
-    /// It can't be reached, or doesn't speak as it should.
+    /// The server can't be reached, or gives a wrong answer.
     #[error("the server with process number {process}: {reason}")]
     Server {
-        /// As its socket's name says.
+        /// The process number in the socket's name.
         process: String,
-        /// In words.
+        /// The reason in words.
         reason: String,
     },
-    /// It has taken no decision.
+    /// The server did not take the decision.
     #[error("{0}")]
     Refused(#[from] Refused),
 }
 
-/// One that can be reached.
+/// A server that can be reached.
 #[derive(Clone, Debug)]
 pub struct Server {
     directory: Arc<Directory>,
@@ -54,26 +55,26 @@ pub struct Server {
     patience: Duration,
 }
 
-/// A call, and where it waits.
+/// A call that waits, and its server.
 #[derive(Debug)]
-pub struct Pending {
-    /// Its server.
+pub struct ServerCall {
+    /// The server.
     pub server: Server,
     /// The call.
-    pub waiting: Waiting,
+    pub waiting: WaitingCall,
 }
 
-/// Where servers are looked for.
+/// The places where servers are looked for.
 #[derive(Debug, Default)]
 pub struct Servers {
-    /// Each with whose it must be.
+    /// The directories, each with the uid of its owner.
     places: Vec<(PathBuf, u32)>,
-    /// Whose servers those are, by name.
+    /// The names of the accounts whose servers are looked for.
     accounts: Vec<String>,
 }
 
 impl Servers {
-    /// Those of this account; as root those of system mode too.
+    /// The servers of this account. For root, those of system mode as well.
     pub fn within_reach() -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let name = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
@@ -88,26 +89,26 @@ impl Servers {
         servers
     }
 
-    /// A server chose between the two by what was there when it began to listen.
+    /// Adds both directories that a server of the account may have chosen when it began to listen.
     fn add(&mut self, account: String, uid: u32, log: Option<PathBuf>) {
         let places = [runtime_directory(uid), log].into_iter().flatten();
         self.places.extend(places.map(|place| (place.join(DIRECTORY), uid)));
         self.accounts.push(account);
     }
 
-    /// In one directory.
+    /// The servers in one directory.
     #[cfg(test)]
     pub(super) fn at(directory: PathBuf, uid: u32) -> Self {
         Self { places: vec![(directory, uid)], accounts: vec![uid.to_string()] }
     }
 
-    /// Whose servers are looked for, by name.
+    /// The names of the accounts whose servers are looked for.
     pub fn accounts(&self) -> &[String] {
         &self.accounts
     }
 
-    /// All that waits in them, the oldest first, without the plans; and what kept a server from being asked.
-    pub async fn pending(&self) -> (Vec<Pending>, Vec<AskError>) {
+    /// All waiting calls without their plans, the oldest first, and the errors of servers that could not be asked.
+    pub async fn pending(&self) -> (Vec<ServerCall>, Vec<AskError>) {
         let (mut pending, mut errors) = (Vec::new(), Vec::new());
         let mut servers = Vec::new();
         for (place, uid) in &self.places {
@@ -120,12 +121,12 @@ impl Servers {
         for (server, list) in servers.into_iter().zip(lists) {
             match list {
                 Ok(list) => pending
-                    .extend(list.into_iter().map(|waiting| Pending { server: server.clone(), waiting })),
+                    .extend(list.into_iter().map(|waiting| ServerCall { server: server.clone(), waiting })),
                 Err(error) => errors.push(error),
             }
         }
         pending.sort_by(|one, other| {
-            let key = |pending: &Pending| (pending.waiting.asked_unix, pending.waiting.id.clone());
+            let key = |pending: &ServerCall| (pending.waiting.asked_unix, pending.waiting.id.clone());
             key(one).cmp(&key(other))
         });
         (pending, errors)
@@ -143,7 +144,7 @@ impl Server {
             .collect())
     }
 
-    /// The same, expected to be another account's.
+    /// The same server, expected to run as another account.
     #[cfg(test)]
     pub(super) fn of_account(self, uid: u32) -> Self {
         Self { uid, ..self }
@@ -154,27 +155,27 @@ impl Server {
         Self { patience, ..self }
     }
 
-    pub(super) async fn list(&self) -> Result<Vec<Waiting>, AskError> {
+    pub(super) async fn list(&self) -> Result<Vec<WaitingCall>, AskError> {
         match self.ask(&Question::List {}).await? {
-            // It has ended.
+            // The server has ended.
             None => Ok(Vec::new()),
             Some(Answer::Waiting(list)) => Ok(list),
             Some(other) => Err(self.wrong(other)),
         }
     }
 
-    /// The call with its plan; none where it doesn't wait any more.
-    pub async fn show(&self, id: &str) -> Result<Option<Waiting>, AskError> {
+    /// The call with its plan. None where it doesn't wait any more.
+    pub async fn show(&self, id: &str) -> Result<Option<WaitingCall>, AskError> {
         match self.ask(&Question::Show { id: id.to_owned() }).await? {
             None => Ok(None),
-            // What isn't the one that was asked for is none.
+            // A call with another id isn't the one that was asked for.
             Some(Answer::Waiting(list)) => Ok(list.into_iter().find(|waiting| waiting.id == id)),
             Some(other) => Err(self.wrong(other)),
         }
     }
 
     /// Decides about the plan that was shown.
-    pub async fn decide(&self, shown: &Waiting, yes: bool) -> Result<(), AskError> {
+    pub async fn decide(&self, shown: &WaitingCall, yes: bool) -> Result<(), AskError> {
         let question = Question::Decide { id: shown.id.clone(), sha256: shown.sha256.clone(), yes };
         match self.ask(&question).await? {
             Some(Answer::Decided {}) => Ok(()),
@@ -184,12 +185,12 @@ impl Server {
         }
     }
 
-    /// None where the server is dead.
+    /// Asks a question. None where the server is dead.
     async fn ask(&self, question: &Question) -> Result<Option<Answer>, AskError> {
         let connected = timeout(self.patience, self.directory.connect(&self.name)).await;
         let connected = connected.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
         let Some(mut stream) = connected.map_err(|error| self.unusable(error))? else { return Ok(None) };
-        // Before a word is said: as root somebody else would be told what was decided.
+        // The account is checked before anything is sent: another account must not learn a decision of root.
         let found = stream.peer_cred().map_err(|error| self.unusable(error))?.uid();
         if found != self.uid {
             let directory = self.directory.path().display().to_string();
@@ -204,7 +205,7 @@ impl Server {
     }
 
     fn unusable(&self, reason: impl ToString) -> AskError {
-        // The number that its name begins with.
+        // The socket's name begins with the process number.
         let process = self.name.split('-').next().unwrap_or_default().to_owned();
         AskError::Server { process, reason: reason.to_string() }
     }
@@ -212,7 +213,7 @@ impl Server {
     fn wrong(&self, answer: Answer) -> AskError {
         match answer {
             Answer::Error(reason) => self.unusable(reason),
-            _ => self.unusable("the answer is none to what was asked"),
+            _ => self.unusable("the answer doesn't fit the question"),
         }
     }
 }

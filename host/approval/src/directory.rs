@@ -1,8 +1,8 @@
-//! The directory where an account's servers can be reached: nobody else may enter it.
+//! The directory with the sockets of an account's servers, which nobody else may enter.
 //!
-//! It is opened once and checked by what was opened; everything in it is reached through that handle. So nobody can put
-//! another directory in its place in between, and how long its path is doesn't matter: the kernel takes no more than 107
-//! bytes for a socket's.
+//! The directory is opened once, and the checks and all later steps use that handle. Nobody can put another directory
+//! in its place meanwhile. The length of its path doesn't matter either, although the kernel takes only 107 bytes for a
+//! socket's path.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -13,43 +13,43 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags, fstat, open, renameat, unlinkat};
 use tokio::net::{UnixListener, UnixStream};
 
-/// Of a socket at which a server listens.
+/// The end of a socket's name.
 const SUFFIX: &str = ".sock";
-/// Sockets that are looked at.
+/// The number of sockets that are used.
 const MOST: usize = 256;
 
-/// Why a directory isn't used.
+/// The reason why a directory isn't used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// The system's own word.
+    /// An error of the system.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which one.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
-    /// Somebody else put it there.
+    /// The directory belongs to another account.
     #[error("{} belongs to the account {found}: expected it to be {expected}'s", path.display())]
     Foreign {
-        /// Which one.
+        /// The directory.
         path: PathBuf,
         /// The owner's uid.
         found: u32,
-        /// Whose it should be.
+        /// The uid that the owner should have.
         expected: u32,
     },
-    /// Others could enter.
+    /// Other accounts can enter the directory.
     #[error("{} has mode {mode:04o}: expected 0700, so that nobody else can enter it", path.display())]
     Open {
-        /// Which one.
+        /// The directory.
         path: PathBuf,
-        /// Its permission bits.
+        /// The permission bits.
         mode: u32,
     },
 }
 
-/// A directory of mode 0700.
+/// An open directory with mode 0700.
 #[derive(Debug)]
 pub(super) struct Directory {
     path: PathBuf,
@@ -57,7 +57,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// This account's own, made where it isn't there yet.
+    /// Opens this account's directory, and makes it where it doesn't exist.
     pub(super) fn create(path: PathBuf) -> Result<Self, DirectoryError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
         if let Err(source) = made {
@@ -69,7 +69,7 @@ impl Directory {
         }
     }
 
-    /// That account's own; none where it isn't there.
+    /// Opens a directory of the account `owner`. None where it doesn't exist.
     pub(super) fn open(path: PathBuf, owner: u32) -> Result<Option<Self>, DirectoryError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = open(&path, flags, Mode::empty()).and_then(|handle| Ok((fstat(&handle)?, handle)));
@@ -92,8 +92,8 @@ impl Directory {
         &self.path
     }
 
-    /// Listens at a socket of this name. It is only there to be seen once it listens: at one that doesn't yet, the
-    /// connection is refused as at a dead server's, and whoever looks would remove it.
+    /// Listens at a socket with this name. The socket gets its name only when it listens. Before that, it would refuse
+    /// connections like the socket of a dead server, and others would remove it.
     pub(super) fn listen(&self, name: &str) -> io::Result<UnixListener> {
         let hidden = format!(".{name}");
         let listener = UnixListener::bind(self.through(&hidden))?;
@@ -105,7 +105,7 @@ impl Directory {
         Ok(listener)
     }
 
-    /// The names of the sockets; one that is no server's name isn't ours.
+    /// The names of the servers' sockets. Other files are ignored.
     pub(super) fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.handle)? {
@@ -118,7 +118,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// Connects to the server of this name. None where it is dead; then its socket is removed.
+    /// Connects to the server with this name. None where the server is dead; its socket is removed then.
     pub(super) async fn connect(&self, name: &str) -> io::Result<Option<UnixStream>> {
         match UnixStream::connect(self.through(&format!("{name}{SUFFIX}"))).await {
             Ok(stream) => Ok(Some(stream)),
@@ -131,18 +131,18 @@ impl Directory {
         }
     }
 
-    /// What can't be removed stays: it does no harm.
+    /// Removes a socket. One that can't be removed does no harm.
     pub(super) fn remove(&self, name: &str) {
         let _ = unlinkat(&self.handle, format!("{name}{SUFFIX}"), AtFlags::empty());
     }
 
-    /// Short, whatever the directory's own path.
+    /// A short path of a file in the directory, whatever the directory's own path.
     fn through(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.handle.as_raw_fd()))
     }
 }
 
-/// Whether a server could have chosen it: its process, and a random number.
+/// Whether a name has the form of a server's: a process number and a random number.
 fn is_name(name: &str) -> bool {
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.len() <= 40

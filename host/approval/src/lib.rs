@@ -1,11 +1,12 @@
-//! The terminal's way of a decision: a call that must be confirmed waits in its server, and a person elsewhere sees the
-//! plan and decides, with `linux-sysadmin pending`, `approve` and `deny`.
+//! Confirmation at a terminal. A call that must be confirmed waits in its server. A person at a terminal sees the plan
+//! and decides, with `linux-sysadmin pending`, `approve` and `deny`.
 //!
-//! The way between the two is a Unix socket in a directory that only the server's account can enter ([`directory`]),
-//! one line of JSON each way ([`message`]). The server looks who is at the other end before it tells anything
-//! ([`listen`]), and so does the one who asks ([`ask`]): as root it must not be shown somebody else's plan.
+//! Server and terminal talk over a Unix socket in a directory that only the server's account can enter ([`directory`]),
+//! with one line of JSON each way ([`message`]). The server checks who is at the other end before it tells anything
+//! ([`listen`]). The terminal does the same ([`ask`]), because it must not show root the plan of another account's
+//! server.
 //!
-//! A decision names the plan that was shown by its SHA-256, so that nothing else is approved than what was seen.
+//! A decision names the SHA-256 of the plan that was shown, so that it can't approve another plan.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +15,7 @@ mod directory;
 mod listen;
 mod message;
 
-pub use ask::{AskError, Pending, Servers};
+pub use ask::{AskError, ServerCall, Servers};
 pub use listen::{Deciders, ListenError, Listener};
 
 use serde::{Deserialize, Serialize};
@@ -27,38 +28,38 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A call that waits for a decision, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Waiting {
-    /// 16 hexadecimal digits, lower case.
+pub struct WaitingCall {
+    /// The id: 16 hexadecimal digits in lower case.
     pub id: String,
-    /// That was called.
+    /// The tool that was called.
     pub tool: String,
-    /// Whose tool it is.
+    /// The module that the tool belongs to.
     pub module: String,
-    /// What would be changed: the target's name.
+    /// The name of the machine that would be changed.
     pub target: String,
-    /// Of the plan.
+    /// The risk of the plan.
     pub risk: Risk,
-    /// One sentence.
+    /// One sentence about the plan.
     pub summary: String,
-    /// Who called, in its own words.
+    /// The name that the client gives itself.
     pub client: String,
-    /// Seconds since 1970.
+    /// The time of the question, in seconds since 1970.
     pub asked_unix: u64,
-    /// Seconds since 1970; from then on nothing can be decided.
+    /// The time after which nothing can be decided, in seconds since 1970.
     pub expires_unix: u64,
-    /// The whole text, written by the host from the plan: commands, differences, risk and why, what undo there is. Not
-    /// in a list.
+    /// The question as the host wrote it from the plan: commands, diffs, risk and reasons, and how far the plan can be
+    /// undone. It is empty in a list.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub question: String,
-    /// The same as data. Not in a list.
+    /// The plan as data. It is null in a list.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub preview: Value,
-    /// Of the plan: what a decision is bound to.
+    /// The SHA-256 of the plan, which a decision names.
     pub sha256: String,
 }
 
-impl Waiting {
-    /// A question that waits since then.
+impl WaitingCall {
+    /// The waiting call of a question that was asked at `since`.
     pub fn of(question: &Question, since: SystemTime) -> Self {
         let asked_unix = since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Self {
@@ -79,28 +80,28 @@ impl Waiting {
 }
 
 /// The calls that wait in this server.
-pub trait Parked: Send + Sync {
-    /// All of them, the oldest first.
-    fn waiting(&self) -> Vec<Waiting>;
+pub trait WaitingCalls: Send + Sync {
+    /// All waiting calls, the oldest first.
+    fn waiting(&self) -> Vec<WaitingCall>;
 
-    /// Decides one, at most once, if its plan is still the one of this SHA-256. Must not block.
+    /// Decides a call, at most once, if its plan still has this SHA-256. It must not block.
     fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused>;
 }
 
-/// Why a decision was not taken.
+/// The reason why a decision was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refused {
-    /// There is none, or it is over and forgotten.
+    /// No call of this id waits, or not any more.
     #[error("no call of this id waits any more")]
     Unknown,
     /// Nobody decided in time.
     #[error("the call has expired: nothing was changed, and the client has to call again")]
     Expired,
-    /// Somebody was faster.
+    /// Another decision about the same call was taken first.
     #[error("the call has been decided already")]
     Decided,
-    /// What waits isn't what was shown.
+    /// The plan that waits isn't the one that was shown.
     #[error("the plan that waits is not the one that was shown: nothing was decided")]
     OtherPlan,
 }

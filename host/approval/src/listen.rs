@@ -1,6 +1,6 @@
-//! The server's end: a socket from the first call on that waits, to the end of the server.
+//! The server's side: a socket that exists from the first waiting call to the end of the server.
 //!
-//! Who is at the other end, the kernel says. Whoever may not decide isn't told what waits either.
+//! The kernel reports the account at the other end. An account that may not decide isn't told what waits either.
 
 use std::io;
 use std::path::Path;
@@ -13,31 +13,31 @@ use tokio::task::JoinHandle;
 
 use super::directory::{Directory, DirectoryError};
 use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
-use super::{Parked, Person, Waiting};
+use super::{Person, WaitingCall, WaitingCalls};
 use host_base::account::{Account, runtime_directory};
 
-/// Connections at the same time; more wait to be accepted.
+/// The number of connections that are served at the same time. Others wait to be accepted.
 const AT_ONCE: usize = 8;
-/// After a connection that couldn't be accepted: there are no descriptors left.
+/// The pause after a connection that could not be accepted, since no file descriptors may be left.
 const PAUSE: Duration = Duration::from_millis(200);
-/// Below the directory that an account's servers share.
+/// The name of the directory below the one that an account's servers share.
 pub(super) const DIRECTORY: &str = "pending";
 
-/// Who may see what waits, and decide it.
+/// The accounts that may see waiting calls and decide them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deciders {
     /// The account that the server runs as, and root.
     Account,
-    /// In system mode: root alone, and not even root where the client is root. For the account is the server itself, and
-    /// who asks for a change doesn't approve it.
+    /// In system mode, only root, and nobody where the client runs as root. The server's own account may not decide,
+    /// because a client that asks for a change must not approve it.
     Root {
-        /// The client's uid.
+        /// The uid of the client.
         client: Option<u32>,
     },
 }
 
 impl Deciders {
-    /// An error in words where `uid` may not. `own` is the server's.
+    /// Checks that `uid` may decide. `own` is the uid of the server.
     pub(super) fn may(self, uid: u32, own: u32) -> Result<(), &'static str> {
         match self {
             Self::Root { client } if client == Some(uid) => {
@@ -52,23 +52,23 @@ impl Deciders {
     }
 }
 
-/// Why nobody can be heard.
+/// The reason why the server can't listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// No private place for the socket.
+    /// There is no private directory for the socket.
     #[error("there is no directory for `linux-sysadmin approve`: {0}")]
     Directory(#[from] DirectoryError),
-    /// The system's own word.
+    /// An error of the system.
     #[error("no socket for `linux-sysadmin approve` in {directory}: {source}")]
     Socket {
-        /// Where.
+        /// The directory.
         directory: String,
-        /// Why.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// Listens until it is dropped.
+/// A socket that listens until this is dropped.
 #[derive(Debug)]
 pub struct Listener {
     directory: Arc<Directory>,
@@ -77,19 +77,19 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Begins to listen, within a runtime. `log` is the directory of the account's audit log, for where the system has no
-    /// better place. What waits is not kept alive by it.
-    pub fn start(parked: &Arc<dyn Parked>, log: &Path, deciders: Deciders) -> Result<Self, ListenError> {
+    /// Begins to listen, within a runtime. `log` is the directory of the account's audit log, which is used where there
+    /// is no runtime directory. The listener doesn't keep the waiting calls alive.
+    pub fn start(calls: &Arc<dyn WaitingCalls>, log: &Path, deciders: Deciders) -> Result<Self, ListenError> {
         let shared = runtime_directory(rustix::process::geteuid().as_raw());
         let directory = shared.as_deref().unwrap_or(log).join(DIRECTORY);
         let peer = |stream: &UnixStream| Ok(stream.peer_cred()?.uid());
-        Self::start_in(Directory::create(directory)?, parked, deciders, PATIENCE, peer)
+        Self::start_in(Directory::create(directory)?, calls, deciders, PATIENCE, peer)
     }
 
-    /// In this directory; `peer` says who is at the other end.
+    /// Begins to listen in this directory. `peer` tells the uid at the other end of a connection.
     pub(super) fn start_in(
         directory: Directory,
-        parked: &Arc<dyn Parked>,
+        calls: &Arc<dyn WaitingCalls>,
         deciders: Deciders,
         patience: Duration,
         peer: impl Fn(&UnixStream) -> io::Result<u32> + Send + 'static,
@@ -104,8 +104,8 @@ impl Listener {
             .map_err(|error| socket(error.into()))?;
         let name = format!("{}-{}", std::process::id(), hex::encode(random));
         let listener = directory.listen(&name).map_err(socket)?;
-        let desk = Desk { parked: Arc::downgrade(parked), deciders, patience };
-        let accepting = tokio::spawn(accept(listener, directory.clone(), desk, peer));
+        let handler = QuestionHandler { calls: Arc::downgrade(calls), deciders, patience };
+        let accepting = tokio::spawn(accept(listener, directory.clone(), handler, peer));
         Ok(Self { directory, name, accepting })
     }
 }
@@ -120,24 +120,25 @@ impl Drop for Listener {
 async fn accept(
     listener: UnixListener,
     directory: Arc<Directory>,
-    desk: Desk,
+    handler: QuestionHandler,
     peer: impl Fn(&UnixStream) -> io::Result<u32>,
 ) {
-    // What servers that were killed have left; the others see a connection that says nothing and goes.
+    // Connecting removes the sockets of servers that were killed. Live servers see a connection that ends without a
+    // question.
     for name in directory.names().unwrap_or_default() {
         let _ = directory.connect(&name).await;
     }
-    let desk = Arc::new(desk);
+    let handler = Arc::new(handler);
     let free = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(permit) = free.clone().acquire_owned().await else { return };
         match listener.accept().await.and_then(|(stream, _)| Ok((peer(&stream)?, stream))) {
             Ok((uid, stream)) => {
-                let desk = desk.clone();
-                // Not ended with the listener: the answer to the last decision is still to be given.
+                let handler = handler.clone();
+                // The task outlives the listener, so that the last decision is answered.
                 tokio::spawn(async move {
                     let _permit = permit;
-                    desk.serve(stream, uid).await;
+                    handler.serve(stream, uid).await;
                 });
             }
             Err(error) => {
@@ -148,21 +149,22 @@ async fn accept(
     }
 }
 
-/// Where questions are answered.
-struct Desk {
-    parked: Weak<dyn Parked>,
+/// Answers questions.
+struct QuestionHandler {
+    calls: Weak<dyn WaitingCalls>,
     deciders: Deciders,
     patience: Duration,
 }
 
-impl Desk {
+impl QuestionHandler {
     async fn serve(&self, mut stream: UnixStream, uid: u32) {
-        // Read before anything is answered: whoever still writes wouldn't come to read it.
+        // The question is read before anything is answered, because a client that still writes would not read the
+        // answer.
         let answer = match message::read(&mut stream, LONGEST_QUESTION, self.patience).await {
             Ok(Some(question)) => self.answer(question, uid),
             Ok(None) => return,
             Err(error @ (LineError::TooLong(_) | LineError::Garbage(_) | LineError::Cut)) => {
-                tracing::warn!(uid, %error, "a question at the socket of `linux-sysadmin approve` is none");
+                tracing::warn!(uid, %error, "a question at the socket of `linux-sysadmin approve` is invalid");
                 Answer::Error(error.to_string())
             }
             Err(error @ (LineError::Io(_) | LineError::Silent(_))) => {
@@ -187,17 +189,17 @@ impl Desk {
             tracing::warn!(uid, why, "an account that may not decide asked what waits");
             return Answer::Error(format!("refused to the account {uid}: {why}"));
         }
-        let Some(parked) = self.parked.upgrade() else {
+        let Some(calls) = self.calls.upgrade() else {
             return Answer::Error("the server is ending".to_owned());
         };
         match question {
-            Question::List {} => Answer::Waiting(parked.waiting().into_iter().map(without_plan).collect()),
+            Question::List {} => Answer::Waiting(calls.waiting().into_iter().map(without_plan).collect()),
             Question::Show { id } => Answer::Waiting(
-                parked.waiting().into_iter().find(|waiting| waiting.id == id).into_iter().collect(),
+                calls.waiting().into_iter().find(|waiting| waiting.id == id).into_iter().collect(),
             ),
             Question::Decide { id, sha256, yes } => {
                 let account = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
-                match parked.decide(&id, &sha256, yes, Person { uid, account }) {
+                match calls.decide(&id, &sha256, yes, Person { uid, account }) {
                     Ok(()) => Answer::Decided {},
                     Err(refused) => Answer::Refused(refused),
                 }
@@ -206,7 +208,7 @@ impl Desk {
     }
 }
 
-/// As in a list: the plans of all would be too much for one answer.
-fn without_plan(waiting: Waiting) -> Waiting {
-    Waiting { question: String::new(), preview: serde_json::Value::Null, ..waiting }
+/// The call as it stands in a list. All plans together would be too large for one answer.
+fn without_plan(waiting: WaitingCall) -> WaitingCall {
+    WaitingCall { question: String::new(), preview: serde_json::Value::Null, ..waiting }
 }

@@ -1,6 +1,6 @@
-//! What goes over the socket: one line of JSON as question, one as answer, then the connection ends.
+//! The messages on the socket: a question and an answer, each as one line of JSON, after which the connection ends.
 //!
-//! A line has a longest length and a time by which it must be there, both ways.
+//! A line has a limited length and a limited time in both directions.
 
 use std::io;
 use std::time::Duration;
@@ -11,52 +11,52 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::{Refused, Waiting};
+use super::{Refused, WaitingCall};
 
-/// Bytes of a question: an id, a sum and a word.
+/// The number of bytes of a question, which holds an id, a hash and a word.
 pub(super) const LONGEST_QUESTION: u64 = 4 << 10;
-/// Bytes of an answer: one plan, as text and as data.
+/// The number of bytes of an answer, which holds one plan as text and as data.
 pub(super) const LONGEST_ANSWER: u64 = 32 << 20;
-/// For a line to come, and to be taken; those who write are programs.
+/// The time for reading or writing a line. Both ends are programs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is asked.
+/// A question to a server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Question {
-    /// What waits, without the plans.
+    /// Asks for all waiting calls, without their plans.
     List {},
-    /// One call, with its plan.
+    /// Asks for one call with its plan.
     Show {
-        /// The whole of it.
+        /// The whole id of the call.
         id: String,
     },
-    /// Decides one.
+    /// Decides a call.
     Decide {
-        /// The whole of it.
+        /// The whole id of the call.
         id: String,
-        /// Of the plan that was shown.
+        /// The SHA-256 of the plan that was shown.
         sha256: String,
-        /// Or no.
+        /// True where the plan may run.
         yes: bool,
     },
 }
 
-/// What is answered.
+/// The answer of a server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
-    /// To `List`, and to `Show`: that one, or none.
-    Waiting(Vec<Waiting>),
-    /// To `Decide`: as it was asked.
+    /// The answer to `List`, and to `Show` with one call or none.
+    Waiting(Vec<WaitingCall>),
+    /// The answer to `Decide` where the decision was taken.
     Decided {},
-    /// To `Decide`: it was not.
+    /// The answer to `Decide` where it was not taken.
     Refused(Refused),
-    /// To anything: not from this account, or not understood. In words.
+    /// The answer to a question that isn't understood, or isn't allowed to this account.
     Error(String),
 }
 
-/// Why there is no line.
+/// The reason why no line was read or written.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error("{0}")]
@@ -71,14 +71,14 @@ pub(super) enum LineError {
     Garbage(#[from] serde_json::Error),
 }
 
-/// Reads one line; none where the other end says nothing and goes.
+/// Reads one line. None where the other end closes the connection without one.
 pub(super) async fn read<T: DeserializeOwned>(
     stream: &mut UnixStream,
     longest: u64,
     patience: Duration,
 ) -> Result<Option<T>, LineError> {
     let mut line = Vec::new();
-    // What follows the line isn't for anybody.
+    // Anything after the line is ignored.
     let mut reader = BufReader::new(stream).take(longest);
     timeout(patience, reader.read_until(b'\n', &mut line))
         .await

@@ -1,4 +1,4 @@
-//! Both ends over a real socket, with calls that wait for nobody but a test.
+//! Both sides over a real socket, with waiting calls that only the test decides.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use super::ask::{Pending, Server, Servers};
+use super::ask::{Server, ServerCall, Servers};
 use super::directory::{Directory, DirectoryError};
 use super::message::PATIENCE;
 use super::*;
@@ -25,8 +25,8 @@ fn own() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-fn call(id: &str) -> Waiting {
-    Waiting {
+fn call(id: &str) -> WaitingCall {
+    WaitingCall {
         id: id.to_owned(),
         tool: "web_restart".to_owned(),
         module: "services".to_owned(),
@@ -42,17 +42,17 @@ fn call(id: &str) -> Waiting {
     }
 }
 
-/// What became of a call.
+/// The decision about a call, if there was one.
 type Decided = Option<(bool, Person)>;
 
-/// Calls that wait, or did.
+/// Calls that wait, or that were decided.
 struct Fake {
-    calls: Mutex<BTreeMap<String, (Waiting, Decided)>>,
+    calls: Mutex<BTreeMap<String, (WaitingCall, Decided)>>,
     now: AtomicU64,
 }
 
 impl Fake {
-    fn new(calls: impl IntoIterator<Item = Waiting>) -> Arc<Self> {
+    fn new(calls: impl IntoIterator<Item = WaitingCall>) -> Arc<Self> {
         let calls = calls.into_iter().map(|call| (call.id.clone(), (call, None))).collect();
         Arc::new(Self { calls: Mutex::new(calls), now: AtomicU64::new(1100) })
     }
@@ -62,8 +62,8 @@ impl Fake {
     }
 }
 
-impl Parked for Fake {
-    fn waiting(&self) -> Vec<Waiting> {
+impl WaitingCalls for Fake {
+    fn waiting(&self) -> Vec<WaitingCall> {
         let calls = self.calls.lock().unwrap();
         calls.values().filter(|(_, decided)| decided.is_none()).map(|(call, _)| call.clone()).collect()
     }
@@ -85,7 +85,7 @@ impl Parked for Fake {
     }
 }
 
-/// A server's end, and where it is.
+/// A server's side, with its directory.
 struct Served {
     place: PathBuf,
     fake: Arc<Fake>,
@@ -94,12 +94,12 @@ struct Served {
 }
 
 impl Served {
-    fn new(calls: impl IntoIterator<Item = Waiting>) -> Self {
+    fn new(calls: impl IntoIterator<Item = WaitingCall>) -> Self {
         Self::with(calls, Deciders::Account, own())
     }
 
-    /// With the kernel naming `peer` at the other end.
-    fn with(calls: impl IntoIterator<Item = Waiting>, deciders: Deciders, peer: u32) -> Self {
+    /// A server's side to which the kernel reports `peer` as the other end.
+    fn with(calls: impl IntoIterator<Item = WaitingCall>, deciders: Deciders, peer: u32) -> Self {
         let temporary = tempfile::tempdir().unwrap();
         let place = temporary.path().join("pending");
         let fake = Fake::new(calls);
@@ -111,7 +111,7 @@ impl Served {
         Servers::at(self.place.clone(), own())
     }
 
-    async fn only(&self) -> Pending {
+    async fn only(&self) -> ServerCall {
         let (mut pending, errors) = self.servers().pending().await;
         assert!(errors.is_empty() && pending.len() == 1, "{pending:?} {errors:?}");
         pending.remove(0)
@@ -127,9 +127,9 @@ impl Served {
 }
 
 fn listener(place: &Path, fake: &Arc<Fake>, deciders: Deciders, peer: u32) -> Listener {
-    let parked: Arc<dyn Parked> = fake.clone();
+    let calls: Arc<dyn WaitingCalls> = fake.clone();
     let directory = Directory::create(place.to_owned()).unwrap();
-    Listener::start_in(directory, &parked, deciders, PATIENCE, move |_: &UnixStream| io::Result::Ok(peer))
+    Listener::start_in(directory, &calls, deciders, PATIENCE, move |_: &UnixStream| io::Result::Ok(peer))
         .unwrap()
 }
 
@@ -138,9 +138,9 @@ fn names(directory: &Path) -> Vec<String> {
     std::fs::read_dir(directory).unwrap().map(name).collect()
 }
 
-/// All that comes, after this was said.
+/// The whole answer to these bytes.
 async fn said(mut stream: UnixStream, bytes: &[u8]) -> String {
-    // The other end may have had enough before all is written.
+    // The other end may close the connection before everything is written.
     let _ = stream.write_all(bytes).await;
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
@@ -149,13 +149,14 @@ async fn said(mut stream: UnixStream, bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn a_list_is_without_plans_and_one_call_has_its_own() {
-    let (first, second) = (call("00000000000000aa"), Waiting { asked_unix: 900, ..call("00000000000000bb") });
+    let (first, second) =
+        (call("00000000000000aa"), WaitingCall { asked_unix: 900, ..call("00000000000000bb") });
     let served = Served::new([first.clone(), second]);
     let (pending, errors) = served.servers().pending().await;
     assert!(errors.is_empty(), "{errors:?}");
     let ids: Vec<&str> = pending.iter().map(|pending| pending.waiting.id.as_str()).collect();
     assert_eq!(ids, ["00000000000000bb", "00000000000000aa"], "the oldest first");
-    let without = Waiting { question: String::new(), preview: Value::Null, ..first.clone() };
+    let without = WaitingCall { question: String::new(), preview: Value::Null, ..first.clone() };
     assert_eq!(pending[1].waiting, without);
     assert_eq!(pending[1].server.show(&first.id).await.unwrap(), Some(first));
     assert_eq!(pending[1].server.show("00000000000000cc").await.unwrap(), None);
@@ -177,8 +178,8 @@ async fn a_decision_reaches_the_call_with_who_has_taken_it() {
 #[tokio::test]
 async fn a_decision_that_is_not_taken_says_why() {
     let served = Served::new([call("00000000000000aa")]);
-    let Pending { server, waiting } = served.only().await;
-    let other_plan = Waiting { sha256: "cd".repeat(32), ..waiting.clone() };
+    let ServerCall { server, waiting } = served.only().await;
+    let other_plan = WaitingCall { sha256: "cd".repeat(32), ..waiting.clone() };
     let unknown = call("00000000000000bb");
     for (shown, refused) in [(&other_plan, Refused::OtherPlan), (&unknown, Refused::Unknown)] {
         let error = server.decide(shown, true).await.unwrap_err();
@@ -209,7 +210,7 @@ async fn of_many_who_decide_at_once_one_has_decided() {
 #[test]
 fn who_asks_for_a_change_does_not_decide_about_it() {
     let system = |client| Deciders::Root { client };
-    // (who may, the server's account, who would, whether)
+    // The columns: the deciders, the server's uid, the uid that would decide, and whether it may.
     for (deciders, own, uid, may) in [
         (Deciders::Account, 1000, 1000, true),
         (Deciders::Account, 1000, 0, true),
@@ -282,13 +283,13 @@ async fn what_is_no_question_gets_an_error_and_decides_nothing() {
 #[tokio::test]
 async fn whoever_says_nothing_is_not_waited_for() {
     let temporary = tempfile::tempdir().unwrap();
-    let fake: Arc<dyn Parked> = Fake::new([call("00000000000000aa")]);
+    let fake: Arc<dyn WaitingCalls> = Fake::new([call("00000000000000aa")]);
     let directory = Directory::create(temporary.path().join("pending")).unwrap();
     let patience = Duration::from_millis(10);
     let peer = |_: &UnixStream| io::Result::Ok(own());
     let _listener = Listener::start_in(directory, &fake, Deciders::Account, patience, peer).unwrap();
     let socket = temporary.path().join("pending").join(&names(&temporary.path().join("pending"))[0]);
-    // More than are served at once.
+    // There are more connections than are served at the same time.
     let mut silent = Vec::new();
     for number in 0..20 {
         let mut stream = UnixStream::connect(&socket).await.unwrap();
@@ -320,7 +321,7 @@ async fn a_server_that_says_nonsense_is_named_and_the_others_are_asked() {
     let answers = [
         ("1-aa", "", "ended before a whole line"),
         ("2-bb", "nonsense\n", "expected a line of JSON"),
-        ("3-cc", "{\"decided\":{}}\n", "none to what was asked"),
+        ("3-cc", "{\"decided\":{}}\n", "doesn't fit the question"),
         ("4-dd", "{\"waiting\":[{\"id\":\"00000000000000aa\"}]}\n", "missing field"),
         ("5-ee", "{\"error\":\"no\"}\n", "no"),
     ];
@@ -372,9 +373,9 @@ async fn what_a_dead_server_has_left_is_removed_by_whoever_finds_it() {
     let place = temporary.path().join("pending");
     let directory = Directory::create(place.clone()).unwrap();
     let dead = || drop(std::os::unix::net::UnixListener::bind(place.join("1-aa.sock")).unwrap());
-    // By who asks.
+    // Whoever asks removes it.
     dead();
-    // None of ours, so none is touched.
+    // These files belong to no server, so they stay.
     for other in ["notes.txt", "x.sock", "1-.sock", "1-xyz.sock"] {
         std::fs::write(place.join(other), "").unwrap();
     }
@@ -382,7 +383,7 @@ async fn what_a_dead_server_has_left_is_removed_by_whoever_finds_it() {
     assert!(pending.is_empty() && errors.is_empty(), "{errors:?}");
     assert!(!place.join("1-aa.sock").exists());
     assert_eq!(names(&place).len(), 4);
-    // By the next server.
+    // The next server removes it.
     dead();
     let fake = Fake::new([]);
     let _listener = listener(&place, &fake, Deciders::Account, own());
@@ -420,7 +421,7 @@ async fn a_directory_that_others_could_enter_or_have_put_there_is_refused() {
 #[tokio::test]
 async fn a_socket_that_another_account_serves_is_told_nothing() {
     let served = Served::new([call("00000000000000aa")]);
-    let Pending { server, waiting } = served.only().await;
+    let ServerCall { server, waiting } = served.only().await;
     let server = server.of_account(STRANGER);
     let error = server.decide(&waiting, true).await.unwrap_err();
     assert!(matches!(error, AskError::Foreign { expected: STRANGER, .. }), "{error}");
@@ -440,7 +441,7 @@ async fn a_path_too_long_for_a_socket_is_no_hindrance() {
 
 #[tokio::test]
 async fn what_is_too_much_to_be_shown_is_an_error() {
-    let huge = Waiting { question: "x".repeat(33 << 20), ..call("00000000000000aa") };
+    let huge = WaitingCall { question: "x".repeat(33 << 20), ..call("00000000000000aa") };
     let served = Served::new([huge]);
     let found = served.only().await;
     let error = found.server.show("00000000000000aa").await.unwrap_err();

@@ -1,8 +1,6 @@
-//! The one way to write a record, so that it has one hash: canonical JSON as RFC 8785 has it, without numbers that are
-//! no integers.
+//! Writes canonical JSON, so that a record has exactly one text and one hash: RFC 8785, restricted to integers.
 //!
-//! There are crates for all of RFC 8785. They put every number through a double, and most of their code is how to
-//! print one; here are none.
+//! There are crates for all of RFC 8785. Most of their code prints floating-point numbers, which no record holds.
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -10,26 +8,26 @@ use sha2::{Digest, Sha256};
 /// The largest integer that every reader of JSON keeps as it is: 2^53 - 1.
 const LARGEST: u64 = (1 << 53) - 1;
 
-/// What has no canonical form here.
+/// The error for a number that has no canonical form here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a number that is no integer of at most 53 bits")]
 pub struct NotCanonical;
 
-/// Keys in the order of their UTF-16 code units, no blanks.
+/// Writes a value with keys in the order of their UTF-16 code units, and without blanks.
 pub fn canonical(value: &Value) -> Result<Vec<u8>, NotCanonical> {
     let mut text = Vec::with_capacity(1024);
     write(value, &mut text)?;
     Ok(text)
 }
 
-/// [`canonical`], of an object.
+/// Like [`canonical`], for an object.
 pub fn canonical_object(members: &Map<String, Value>) -> Result<Vec<u8>, NotCanonical> {
     let mut text = Vec::with_capacity(1024);
     write_object(members, &mut text)?;
     Ok(text)
 }
 
-/// SHA-256 in hexadecimal digits.
+/// The SHA-256 in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
@@ -82,9 +80,9 @@ fn write_object(members: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// serde_json escapes precisely what RFC 8785 says, in the same form.
+/// Writes a string. serde_json escapes exactly the characters that RFC 8785 names, in the same form.
 fn write_string(string: &str, text: &mut Vec<u8>) {
-    // Writing to memory doesn't fail, and a string has no key that could.
+    // Writing a string to memory can't fail.
     let _ = serde_json::to_writer(text, string);
 }
 

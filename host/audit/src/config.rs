@@ -5,13 +5,13 @@ use serde::Deserialize;
 
 use super::Settings;
 
-/// How much of what was done stays on record.
+/// How much of the audit log is kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Mebibytes from which a file of the log is full.
+    /// The size in MiB from which a file of the log is full.
     pub rotate_mib: Within<1, 1024>,
-    /// Full files that are kept.
+    /// The number of full files that are kept.
     pub keep: Within<1, 200>,
 }
 

@@ -1,99 +1,99 @@
-//! What is put on record.
+//! The events that are recorded.
 //!
-//! Whoever records leaves secrets out: what stands in an event stands in the file. A reader takes members that it
-//! doesn't know for what a newer version wrote, and passes them over.
+//! Whoever records an event leaves secrets out of it: everything in an event is written to the file. A reader ignores
+//! members that it doesn't know, because a newer version may have written them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::bound::Kept;
 use super::process::Process;
+use super::size_limit::MaybeOmitted;
 use host_base::Privilege;
 use host_base::Risk;
 
-/// One thing that happened.
+/// One event of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A tool was called, and this is how it ended.
+    /// A call of a tool has ended.
     Call(Box<Call>),
     /// A change is about to touch its target.
     ChangeBegun(Box<ChangeBegun>),
-    /// A change is over, one way or the other.
+    /// A change has ended.
     ChangeEnded(ChangeEnded),
-    /// What a process that died left half-done was put back.
+    /// A change that a dead process left half-done was put back.
     ChangeRecovered(ChangeRecovered),
-    /// The first record of a file that continues another.
+    /// A new file of the log continues another one. This is its first record.
     Rotated(Rotated),
-    /// The oldest files were removed.
+    /// The oldest files of the log are removed.
     Dropped(Dropped),
-    /// What a crash left was put right.
+    /// A writer repaired what a crash had left.
     Mended(Mended),
 }
 
-/// The module whose tool it was.
+/// The module whose tool was called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleUsed {
-    /// Its own.
+    /// The module's name.
     pub name: String,
-    /// Its own.
+    /// The module's version.
     pub version: String,
-    /// Of the component's bytes, in hexadecimal digits.
+    /// The SHA-256 of the component's bytes, in hexadecimal digits.
     pub sha256: String,
 }
 
 /// The machine that the call was for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetUsed {
-    /// As the caller names it: `localhost`, or a remote host's alias.
+    /// The name by which calls name the machine: `localhost`, or a remote host's alias.
     pub name: String,
-    /// The account that it is reached as.
+    /// The account that the machine is reached as.
     pub account: String,
-    /// That account's, where it is known.
+    /// The number of that account, where it is known.
     pub uid: Option<u32>,
-    /// `/etc/machine-id`, where it is known: two names may be one machine.
+    /// The content of `/etc/machine-id`, where it is known: two names may be one machine.
     pub machine_id: Option<String>,
-    /// Its own name for itself, where it is known.
+    /// The machine's own hostname, where it is known.
     pub hostname: Option<String>,
-    /// Of the key that it has shown as an SSH server: `SHA256:…`. None of this machine.
+    /// The fingerprint (`SHA256:…`) of the key that the machine has shown as an SSH server. None for the server's own machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_key: Option<String>,
 }
 
-/// What became of the question whether the call may do what it does.
+/// The decision on what a call was to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decision {
-    /// It only looked; there was nothing to decide.
+    /// The call only looked, so there was nothing to decide.
     Looked,
-    /// It changes things, and was asked only what it would do.
+    /// The call was a dry run.
     DryRun,
-    /// It may.
+    /// The change was allowed.
     Allowed,
-    /// It may not.
+    /// The change was refused.
     Refused,
-    /// Somebody was asked and hasn't answered.
+    /// Somebody was asked, and has not answered.
     Asked,
-    /// It ended before there was anything to decide.
+    /// The call ended before there was anything to decide.
     None,
-    /// What a newer version calls otherwise.
+    /// A decision of a newer version.
     #[serde(untagged)]
     Other(String),
 }
 
-/// Who decided.
+/// Who made a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
-    /// The policy: nobody needed to be asked.
+    /// The policy decided: nobody had to be asked.
     Policy,
-    /// Whoever is at the client, which was asked to ask (MCP's elicitation).
+    /// The person who uses the client decided; the client asked (MCP's elicitation).
     Elicitation,
-    /// The client said in a second call that it is confirmed. A model can do that alone.
+    /// The client said in a second call that the change is confirmed. A model can do that alone.
     ClientAsserted,
-    /// Whoever is at a terminal, with this account.
+    /// A person at a terminal decided, logged in with this account.
     Terminal(Person),
-    /// Whoever or whatever else it was.
+    /// Somebody of a kind that a newer version knows decided.
     #[serde(untagged)]
     Other(String),
 }
@@ -101,145 +101,146 @@ pub enum DecidedBy {
 /// An account of the machine that the server runs on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
-    /// Its number, as the kernel says.
+    /// The account's number, as the kernel reports it.
     pub uid: u32,
-    /// Its name, where it has one.
+    /// The account's name, where it has one.
     pub account: String,
 }
 
-/// How a call ended, in the envelope's words.
+/// The status of a call that has ended, as in its envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallStatus {
-    /// It has its answer.
+    /// The call succeeded.
     Success,
-    /// It has none.
+    /// The call failed.
     Error,
-    /// Somebody else held what it needed.
+    /// Somebody else held what the call needed.
     Blocked,
-    /// Somebody must say yes first.
+    /// The call needs a confirmation first.
     ConfirmationRequired,
 }
 
-/// A command line as it is shown.
+/// A command that ran in a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandUsed {
-    /// Without secrets.
+    /// The command line as it may be shown, without secrets.
     pub command: String,
-    /// Where it is known.
+    /// The exit code, where it is known.
     pub exit_code: Option<i32>,
 }
 
 /// One call of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// The call's own.
+    /// The id of the call.
     pub trace_id: String,
-    /// As it names itself: `claude-code 2.1`.
+    /// The name and version that the client gives itself: `claude-code 2.1`.
     pub client: String,
     /// The version of MCP, or `cli`.
     pub protocol: String,
-    /// The tool's own name; where there is no such tool, as the caller named it.
+    /// The tool's own name, or the caller's word where there is no such tool.
     pub tool: String,
-    /// As the caller named it, where that is an alias of the tool.
+    /// The alias by which the caller named the tool, where it used one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_as: Option<String>,
-    /// Where one was found for it.
+    /// The tool's module, where one was found.
     pub module: Option<ModuleUsed>,
-    /// Where one was found for it.
+    /// The target, where one was found.
     pub target: Option<TargetUsed>,
-    /// Without secrets.
-    pub arguments: Kept<Value>,
-    /// Where the tool is known.
+    /// The arguments, without secrets.
+    pub arguments: MaybeOmitted<Value>,
+    /// The risk of the call, where the tool is known.
     pub risk: Option<Risk>,
-    /// Whether it might.
+    /// The decision on the call.
     pub decision: Decision,
-    /// Where anybody decided.
+    /// Who decided, where there was a decision.
     pub decided_by: Option<DecidedBy>,
-    /// SHA-256 of what somebody was asked: one question may have been about the same call on several hosts.
+    /// The SHA-256 of the question that was asked: one question may be about the same call on several hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// The id of the change that it made.
+    /// The id of the change that the call made.
     pub change: Option<String>,
-    /// How it ended.
+    /// The status with which the call ended.
     pub status: CallStatus,
-    /// Where it ended otherwise than well.
+    /// The error code, where the call did not succeed.
     pub error_code: Option<String>,
-    /// Wall-clock milliseconds.
+    /// The duration in wall-clock milliseconds.
     pub duration_ms: u64,
-    /// What ran.
-    pub commands: Kept<Vec<CommandUsed>>,
+    /// The commands that ran.
+    pub commands: MaybeOmitted<Vec<CommandUsed>>,
 }
 
-/// What is done to a path.
+/// What a change does to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileChangeKind {
-    /// It is written, all of it.
+    /// The change writes the whole file.
     Write,
-    /// It is removed.
+    /// The change removes the file.
     Remove,
-    /// It is made, as a directory.
+    /// The change makes a directory.
     MakeDirectory,
 }
 
-/// A path that a change touches, with what it takes to put it back.
+/// A path that a change touches, with everything that it takes to put it back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
-    /// Absolute, on the target.
+    /// The absolute path on the target.
     pub path: String,
-    /// The directory on the target that holds the copy.
+    /// The directory on the target that holds the copy of the former file.
     pub staging: String,
-    /// Whose rights touch it.
+    /// Whose rights the access takes.
     pub privilege: Privilege,
-    /// Whether there was anything before.
+    /// Whether the path existed before the change.
     pub existed: bool,
-    /// Of what was there, in hexadecimal digits.
+    /// The SHA-256 of the former content, in hexadecimal digits.
     pub sha256_before: Option<String>,
-    /// Of what is to be there, in hexadecimal digits.
+    /// The SHA-256 of the new content, in hexadecimal digits.
     pub sha256_after: Option<String>,
-    /// What is done.
+    /// What the change does to the path.
     pub kind: FileChangeKind,
 }
 
-/// A change that is about to touch its target. On record before it does, with all that it takes to put it back.
+/// A change that is about to touch its target. It is recorded before it does, with everything that it takes to put it back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ChangeBegun {
-    /// The change's own.
+    /// The id of the change.
     pub id: String,
-    /// The call's.
+    /// The id of the call that makes the change.
     pub trace_id: String,
-    /// As [`Call::client`].
+    /// The client, as in [`Call::client`].
     pub client: String,
-    /// As [`Call::protocol`].
+    /// The protocol, as in [`Call::protocol`].
     pub protocol: String,
     /// The tool's name.
     pub tool: String,
-    /// Whose tool it is.
+    /// The tool's module.
     pub module: ModuleUsed,
-    /// The machine.
+    /// The machine that is changed.
     pub target: TargetUsed,
-    /// Without secrets.
-    pub arguments: Kept<Value>,
+    /// The arguments of the call, without secrets.
+    pub arguments: MaybeOmitted<Value>,
     /// The preview as it was shown, without secrets.
-    pub plan: Kept<Value>,
-    /// Of the whole plan, secrets and all, in hexadecimal digits.
+    pub plan: MaybeOmitted<Value>,
+    /// The SHA-256 of the whole plan, secrets included, in hexadecimal digits.
     pub plan_sha256: String,
-    /// After everything that raises it.
+    /// The risk of the plan, after everything that raises it.
     pub risk: Risk,
-    /// Names of the policy's rules that applied.
-    pub rules: Kept<Vec<String>>,
-    /// Whether it may.
+    /// The names of the policy's rules that applied.
+    pub rules: MaybeOmitted<Vec<String>>,
+    /// The decision on the plan.
     pub decision: Decision,
-    /// Who said so.
+    /// Who decided.
     pub decided_by: Option<DecidedBy>,
-    /// In the order of the steps. Never left out: a record that can't hold them is refused.
+    /// The paths that the change touches, in the order of the steps. They are never left out: a record that can't hold
+    /// them is refused.
     pub files: Vec<FileChange>,
-    /// Command lines that undo a step, for each step. Never left out.
+    /// For each step, the command lines that undo it. They are never left out.
     pub undo: Vec<Vec<String>>,
-    /// Command lines that run after an undo. Never left out.
+    /// The command lines that run after an undo. They are never left out.
     pub after_undo: Vec<String>,
-    /// Who makes the change. Filled in by whoever writes the record: what is here before is not looked at.
+    /// The process that makes the change. The writer of the record fills it in, whatever it held before.
     #[serde(default)]
     pub process: Option<Process>,
 }
@@ -250,48 +251,48 @@ pub struct ChangeBegun {
 pub enum Outcome {
     /// Every step was done.
     Done,
-    /// A step failed, and everything before it was put back.
+    /// A step failed, and every step before it was undone.
     Undone,
-    /// A step failed, and some of what was before it stays.
+    /// A step failed, and some of the steps before it could not be undone.
     PartlyUndone,
-    /// The connection broke, and nobody knows. Nobody makes it any more, and it can be recovered.
+    /// The connection broke, so the outcome is unknown. No process makes the change any more, and it can be recovered.
     Uncertain,
 }
 
 /// The end of a change.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ChangeEnded {
-    /// As in [`ChangeBegun::id`].
+    /// The id of the change, as in [`ChangeBegun::id`].
     pub id: String,
-    /// How it ended.
+    /// How the change ended.
     pub outcome: Outcome,
-    /// Whether a cancellation or the end of input came meanwhile.
+    /// Whether the call was cancelled, or the client's input ended, during the change.
     pub interrupted: bool,
-    /// Counted from 0.
+    /// The number of the step that failed, counted from 0.
     pub failed_step: Option<u32>,
-    /// Where it ended otherwise than well.
+    /// The error code, where the change did not succeed.
     pub error_code: Option<String>,
-    /// Of the commands that ran, in order.
-    pub exit_codes: Kept<Vec<i32>>,
-    /// How many.
+    /// The exit codes of the commands that ran, in order.
+    pub exit_codes: MaybeOmitted<Vec<i32>>,
+    /// The number of steps that were done.
     pub steps_done: u32,
-    /// What was put back.
-    pub undone: Kept<Vec<String>>,
-    /// What could not be put back.
-    pub not_undone: Kept<Vec<String>>,
+    /// What was undone.
+    pub undone: MaybeOmitted<Vec<String>>,
+    /// What could not be undone.
+    pub not_undone: MaybeOmitted<Vec<String>>,
 }
 
-/// A change that its own process couldn't end was put back later.
+/// A change that its own process couldn't finish was put back later.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ChangeRecovered {
-    /// As in [`ChangeBegun::id`].
+    /// The id of the change, as in [`ChangeBegun::id`].
     pub id: String,
-    /// The account of whoever asked for it.
+    /// The account of the person who asked for the recovery.
     pub by: String,
     /// What was put back.
-    pub restored: Kept<Vec<String>>,
+    pub restored: MaybeOmitted<Vec<String>>,
     /// What could not be put back.
-    pub not_restored: Kept<Vec<String>>,
+    pub not_restored: MaybeOmitted<Vec<String>>,
 }
 
 /// A new file continues the chain.
@@ -299,28 +300,28 @@ pub struct ChangeRecovered {
 pub struct Rotated {
     /// The name of the file before.
     pub from: String,
-    /// The last record of that file.
+    /// The number of the last record of that file.
     pub last_seq: u64,
 }
 
-/// Retention removed the oldest files. On record before it does.
+/// Retention removes the oldest files. This is recorded before it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dropped {
-    /// Their names.
+    /// The names of the files.
     pub files: Vec<String>,
-    /// The last record of the last of them.
+    /// The number of the last record in the last of the files.
     pub up_to_seq: u64,
-    /// That record's hash: what the oldest record that is left names as the one before it.
+    /// The hash of that record, which is the `prev_hash` of the oldest record that remains.
     pub last_hash: String,
 }
 
-/// What a crash left was put right.
+/// A writer repaired what a crash had left.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mended {
-    /// Of a last line without its end, which were cut off.
+    /// The number of bytes that were cut off: those of a last line without its newline.
     pub bytes: u64,
-    /// The last of the records that the head still names and that were lost: they had not been written through when
-    /// the machine went down.
+    /// The number of the last lost record, where records are lost: the head names it, but it wasn't on the disk when the
+    /// machine went down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_up_to_seq: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! Records as tests of several crates write them.
+//! Example records, which the tests of several crates use.
 
 #![allow(clippy::unwrap_used)]
 
@@ -23,7 +23,7 @@ fn module() -> ModuleUsed {
     ModuleUsed { name: "systemd".to_owned(), version: "0.1.0".to_owned(), sha256: "a".repeat(64) }
 }
 
-/// A call with this argument.
+/// Makes the record of a call with this argument.
 pub fn call(argument: impl Into<Value>) -> Event {
     Event::Call(Box::new(Call {
         trace_id: "t1".to_owned(),
@@ -46,7 +46,7 @@ pub fn call(argument: impl Into<Value>) -> Event {
     }))
 }
 
-/// The beginning of a change.
+/// Makes the beginning of a change.
 pub fn begun(id: &str) -> ChangeBegun {
     ChangeBegun {
         id: id.to_owned(),
@@ -78,7 +78,7 @@ pub fn begun(id: &str) -> ChangeBegun {
     }
 }
 
-/// Its end.
+/// Makes the end of a change.
 pub fn ended(id: &str, outcome: Outcome) -> Event {
     Event::ChangeEnded(ChangeEnded {
         id: id.to_owned(),
@@ -93,13 +93,13 @@ pub fn ended(id: &str, outcome: Outcome) -> Event {
     })
 }
 
-/// A log in this directory that tells no journal of itself.
-pub fn audit(directory: &Path, settings: Settings) -> Audit {
-    Audit::new(directory.to_owned(), settings).with_journal("/nonexistent/journal".into())
+/// Makes a log in this directory that sends nothing to the journal.
+pub fn audit(directory: &Path, settings: Settings) -> AuditLog {
+    AuditLog::new(directory.to_owned(), settings).with_journal("/nonexistent/journal".into())
 }
 
-/// The same with this number of calls in it.
-pub fn with_calls(directory: &Path, calls: u32, settings: Settings) -> Audit {
+/// Makes such a log with this number of calls in it.
+pub fn with_calls(directory: &Path, calls: u32, settings: Settings) -> AuditLog {
     let audit = audit(directory, settings);
     for number in 1..=calls {
         audit.append(&call(number), Durability::Lazy).unwrap();

@@ -1,5 +1,5 @@
-//! The files of a log: what they are called, and how they are opened. What has one of these names may have been put
-//! there by somebody else, so no link is followed, nothing is waited for, and only a regular file is one.
+//! The names of a log's files, and how they are opened. Somebody else may have put something under one of these names, so
+//! opening follows no link, waits for nothing, and accepts only a regular file.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -10,24 +10,24 @@ use rustix::fs::OFlags;
 
 use super::AuditError;
 
-/// Where records are added.
-pub const CURRENT: &str = "audit.jsonl";
-/// The last record's number and hash.
-pub const HEAD: &str = "audit.head";
-/// Held by whoever writes.
-pub const LOCK: &str = "audit.lock";
+/// The file that records are added to.
+pub const CURRENT_FILE: &str = "audit.jsonl";
+/// The file that holds the last record's number and hash.
+pub const HEAD_FILE: &str = "audit.head";
+/// The lock file, which a writer holds.
+pub const LOCK_FILE: &str = "audit.lock";
 
-/// A file that is full, by its name `audit-FIRST-LAST.jsonl`.
+/// A full file that was put aside, with the numbers of its name `audit-FIRST-LAST.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Full {
-    /// Its first record.
+pub struct RotatedFile {
+    /// The number of its first record.
     pub first: u64,
-    /// Its last record.
+    /// The number of its last record.
     pub last: u64,
 }
 
-impl Full {
-    /// Its name.
+impl RotatedFile {
+    /// The name of the file.
     pub fn name(&self) -> String {
         format!("audit-{}-{}.jsonl", self.first, self.last)
     }
@@ -35,13 +35,13 @@ impl Full {
     fn parse(name: &str) -> Option<Self> {
         let (first, last) = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?.split_once('-')?;
         let full = Self { first: first.parse().ok()?, last: last.parse().ok()? };
-        // One name each, so that no file can pass for another by `+1` or `01`.
+        // Each file has exactly one name: a name with `+1` or `01` is refused.
         (full.name() == name).then_some(full)
     }
 }
 
-/// All full files of a directory, the oldest first; none where there is no directory.
-pub fn full_files(directory: &Path) -> Result<Vec<Full>, AuditError> {
+/// Lists the full files of a directory, the oldest first; none where there is no directory.
+pub fn rotated_files(directory: &Path) -> Result<Vec<RotatedFile>, AuditError> {
     let failed = |source| AuditError::io("read", directory, source);
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -50,32 +50,32 @@ pub fn full_files(directory: &Path) -> Result<Vec<Full>, AuditError> {
     };
     let mut files = Vec::new();
     for entry in entries {
-        files.extend(entry.map_err(failed)?.file_name().to_str().and_then(Full::parse));
+        files.extend(entry.map_err(failed)?.file_name().to_str().and_then(RotatedFile::parse));
     }
     files.sort();
     Ok(files)
 }
 
-/// What a file is opened for.
+/// How a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum For {
-    /// Reading; it must exist.
-    Reading,
-    /// Reading and writing, at its end; made where there is none.
-    Adding,
-    /// Reading and writing, anywhere; made where there is none.
-    Writing,
+pub enum OpenMode {
+    /// For reading. The file must exist.
+    Read,
+    /// For reading, and for writing at the end. A missing file is made.
+    Append,
+    /// For reading, and for writing anywhere. A missing file is made.
+    ReadWrite,
 }
 
-/// Opens a regular file. For writing it must be this account's and nobody else's to write.
-pub fn open(path: &Path, purpose: For) -> Result<File, AuditError> {
+/// Opens a regular file. A file to write to must belong to this account, and nobody else may write to it.
+pub fn open(path: &Path, purpose: OpenMode) -> Result<File, AuditError> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
     let mut options = File::options();
     options.read(true).custom_flags(flags).mode(0o600);
     match purpose {
-        For::Reading => {}
-        For::Adding => _ = options.append(true).create(true),
-        For::Writing => _ = options.write(true).create(true),
+        OpenMode::Read => {}
+        OpenMode::Append => _ = options.append(true).create(true),
+        OpenMode::ReadWrite => _ = options.write(true).create(true),
     }
     let file = options.open(path).map_err(|source| match rustix::io::Errno::from_io_error(&source) {
         Some(rustix::io::Errno::LOOP) => untrusted(path, "it is a symbolic link"),
@@ -86,7 +86,7 @@ pub fn open(path: &Path, purpose: For) -> Result<File, AuditError> {
     if !metadata.is_file() {
         return Err(untrusted(path, NOT_REGULAR));
     }
-    if purpose != For::Reading {
+    if purpose != OpenMode::Read {
         is_ours(path, &metadata)?;
     }
     Ok(file)
@@ -94,8 +94,8 @@ pub fn open(path: &Path, purpose: For) -> Result<File, AuditError> {
 
 const NOT_REGULAR: &str = "it is not a regular file";
 
-/// Makes the directory where there is none, for this account alone.
-pub fn prepare(directory: &Path) -> Result<(), AuditError> {
+/// Makes the directory where it is missing, for this account alone, and checks that nobody else can write to it.
+pub fn create_directory(directory: &Path) -> Result<(), AuditError> {
     let failed = |source| AuditError::io("create", directory, source);
     let metadata = match fs::metadata(directory) {
         Ok(metadata) => metadata,
@@ -125,28 +125,28 @@ fn untrusted(path: &Path, reason: &'static str) -> AuditError {
     AuditError::Untrusted { path: path.to_owned(), reason }
 }
 
-/// Which file it is, and how long.
+/// The identity and the length of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
     device: u64,
     inode: u64,
-    /// Bytes.
+    /// The length in bytes.
     pub length: u64,
 }
 
 impl Stamp {
-    /// Of an open file, or of one at a path.
+    /// Takes the stamp from a file's metadata.
     pub fn of(metadata: &Metadata) -> Self {
         Self { device: metadata.dev(), inode: metadata.ino(), length: metadata.len() }
     }
 
-    /// Whether both are one file.
+    /// Whether both stamps are of the same file.
     pub fn same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// Of what has this name; `None` where nothing has.
+/// The stamp of the file at this path; `None` where there is none.
 pub fn stamp(path: &Path) -> Result<Option<Stamp>, AuditError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
@@ -155,8 +155,8 @@ pub fn stamp(path: &Path) -> Result<Option<Stamp>, AuditError> {
     }
 }
 
-/// Writes a directory's names through.
-pub fn sync_names(directory: &Path) -> Result<(), AuditError> {
+/// Writes the names in a directory through to the disk.
+pub fn sync_directory(directory: &Path) -> Result<(), AuditError> {
     File::open(directory)
         .and_then(|directory| directory.sync_all())
         .map_err(|source| AuditError::io("write", directory, source))
@@ -168,12 +168,12 @@ mod tests {
 
     #[test]
     fn a_full_file_has_one_name() {
-        let full = Full { first: 1, last: 20 };
-        assert_eq!(Full::parse(&full.name()), Some(full));
+        let full = RotatedFile { first: 1, last: 20 };
+        assert_eq!(RotatedFile::parse(&full.name()), Some(full));
         for name in
             ["audit.jsonl", "audit-1.jsonl", "audit-01-20.jsonl", "audit-+1-20.jsonl", "audit-1-20.jsonl.bak"]
         {
-            assert_eq!(Full::parse(name), None, "{name}");
+            assert_eq!(RotatedFile::parse(name), None, "{name}");
         }
     }
 
@@ -183,8 +183,9 @@ mod tests {
         for name in ["audit-10-12.jsonl", "audit-1-9.jsonl", "audit.jsonl", "other"] {
             fs::write(directory.path().join(name), "").unwrap();
         }
-        let names: Vec<String> = full_files(directory.path()).unwrap().iter().map(Full::name).collect();
+        let names: Vec<String> =
+            rotated_files(directory.path()).unwrap().iter().map(RotatedFile::name).collect();
         assert_eq!(names, ["audit-1-9.jsonl", "audit-10-12.jsonl"]);
-        assert_eq!(full_files(&directory.path().join("none")).unwrap(), []);
+        assert_eq!(rotated_files(&directory.path().join("none")).unwrap(), []);
     }
 }

@@ -1,8 +1,8 @@
-//! The head: number and hash of the last record, in a file of its own, so that a log whose end was cut off is noticed.
+//! The head: the number and hash of the last record, in a file of its own. It shows that the end of a log was cut off.
 //!
-//! It is written after the record, so a crash in between leaves the log ahead of it. It can be ahead of the log too,
-//! where the machine goes down: of two files that weren't written through, either may survive. So it tells what was
-//! written through, and in which boot the rest was written.
+//! The head is written after the record, so a crash between the two leaves the log ahead of the head. The head can be
+//! ahead of the log as well: where the machine goes down, either of two files that weren't written through may survive.
+//! Therefore the head names the last record that is known to be on the disk, and the boot in which it was written.
 
 use std::fs::File;
 use std::io;
@@ -12,48 +12,48 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::AuditError;
-use super::files::{self, For, HEAD};
+use super::files::{self, HEAD_FILE, OpenMode};
 use super::process::boot_id;
 use host_base::sha256::is_sha256;
 
-/// Bytes of the file: written at once, within one block of any disk.
+/// The size of the file in bytes. It is written at once, and fits into one block of any disk.
 const SIZE: usize = 256;
 
-/// The last record.
+/// The last record, as the head names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Head {
-    /// Its number.
+    /// The record's number.
     pub seq: u64,
-    /// Its hash.
+    /// The record's hash.
     pub hash: String,
-    /// The last record that is known to be on the disk.
+    /// The number of the last record that is known to be on the disk.
     pub synced: u64,
-    /// When the head was written: `/proc/sys/kernel/random/boot_id`.
+    /// The boot in which the head was written: `/proc/sys/kernel/random/boot_id`.
     pub boot: String,
 }
 
 impl Head {
-    /// Of a record that was just written.
+    /// Makes the head for a record that was just written.
     pub fn new(seq: u64, hash: &str, synced: u64) -> Self {
         Self { seq, hash: hash.to_owned(), synced, boot: boot_id().unwrap_or_default() }
     }
 
-    /// Whether a log that ends with this record can have lost what came after it because the machine went down.
+    /// Whether a log that ends with this record can have lost the records after it because the machine went down.
     pub fn explains_end_at(&self, seq: u64) -> bool {
         seq >= self.synced && !self.boot.is_empty() && boot_id().is_some_and(|boot| boot != self.boot)
     }
 
-    /// Reads a directory's head; `None` where there is none, or an empty one.
+    /// Reads a directory's head. `None` where there is no head, or an empty one.
     pub fn read(directory: &Path) -> Result<Option<Self>, AuditError> {
-        let path = directory.join(HEAD);
-        let file = match files::open(&path, For::Reading) {
+        let path = directory.join(HEAD_FILE);
+        let file = match files::open(&path, OpenMode::Read) {
             Err(AuditError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 return Ok(None);
             }
             opened => opened?,
         };
-        // A head of another size isn't one, so no more than that is read.
+        // A head has exactly `SIZE` bytes, so one byte more is enough to refuse another file.
         let mut bytes = [0; SIZE + 1];
         let read = read_at_most(&file, &mut bytes).map_err(|source| AuditError::io("read", &path, source))?;
         let bytes = &bytes[..read];
@@ -72,9 +72,9 @@ impl Head {
         }
     }
 
-    /// Replaces it, in one write.
+    /// Replaces the head in the file by this one, in one write.
     pub fn write(&self, file: &File, directory: &Path) -> Result<(), AuditError> {
-        let failed = |source| AuditError::io("write", &directory.join(HEAD), source);
+        let failed = |source| AuditError::io("write", &directory.join(HEAD_FILE), source);
         match file.write_at(&self.padded(), 0).map_err(failed)? {
             SIZE => Ok(()),
             _ => Err(failed(io::ErrorKind::StorageFull.into())),
@@ -89,7 +89,7 @@ impl Head {
     }
 }
 
-/// Of the beginning of a file, what there is.
+/// Reads the beginning of a file into the buffer, and returns the number of bytes read.
 fn read_at_most(file: &File, bytes: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < bytes.len() {
@@ -109,7 +109,7 @@ mod tests {
     fn what_is_written_is_what_is_read() {
         let directory = tempfile::tempdir().unwrap();
         assert_eq!(Head::read(directory.path()).unwrap(), None);
-        let file = files::open(&directory.path().join(HEAD), For::Writing).unwrap();
+        let file = files::open(&directory.path().join(HEAD_FILE), OpenMode::ReadWrite).unwrap();
         assert_eq!(Head::read(directory.path()).unwrap(), None);
         // The largest number fits, and a shorter one leaves nothing of it.
         for head in [Head::new(u64::MAX, &"a".repeat(64), u64::MAX), Head::new(1, &"b".repeat(64), 0)] {
@@ -124,10 +124,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let good = Head::new(1, &"b".repeat(64), 0).padded();
         for bytes in [b"x".to_vec(), good[1..].to_vec(), [good.clone(), b" ".to_vec()].concat()] {
-            std::fs::write(directory.path().join(HEAD), bytes).unwrap();
+            std::fs::write(directory.path().join(HEAD_FILE), bytes).unwrap();
             assert!(matches!(Head::read(directory.path()), Err(AuditError::Corrupt { .. })));
         }
-        std::fs::write(directory.path().join(HEAD), good).unwrap();
+        std::fs::write(directory.path().join(HEAD_FILE), good).unwrap();
         assert!(Head::read(directory.path()).is_ok());
     }
 

@@ -1,21 +1,22 @@
-//! The head goes to the journal as well: another account's log, which whoever can rewrite this one can't.
+//! Sends heads to the system's journal. The journal belongs to another account, so somebody who can rewrite the audit log
+//! can't rewrite the heads there.
 //!
-//! In journald's native protocol, <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>: one datagram, a field a line. Where
-//! there is no journal, or it doesn't keep up, nothing is waited for.
+//! The messages use journald's native protocol, <https://systemd.io/JOURNAL_NATIVE_PROTOCOL/>: one datagram, one field per
+//! line. Sending never waits; where there is no journal, or it is too slow, the message is lost.
 
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 
-/// Where journald listens.
+/// The socket on which journald listens.
 pub const SOCKET: &str = "/run/systemd/journal/socket";
 
-/// How a message begins; the sequence number and the hash follow.
-pub const HEAD: &str = "audit head ";
+/// The beginning of a message. The record's number and hash follow.
+pub const MESSAGE_PREFIX: &str = "audit head ";
 
-/// The journal's identifier of every message.
+/// The SYSLOG_IDENTIFIER of every message.
 pub const IDENTIFIER: &str = "linux-sysadmin";
 
-/// A way to the journal.
+/// A socket for messages to the journal.
 #[derive(Debug)]
 pub struct Journal {
     socket: Option<UnixDatagram>,
@@ -23,19 +24,20 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens nothing yet that could fail loudly.
+    /// Makes a sender to the journal at this path. It never fails: without a socket, [`tell`](Self::tell) does nothing.
     pub fn new(path: PathBuf) -> Self {
         let socket = UnixDatagram::unbound().ok().filter(|socket| socket.set_nonblocking(true).is_ok());
         Self { socket, path }
     }
 
-    /// Tells the journal of a head.
+    /// Sends a head to the journal.
     pub fn tell(&self, directory: &Path, seq: u64, hash: &str) {
         let Some(socket) = &self.socket else { return };
-        // Priority 5 is notice. Several logs may go to one journal, so each says which it is.
-        let mut message = format!("MESSAGE={HEAD}{seq} {hash}\nPRIORITY=5\nSYSLOG_IDENTIFIER={IDENTIFIER}\n");
+        // Priority 5 is `notice`. Several logs may go to one journal, so each message names its log.
+        let mut message =
+            format!("MESSAGE={MESSAGE_PREFIX}{seq} {hash}\nPRIORITY=5\nSYSLOG_IDENTIFIER={IDENTIFIER}\n");
         let directory = directory.to_string_lossy();
-        // A value with a line's end would need the protocol's other form.
+        // A value with a newline would need the protocol's other form.
         if !directory.contains('\n') {
             message.push_str(&format!("LINUX_SYSADMIN_AUDIT={directory}\n"));
         }

@@ -1,31 +1,30 @@
-//! The audit log: every call and every change on record, in a chain that shows what was done to it.
+//! The audit log records every call and every change, in a chain of hashes that shows later edits.
 //!
-//! The log of an account is `$XDG_STATE_HOME/linux-sysadmin/audit.jsonl`: a record a line, canonical JSON ([RFC 8785]),
-//! each with its number, its time, the hash of the record before it, and its own hash, SHA-256 over all its other
-//! members. A line that was edited, removed, inserted or moved breaks the chain there; one that was cut off at the
-//! end is missed by `audit.head`, which names the last record; and the journal, another account's log, is told of
-//! heads as well, for who rewrites all of it.
+//! The log of an account is `$XDG_STATE_HOME/linux-sysadmin/audit.jsonl`. It holds one record per line, as canonical JSON
+//! ([RFC 8785]). Each record has a number, a time, the hash of the record before it, and its own hash: SHA-256 over all
+//! its other members. A line that was edited, removed, inserted or moved breaks the chain at that line. `audit.head` names
+//! the last record, so a log whose end was cut off is noticed. The writer also sends heads to the system's journal, which
+//! belongs to another account: they expose somebody who writes the whole log anew.
 //!
-//! A call is on record once it has ended ([`Event::Call`]). A change is on record before it touches its target
-//! ([`Event::ChangeBegun`], [`Durability::Synced`]) with all that it takes to put it back, and again at its end
-//! ([`Event::ChangeEnded`]). A change that has no end, and whose process is gone, was left half-done: [`unfinished`]
-//! finds it. **Where a record can't be written, what it tells of doesn't happen.**
+//! A call is recorded when it has ended ([`Event::Call`]). A change is recorded before it touches its target
+//! ([`Event::ChangeBegun`], [`Durability::Synced`]), with everything that it takes to put it back, and again at its end
+//! ([`Event::ChangeEnded`]). A change without an end whose process is gone was left half-done; [`unfinished`] finds it.
+//! **Where a record can't be written, the caller must not do what the record tells of.**
 //!
-//! Several servers write one chain: [`Audit::append`] takes a lock on `audit.lock`, reads the end of the file where
-//! another process has added to it, writes one line in one write, and then the head. What fails is cut back. A line
-//! that a killed process left half-written is cut off by the next writer, which puts that on record
-//! ([`Event::Mended`]). A file that is full is put aside as `audit-FIRST-LAST.jsonl`, and the new one continues the
-//! chain ([`Event::Rotated`]); so many of them are kept, and which were removed is on record ([`Event::Dropped`]).
+//! Several servers write one chain. [`AuditLog::append`] takes a lock on `audit.lock`, reads the end of the file where
+//! another process has added to it, writes the record in one write, and then writes the head. Where a write fails, it cuts
+//! the file back. The next writer cuts off a line that a killed process left half-written, and records that
+//! ([`Event::Mended`]). A full file is put aside as `audit-FIRST-LAST.jsonl`, and a new file continues the chain
+//! ([`Event::Rotated`]). The writer keeps a limited number of full files, and records which ones it removed
+//! ([`Event::Dropped`]).
 //!
-//! Nothing here hides a secret: whoever records leaves it out. Reading ([`Snapshot`]) takes a shared lock for as long as
-//! it takes to open the files, and reads what was there then.
+//! A reader ([`Snapshot`]) holds a shared lock while it opens the files, and reads what they held at that moment.
+//!
+//! The crate records what it is told, and decides nothing. It hides no secret: whoever records an event leaves secrets out.
 //!
 //! [RFC 8785]: https://www.rfc-editor.org/rfc/rfc8785
-//!
-//! The crate records what it is told, and decides nothing.
 #![forbid(unsafe_code)]
 
-mod bound;
 mod canonical;
 mod config;
 mod event;
@@ -33,11 +32,12 @@ mod event;
 pub mod examples;
 mod files;
 mod head;
-mod heads;
 mod journal;
+mod journal_heads;
 mod lock;
 mod process;
 mod record;
+mod size_limit;
 mod snapshot;
 mod tail;
 #[cfg(test)]
@@ -46,48 +46,48 @@ mod unfinished;
 mod verify;
 mod writer;
 
-pub use bound::{Kept, LONGEST_LINE, Omitted};
 pub use canonical::canonical;
 pub use config::Config;
 pub use event::{
     Call, CallStatus, ChangeBegun, ChangeEnded, ChangeRecovered, CommandUsed, DecidedBy, Decision, Dropped,
     Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Person, Rotated, TargetUsed,
 };
-pub use heads::Heads;
 pub use journal::SOCKET as JOURNAL;
-pub use process::{Life, Process};
-pub use record::{Fault, Record};
-pub use snapshot::{Records, Snapshot, Unreadable};
-pub use unfinished::{Left, Unfinished, left_lately};
-pub use verify::{Broken, Note, Verified, VerifyError, unfinished, verify};
-pub use writer::{Appended, Audit, Durability, directory};
+pub use journal_heads::JournalHeads;
+pub use process::{Liveness, Process};
+pub use record::{Mismatch, Record};
+pub use size_limit::{LONGEST_LINE, MaybeOmitted, Omitted};
+pub use snapshot::{Records, Snapshot, UnreadableLine};
+pub use unfinished::{Leftover, Unfinished, recent_leftovers};
+pub use verify::{Damage, Note, Verified, VerifyError, unfinished, verify};
+pub use writer::{AuditLog, ChainPosition, Durability, directory};
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How large a log gets.
+/// The limits on a log's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Bytes from which a file is full.
+    /// The size in bytes from which a file is full.
     pub rotate_bytes: u64,
-    /// Full files that are kept.
+    /// The number of full files that are kept.
     pub keep: usize,
 }
 
-/// Why there is no record, or why the log can't be read.
+/// Why a record can't be written, or why the log can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// The system said no.
+    /// An operation on a file or directory failed.
     #[error("the audit log: {} can't be {}: {source}", path.display(), participle(action))]
     Io {
-        /// What was tried: `open`, `read`, `write`, …
+        /// The operation that failed: `open`, `read`, `write`, …
         action: &'static str,
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// Why not.
+        /// The system's error.
         source: io::Error,
     },
-    /// Somebody else may have put it there.
+    /// Another account may have put the file or directory there, or may have written to it.
     #[error("the audit log: {} is not trusted: {reason}", path.display())]
     Untrusted {
         /// The file or directory.
@@ -95,26 +95,26 @@ pub enum AuditError {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Another process holds the log, and doesn't go on.
+    /// Another process held the lock for longer than this one waits.
     #[error(
-        "the audit log: another process holds {} and doesn't let go of it; `fuser {}` names it",
+        "the audit log: another process holds the lock {} and doesn't release it; `fuser {}` names that process",
         path.display(), path.display()
     )]
     Locked {
-        /// The lock.
+        /// The lock file.
         path: PathBuf,
     },
-    /// What the chain would have to continue is not what was written.
+    /// The end of the log, which the next record would continue, isn't what was written.
     #[error(
         "the audit log is damaged: {place}: expected {expected}, found {found}. See `linux-sysadmin audit verify`; \
          to begin a new log, move all of audit*.jsonl and audit.head to another directory"
     )]
     Corrupt {
-        /// File and line.
+        /// The file and the line.
         place: String,
         /// What should be there.
         expected: String,
-        /// What is there.
+        /// What is there instead.
         found: String,
     },
     /// Records are missing from the end.
@@ -124,20 +124,20 @@ pub enum AuditError {
         directory.display()
     )]
     Truncated {
-        /// The log's.
+        /// The log's directory.
         directory: PathBuf,
-        /// The record that the head names.
+        /// The number of the record that the head names.
         named: u64,
-        /// The last record that is there; 0 where there is none.
+        /// The number of the last record in the log; 0 where there is none.
         last: u64,
     },
-    /// Not even without what may be left out is it short enough.
+    /// The record is too long, even without the members that may be left out.
     #[error("the audit log: the record would be {bytes} bytes long, and {LONGEST_LINE} are the most")]
     TooLong {
-        /// So long.
+        /// The length of the record's line.
         bytes: usize,
     },
-    /// It has no written form.
+    /// The event can't be written as JSON.
     #[error("the audit log: the event can't be written: {0}")]
     Unwritable(String),
 }

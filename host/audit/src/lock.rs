@@ -1,5 +1,5 @@
-//! One writer at a time, of all processes: an exclusive lock on a file beside the log. A process that was stopped while
-//! it held the lock must not stop all others, so the wait has an end.
+//! The lock of a log: a `flock` on a file beside it lets one process at a time write. The wait for it is bounded, because a
+//! process that is stopped while it holds the lock must not stop all others.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,29 +10,29 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::AuditError;
-use super::files::{self, For, LOCK, Stamp};
+use super::files::{self, LOCK_FILE, OpenMode, Stamp};
 
-/// Held until it is dropped.
-pub struct Held(#[expect(dead_code, reason = "the lock lasts as long as the open file")] File);
+/// The lock, which is held until this value is dropped.
+pub struct LockGuard(#[expect(dead_code, reason = "the lock lasts as long as the open file")] File);
 
-/// Whose lock it is.
+/// The kind of lock.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Share {
-    /// A writer's: one at a time.
+pub enum LockMode {
+    /// A writer's lock, which excludes writers and readers.
     Exclusive,
-    /// A reader's: no writer meanwhile.
+    /// A reader's lock, which excludes writers.
     Shared,
 }
 
-/// Takes the lock of a directory. The file is opened each time, so that a thread shuts out the others of its process
-/// too, and is looked at again: a lock on a file that somebody removed shuts out nobody.
-pub fn take(directory: &Path, share: Share, deadline: Instant) -> Result<Held, AuditError> {
-    let path = directory.join(LOCK);
+/// Takes the lock of a directory. It opens the file anew each time, so that the lock also excludes other threads of this
+/// process. It then checks that the file still has its name, because a lock on a removed file excludes nobody.
+pub fn acquire(directory: &Path, share: LockMode, deadline: Instant) -> Result<LockGuard, AuditError> {
+    let path = directory.join(LOCK_FILE);
     let (purpose, operation) = match share {
-        Share::Exclusive => (For::Writing, FlockOperation::NonBlockingLockExclusive),
-        Share::Shared => (For::Reading, FlockOperation::NonBlockingLockShared),
+        LockMode::Exclusive => (OpenMode::ReadWrite, FlockOperation::NonBlockingLockExclusive),
+        LockMode::Shared => (OpenMode::Read, FlockOperation::NonBlockingLockShared),
     };
-    until(deadline, || {
+    retry_until(deadline, || {
         let file = files::open(&path, purpose)?;
         match flock(&file, operation) {
             Ok(()) => {}
@@ -41,28 +41,28 @@ pub fn take(directory: &Path, share: Share, deadline: Instant) -> Result<Held, A
         }
         let held = file.metadata().map_err(|source| AuditError::io("lock", &path, source))?;
         let is_that = files::stamp(&path)?.is_some_and(|named| named.same_file(&Stamp::of(&held)));
-        Ok(is_that.then_some(Held(file)))
+        Ok(is_that.then_some(LockGuard(file)))
     })?
     .ok_or(AuditError::Locked { path })
 }
 
-/// Takes a mutex within the same time: whoever holds it may be waiting for the file's lock.
-pub fn enter<'a, T>(
+/// Locks a mutex before the deadline. The thread that holds it may be waiting for the lock of the file.
+pub fn lock_mutex<'a, T>(
     mutex: &'a Mutex<T>,
     directory: &Path,
     deadline: Instant,
 ) -> Result<MutexGuard<'a, T>, AuditError> {
-    until(deadline, || match mutex.try_lock() {
+    retry_until(deadline, || match mutex.try_lock() {
         Ok(guard) => Ok(Some(guard)),
-        // What it guards is only a memory of what the file says, and is compared with the file.
+        // A poisoned value is safe to use: it only caches the file's state, and the caller compares it with the file.
         Err(TryLockError::Poisoned(poisoned)) => Ok(Some(poisoned.into_inner())),
         Err(TryLockError::WouldBlock) => Ok(None),
     })?
-    .ok_or_else(|| AuditError::Locked { path: directory.join(LOCK) })
+    .ok_or_else(|| AuditError::Locked { path: directory.join(LOCK_FILE) })
 }
 
-/// Tries until it succeeds, fails, or the time is over; at first after a few microseconds, as long as one write takes.
-fn until<T>(
+/// Repeats an attempt until it succeeds, fails, or the deadline has passed. The first pause is as long as one write takes.
+fn retry_until<T>(
     deadline: Instant,
     mut attempt: impl FnMut() -> Result<Option<T>, AuditError>,
 ) -> Result<Option<T>, AuditError> {
@@ -86,30 +86,30 @@ mod tests {
     #[test]
     fn a_lock_that_is_held_is_not_waited_for_beyond_the_deadline() {
         let directory = tempfile::tempdir().unwrap();
-        let held = take(directory.path(), Share::Exclusive, Instant::now()).unwrap();
-        for share in [Share::Exclusive, Share::Shared] {
-            let error = take(directory.path(), share, Instant::now()).err().unwrap();
+        let held = acquire(directory.path(), LockMode::Exclusive, Instant::now()).unwrap();
+        for share in [LockMode::Exclusive, LockMode::Shared] {
+            let error = acquire(directory.path(), share, Instant::now()).err().unwrap();
             assert!(matches!(error, AuditError::Locked { .. }), "{error}");
         }
         drop(held);
-        assert!(take(directory.path(), Share::Exclusive, Instant::now()).is_ok());
+        assert!(acquire(directory.path(), LockMode::Exclusive, Instant::now()).is_ok());
     }
 
     #[test]
     fn a_lock_on_a_removed_file_shuts_out_nobody_so_it_is_taken_anew() {
         let directory = tempfile::tempdir().unwrap();
-        let _old = take(directory.path(), Share::Exclusive, Instant::now()).unwrap();
-        std::fs::remove_file(directory.path().join(LOCK)).unwrap();
-        let _new = take(directory.path(), Share::Exclusive, Instant::now()).unwrap();
-        assert!(take(directory.path(), Share::Exclusive, Instant::now()).is_err());
+        let _old = acquire(directory.path(), LockMode::Exclusive, Instant::now()).unwrap();
+        std::fs::remove_file(directory.path().join(LOCK_FILE)).unwrap();
+        let _new = acquire(directory.path(), LockMode::Exclusive, Instant::now()).unwrap();
+        assert!(acquire(directory.path(), LockMode::Exclusive, Instant::now()).is_err());
     }
 
     #[test]
     fn a_mutex_that_is_held_is_not_waited_for_beyond_the_deadline() {
         let mutex = Mutex::new(());
         let held = mutex.lock().unwrap();
-        assert!(enter(&mutex, Path::new("/x"), Instant::now()).is_err());
+        assert!(lock_mutex(&mutex, Path::new("/x"), Instant::now()).is_err());
         drop(held);
-        assert!(enter(&mutex, Path::new("/x"), Instant::now()).is_ok());
+        assert!(lock_mutex(&mutex, Path::new("/x"), Instant::now()).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! A record, between its event and its line.
+//! A record: its line is made from an event, and read back.
 
 use serde_json::{Map, Value};
 
@@ -7,56 +7,57 @@ use super::canonical::{canonical_object, sha256};
 use super::event::Event;
 use host_base::sha256::is_sha256;
 
-/// What the very first record names as the one before it.
+/// The `prev_hash` of the very first record.
 pub const NONE_BEFORE: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
-/// A record whose line is what it must be: canonical, with its own hash. Whether it is where it should be is for
-/// [`verify`](super::verify) to say.
+/// A record whose line is canonical JSON with the right hash. [`verify`](super::verify) checks that it stands at the right
+/// place in the chain.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Counted from 1.
+    /// The record's number, counted from 1.
     pub seq: u64,
-    /// When it was written: RFC 3339, in UTC, with milliseconds.
+    /// The time at which it was written: RFC 3339, in UTC, with milliseconds.
     pub time: String,
-    /// Which [`Event`] it is, in its written form.
+    /// The name of its [`Event`], as it is written.
     pub event: String,
-    /// Of the record before it.
+    /// The hash of the record before it.
     pub prev_hash: String,
-    /// Its own.
+    /// The record's own hash.
     pub hash: String,
-    /// All members but `hash`.
+    /// All members except `hash`.
     pub members: Map<String, Value>,
-    /// As it is in the file, without the line's end.
+    /// The line as it is in the file, without its newline.
     pub line: String,
 }
 
-/// What is wrong with a line.
+/// A difference between what a line should say and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
-    /// What it should have been.
+pub struct Mismatch {
+    /// What was expected.
     pub expected: String,
-    /// What it was.
+    /// What was found.
     pub found: String,
 }
 
-impl Fault {
-    /// In a few words each.
+impl Mismatch {
+    /// Makes a mismatch from a few words for each side.
     pub fn new(expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self { expected: expected.into(), found: found.into() }
     }
 }
 
 impl Record {
-    /// Reads a line, given without its end.
-    pub fn parse(line: &[u8]) -> Result<Self, Fault> {
-        let mut members: Map<String, Value> = serde_json::from_slice(line)
-            .map_err(|error| Fault::new("a record, as a JSON object", format!("no such object: {error}")))?;
+    /// Reads a line, which is given without its newline.
+    pub fn parse(line: &[u8]) -> Result<Self, Mismatch> {
+        let mut members: Map<String, Value> = serde_json::from_slice(line).map_err(|error| {
+            Mismatch::new("a record, as a JSON object", format!("no such object: {error}"))
+        })?;
         let written = canonical_object(&members)
-            .map_err(|error| Fault::new("whole numbers only", error.to_string()))?;
+            .map_err(|error| Mismatch::new("whole numbers only", error.to_string()))?;
         if written != line {
-            return Err(Fault::new("canonical JSON", "the same members written otherwise"));
+            return Err(Mismatch::new("canonical JSON", "the same members written otherwise"));
         }
-        let missing = |name: &str| Fault::new(format!("a record with {name}"), format!("no valid {name}"));
+        let missing = |name: &str| Mismatch::new(format!("a record with {name}"), format!("no valid {name}"));
         let word = |members: &Map<String, Value>, name: &str| match members.get(name) {
             Some(Value::String(word)) => Ok(word.clone()),
             _ => Err(missing(name)),
@@ -68,13 +69,13 @@ impl Record {
         members.remove("hash");
         let hashed = canonical_object(&members).map(|text| sha256(&text)).unwrap_or_default();
         if hashed != hash {
-            return Err(Fault::new(
+            return Err(Mismatch::new(
                 format!("hash {hashed}, of what the record says"),
                 format!("hash {hash}"),
             ));
         }
         let seq = members.get("seq").and_then(Value::as_u64).ok_or_else(|| missing("seq"))?;
-        let line = String::from_utf8(line.to_vec()).map_err(|_| Fault::new("UTF-8", "something else"))?;
+        let line = String::from_utf8(line.to_vec()).map_err(|_| Mismatch::new("UTF-8", "something else"))?;
         Ok(Self {
             seq,
             time: word(&members, "time")?,
@@ -86,35 +87,35 @@ impl Record {
         })
     }
 
-    /// What happened. An error where a newer version wrote something that this one doesn't know.
+    /// The event. An error where a newer version wrote an event that this one doesn't know.
     pub fn to_event(&self) -> Result<Event, serde_json::Error> {
         serde_json::from_value(Value::Object(self.members.clone()))
     }
 
-    /// A member that is a string.
+    /// The member of this name, where it is a string.
     pub fn word(&self, name: &str) -> Option<&str> {
         self.members.get(name)?.as_str()
     }
 
-    /// A member's member that is a string.
+    /// The member `of` of the object `name`, where it is a string.
     pub fn word_of(&self, name: &str, of: &str) -> Option<&str> {
         self.members.get(name)?.get(of)?.as_str()
     }
 
-    /// The change that it belongs to: a call's `change`, another's `id`.
+    /// The id of the change that the record belongs to: the member `change` of a call, and `id` of every other event.
     pub fn change(&self) -> Option<&str> {
         self.word(if self.event == "call" { "change" } else { "id" })
     }
 }
 
-/// The line of a record, with its end, and its hash.
+/// Makes a record's line, with its newline, and its hash.
 pub fn seal(
     mut members: Map<String, Value>,
     seq: u64,
     time: String,
     prev_hash: &str,
 ) -> Result<(Vec<u8>, String), AuditError> {
-    // An event with such a member would be read otherwise than it was written.
+    // Such a member of the event would be overwritten, and read back as something else.
     if let Some(taken) =
         ["seq", "time", "prev_hash", "hash"].into_iter().find(|name| members.contains_key(*name))
     {
@@ -173,8 +174,8 @@ mod tests {
             ("\"hash\":\"", "\"hash\":\"0", "hash"),
             ("{", "[{", "JSON object"),
         ] {
-            let fault = Record::parse(line.replacen(from, to, 1).as_bytes()).unwrap_err();
-            assert!(fault.expected.contains(word), "{to}: {fault:?}");
+            let mismatch = Record::parse(line.replacen(from, to, 1).as_bytes()).unwrap_err();
+            assert!(mismatch.expected.contains(word), "{to}: {mismatch:?}");
         }
     }
 }

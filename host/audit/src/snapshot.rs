@@ -1,4 +1,4 @@
-//! Reading the log as it is at one moment, oldest file first, a line at a time.
+//! Reads the log as it is at one moment: the oldest file first, one line at a time.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Take};
@@ -7,61 +7,61 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::AuditError;
-use super::bound::LONGEST_LINE;
-use super::files::{self, CURRENT, For, Full};
+use super::files::{self, CURRENT_FILE, OpenMode, RotatedFile};
 use super::head::Head;
-use super::lock::{self, Share};
-use super::record::{Fault, Record};
+use super::lock::{self, LockMode};
+use super::record::{Mismatch, Record};
+use super::size_limit::LONGEST_LINE;
 
-/// How long a writer is waited for.
+/// How long a reader waits for a writer.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// All files of a log, opened while nobody wrote.
 #[derive(Debug)]
 pub struct Snapshot {
-    /// Where they are.
+    /// The directory of the log.
     pub directory: PathBuf,
-    /// The oldest first.
-    pub(super) files: Vec<LogFile>,
-    /// What the head said.
+    /// The files with records, the oldest first.
+    pub(super) files: Vec<SnapshotFile>,
+    /// The head, as it was at that moment.
     pub(super) head: Option<Head>,
-    /// False where a process holds the lock and doesn't go on: then the last line may not be whole yet.
+    /// False where another process held the lock for the whole wait. Then the last line may not be whole yet.
     pub(super) settled: bool,
 }
 
-/// One file.
+/// One file of a snapshot.
 #[derive(Debug)]
-pub(super) struct LogFile {
+pub(super) struct SnapshotFile {
     pub name: String,
-    /// What its name says, where it is full.
-    pub full: Option<Full>,
+    /// The numbers in its name, where it is a full file.
+    pub full: Option<RotatedFile>,
     pub file: File,
     pub length: u64,
 }
 
 impl Snapshot {
-    /// Opens what is there; nothing, where there is no such directory.
+    /// Opens all files of a log; none where there is no such directory.
     pub fn open(directory: &Path) -> Result<Self, AuditError> {
         Self::open_within(directory, WAIT)
     }
 
-    /// [`open`](Self::open), waiting no longer than this for a writer.
+    /// Like [`open`](Self::open), but waits no longer than this for a writer.
     pub fn open_within(directory: &Path, wait: Duration) -> Result<Self, AuditError> {
-        let (_held, settled) = match lock::take(directory, Share::Shared, Instant::now() + wait) {
+        let (_held, settled) = match lock::acquire(directory, LockMode::Shared, Instant::now() + wait) {
             Ok(held) => (Some(held), true),
             Err(AuditError::Locked { .. }) => (None, false),
-            // Nobody has ever written, or it is a copy.
+            // Nobody has ever written to the log, or it is a copy.
             Err(AuditError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => (None, true),
             Err(error) => return Err(error),
         };
-        // Before the files: what is added meanwhile is only beyond it.
+        // The head is read before the files: records that are added in between only follow it.
         let head = Head::read(directory)?;
         let mut files = Vec::new();
-        for full in files::full_files(directory)? {
-            files.push(LogFile::open(directory, full.name(), Some(full))?);
+        for full in files::rotated_files(directory)? {
+            files.push(SnapshotFile::open(directory, full.name(), Some(full))?);
         }
-        if files::stamp(&directory.join(CURRENT))?.is_some() {
-            files.push(LogFile::open(directory, CURRENT.to_owned(), None)?);
+        if files::stamp(&directory.join(CURRENT_FILE))?.is_some() {
+            files.push(SnapshotFile::open(directory, CURRENT_FILE.to_owned(), None)?);
         }
         Ok(Self { directory: directory.to_owned(), files, head, settled })
     }
@@ -71,7 +71,7 @@ impl Snapshot {
         self.files.is_empty() && self.head.is_none()
     }
 
-    /// The whole lines among the last bytes of the file that is written to.
+    /// The whole lines among the last bytes of the current file.
     pub(super) fn lines_at_end(&self, most: u64) -> Result<Vec<Vec<u8>>, AuditError> {
         let Some(current) = self.files.last().filter(|file| file.full.is_none()) else {
             return Ok(Vec::new());
@@ -81,7 +81,7 @@ impl Snapshot {
         let read = current.file.read_exact_at(&mut bytes, begin);
         read.map_err(|source| AuditError::io("read", &self.directory.join(&current.name), source))?;
         let mut lines: Vec<Vec<u8>> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-        // The last one has no end yet, and the first one may have no beginning.
+        // The last piece has no newline yet, and the first one may lack its beginning.
         lines.pop();
         if begin > 0 && !lines.is_empty() {
             lines.remove(0);
@@ -89,94 +89,94 @@ impl Snapshot {
         Ok(lines)
     }
 
-    /// Every line, one after the other.
-    pub(super) fn lines(self) -> Lines {
-        Lines { directory: self.directory, files: self.files.into_iter(), reading: None }
+    /// Iterates over every line.
+    pub(super) fn lines(self) -> LogLines {
+        LogLines { directory: self.directory, files: self.files.into_iter(), reading: None }
     }
 
-    /// Every record, one after the other. Whether they belong together is for [`verify`](super::verify) to say.
+    /// Iterates over every record. [`verify`](super::verify()) checks that they form a chain.
     pub fn records(self) -> Records {
         Records { lines: self.lines() }
     }
 }
 
-impl LogFile {
-    fn open(directory: &Path, name: String, full: Option<Full>) -> Result<Self, AuditError> {
+impl SnapshotFile {
+    fn open(directory: &Path, name: String, full: Option<RotatedFile>) -> Result<Self, AuditError> {
         let path = directory.join(&name);
-        let file = files::open(&path, For::Reading)?;
+        let file = files::open(&path, OpenMode::Read)?;
         let length = file.metadata().map_err(|source| AuditError::io("read", &path, source))?.len();
         Ok(Self { name, full, file, length })
     }
 }
 
-/// A line of a file.
+/// A line of a log file.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct LogLine {
     /// The file's name.
     pub file: String,
-    /// What that name says, where the file is full.
-    pub full: Option<Full>,
-    /// Counted from 1.
+    /// The numbers in that name, where the file is full.
+    pub full: Option<RotatedFile>,
+    /// The line's number, counted from 1.
     pub number: u64,
-    /// Without its end; of a line that is too long, the beginning.
+    /// The line without its newline; only the beginning of a line that is too long.
     pub bytes: Vec<u8>,
-    /// Whether it has an end.
+    /// Whether the line has a newline.
     pub whole: bool,
 }
 
-impl Line {
-    /// The record that it is.
-    pub fn parse(&self) -> Result<Record, Fault> {
+impl LogLine {
+    /// Parses the line as a record.
+    pub fn parse(&self) -> Result<Record, Mismatch> {
         if self.bytes.len() >= LONGEST_LINE {
-            return Err(Fault::new("a record", format!("a line of {LONGEST_LINE} bytes or more")));
+            return Err(Mismatch::new("a record", format!("a line of {LONGEST_LINE} bytes or more")));
         }
         match self.whole {
             true => Record::parse(&self.bytes),
             false => {
                 let found = format!("{} bytes without it", self.bytes.len());
-                Err(Fault::new("the end of the line", found))
+                Err(Mismatch::new("the end of the line", found))
             }
         }
     }
 }
 
-/// All lines.
+/// An iterator over all lines of a snapshot.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct LogLines {
     directory: PathBuf,
-    files: std::vec::IntoIter<LogFile>,
-    reading: Option<Reading>,
+    files: std::vec::IntoIter<SnapshotFile>,
+    reading: Option<FileLines>,
 }
 
 #[derive(Debug)]
-struct Reading {
+struct FileLines {
     name: String,
-    full: Option<Full>,
+    full: Option<RotatedFile>,
     lines: u64,
     reader: BufReader<Take<File>>,
 }
 
-impl Iterator for Lines {
-    type Item = Result<Line, AuditError>;
+impl Iterator for LogLines {
+    type Item = Result<LogLine, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             let Some(reading) = &mut self.reading else {
-                let LogFile { name, full, file, length } = self.files.next()?;
+                let SnapshotFile { name, full, file, length } = self.files.next()?;
                 let reader = BufReader::with_capacity(64 << 10, file.take(length));
-                self.reading = Some(Reading { name, full, lines: 0, reader });
+                self.reading = Some(FileLines { name, full, lines: 0, reader });
                 continue;
             };
             match next_line(&mut reading.reader) {
                 Ok(Some((bytes, whole))) => {
                     reading.lines += 1;
                     let (file, full) = (reading.name.clone(), reading.full.clone());
-                    return Some(Ok(Line { file, full, number: reading.lines, bytes, whole }));
+                    return Some(Ok(LogLine { file, full, number: reading.lines, bytes, whole }));
                 }
                 Ok(None) => self.reading = None,
                 Err(source) => {
                     let path = self.directory.join(&reading.name);
-                    // What can't be read now can't be read again either.
+                    // After a read error the iteration ends.
                     self.reading = None;
                     self.files = Vec::new().into_iter();
                     return Some(Err(AuditError::io("read", &path, source)));
@@ -186,7 +186,7 @@ impl Iterator for Lines {
     }
 }
 
-/// A line without its end, and whether it had one. Of a line that is too long, the rest is passed over.
+/// Reads a line without its newline, and tells whether it had one. It skips the rest of a line that is too long.
 fn next_line(reader: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, bool)>> {
     let mut bytes = Vec::new();
     reader.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut bytes)?;
@@ -201,30 +201,34 @@ fn next_line(reader: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, bool)>> {
     Ok(Some((bytes, whole)))
 }
 
-/// A line that is no record.
+/// A line that isn't a record.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{file}:{line}: expected {}, found {}", fault.expected, fault.found)]
-pub struct Unreadable {
+#[error("{file}:{line}: expected {}, found {}", mismatch.expected, mismatch.found)]
+pub struct UnreadableLine {
     /// The file's name.
     pub file: String,
-    /// Counted from 1.
+    /// The line's number, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
-    pub fault: Fault,
+    /// What is wrong with the line.
+    pub mismatch: Mismatch,
 }
 
-/// All records.
+/// An iterator over all records of a snapshot.
 #[derive(Debug)]
 pub struct Records {
-    lines: Lines,
+    lines: LogLines,
 }
 
 impl Iterator for Records {
-    type Item = Result<Result<Record, Unreadable>, AuditError>;
+    type Item = Result<Result<Record, UnreadableLine>, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.lines.next()?.map(|line| {
-            line.parse().map_err(|fault| Unreadable { file: line.file.clone(), line: line.number, fault })
+            line.parse().map_err(|mismatch| UnreadableLine {
+                file: line.file.clone(),
+                line: line.number,
+                mismatch,
+            })
         }))
     }
 }

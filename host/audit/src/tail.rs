@@ -1,4 +1,4 @@
-//! The ends of a file: its last record, and its first.
+//! Reads the last and the first record of a file.
 
 use std::fs::File;
 use std::io;
@@ -6,20 +6,20 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::AuditError;
-use super::bound::LONGEST_LINE;
-use super::record::{Fault, Record};
+use super::record::{Mismatch, Record};
+use super::size_limit::LONGEST_LINE;
 
-/// Read at once. Most records are shorter.
+/// The number of bytes that are read first. Most records are shorter.
 const FIRST_LOOK: usize = 8 << 10;
 
-/// How a file ends.
+/// The end of a file.
 #[derive(Debug)]
 pub struct Tail {
-    /// The last whole line.
+    /// The record of the last whole line.
     pub record: Option<Record>,
-    /// Where that line ends.
+    /// The offset at which that line ends.
     pub end: u64,
-    /// Bytes after that: of a line that a crash left without its end.
+    /// The number of bytes after it: those of a line that a crash left without its newline.
     pub torn: u64,
 }
 
@@ -37,7 +37,7 @@ pub fn tail(path: &Path, file: &File, length: u64) -> Result<Tail, AuditError> {
         match (start, end) {
             (Some(start), Some(end)) => {
                 let record =
-                    Record::parse(&bytes[start..end]).map_err(|fault| corrupt(path, "last", fault))?;
+                    Record::parse(&bytes[start..end]).map_err(|mismatch| corrupt(path, "last", mismatch))?;
                 let end = begin + end as u64 + 1;
                 is_one_line(path, length - end)?;
                 return Ok(Tail { record: Some(record), end, torn: length - end });
@@ -46,25 +46,26 @@ pub fn tail(path: &Path, file: &File, length: u64) -> Result<Tail, AuditError> {
                 is_one_line(path, length)?;
                 return Ok(Tail { record: None, end: 0, torn: length });
             }
-            // A whole line and a torn one.
+            // This would have been enough for a whole line and a torn one.
             _ if look > 2 * LONGEST_LINE => {
                 let found = format!("no end of a line in the last {look} bytes");
-                return Err(corrupt(path, "last", Fault::new("a record", found)));
+                return Err(corrupt(path, "last", Mismatch::new("a record", found)));
             }
             _ => look *= 4,
         }
     }
 }
 
-/// A crash leaves less than one line. More is something else, and isn't to be cut off.
+/// Checks that what follows the last whole line is shorter than a line. A crash leaves no more; anything longer is
+/// something else, and must not be cut off.
 fn is_one_line(path: &Path, torn: u64) -> Result<(), AuditError> {
     if torn < LONGEST_LINE as u64 {
         return Ok(());
     }
-    Err(corrupt(path, "last", Fault::new("a record", format!("{torn} bytes without the end of a line"))))
+    Err(corrupt(path, "last", Mismatch::new("a record", format!("{torn} bytes without the end of a line"))))
 }
 
-/// Number of the first record.
+/// The number of the first record.
 pub fn first_seq(path: &Path, file: &File) -> Result<u64, AuditError> {
     let mut bytes = vec![0; LONGEST_LINE];
     let mut read = 0;
@@ -83,13 +84,13 @@ pub fn first_seq(path: &Path, file: &File) -> Result<u64, AuditError> {
     };
     match Record::parse(&bytes[..end]) {
         Ok(record) => Ok(record.seq),
-        Err(fault) => Err(corrupt(path, "first", fault)),
+        Err(mismatch) => Err(corrupt(path, "first", mismatch)),
     }
 }
 
-fn corrupt(path: &Path, which: &str, fault: Fault) -> AuditError {
+fn corrupt(path: &Path, which: &str, mismatch: Mismatch) -> AuditError {
     let place = format!("{}, {which} line", path.display());
-    AuditError::Corrupt { place, expected: fault.expected, found: fault.found }
+    AuditError::Corrupt { place, expected: mismatch.expected, found: mismatch.found }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Changes that were begun, and of which there is no end; or one that says that nobody knows it.
+//! Finds changes that were begun and have no end, or whose end says that the outcome is unknown.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,60 +9,60 @@ use serde_json::Value;
 use super::event::{ChangeBegun, Event};
 use super::record::Record;
 use super::snapshot::Snapshot;
-use super::{AuditError, Life};
+use super::{AuditError, Liveness};
 
-/// Bytes at the end of a log that tell of lately.
-const LATELY: u64 = 1 << 20;
-/// How long a writer is waited for where nothing depends on it.
-const SOON: Duration = Duration::from_millis(500);
-/// [`super::Outcome::Uncertain`], as it stands in a record.
+/// The number of bytes at the end of a log in which [`recent_leftovers`] looks.
+const RECENT_BYTES: u64 = 1 << 20;
+/// How long [`recent_leftovers`] waits for a writer. Nothing depends on its answer.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
+/// [`super::Outcome::Uncertain`], as it is written in a record.
 const UNCERTAIN: &str = "uncertain";
-/// [`super::Outcome::Done`].
+/// [`super::Outcome::Done`], as it is written in a record.
 const DONE: &str = "done";
 
-/// A change that was begun, and of which there is no end that anybody knows.
+/// A change that was begun and has no certain end.
 #[derive(Clone, Debug)]
 pub struct Unfinished {
-    /// What was to be done, and what it takes to put it back.
+    /// The beginning of the change, with everything that it takes to put it back.
     pub begun: ChangeBegun,
-    /// The record that says so.
+    /// The record of the beginning.
     pub record: Record,
-    /// Whether it has ended so that nobody knows its outcome.
+    /// Whether the change ended with an unknown outcome.
     pub is_uncertain: bool,
 }
 
 impl Unfinished {
-    /// Whether it is still being made. What is neither that nor left behind for sure must not be touched.
-    pub fn life(&self) -> Life {
+    /// Whether the change is still being made. Where that is [`Liveness::Unknown`], the change must not be touched.
+    pub fn liveness(&self) -> Liveness {
         if self.is_uncertain {
-            return Life::Uncertain;
+            return Liveness::Uncertain;
         }
-        self.begun.process.as_ref().map_or(Life::Unknown, |process| process.life())
+        self.begun.process.as_ref().map_or(Liveness::Unknown, |process| process.liveness())
     }
 }
 
-/// Whether nothing of the change was left that couldn't be put back. A list that was too long for its record is none.
+/// Whether a recovery put everything back. A list that was left out of its record because of its length counts as a no.
 fn is_complete(recovered: &Record) -> bool {
     recovered.members.get("not_restored").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
 /// What a server that was killed has left of a change.
 #[derive(Clone, Debug)]
-pub struct Left {
+pub struct Leftover {
     /// The change.
     pub begun: ChangeBegun,
-    /// It was made to its end, so that only the copies of its files are left.
-    pub is_made: bool,
+    /// Whether the change was done to its end, so that only the copies of its files are left.
+    pub is_done: bool,
 }
 
-/// What the last records tell of [`unfinished`] changes that nobody makes any more, and of those made to their end on this
-/// machine whose copies are still beside their files. It costs a look at the end of the log and holds nothing against
-/// the chain: enough to say that somebody should look.
-pub fn left_lately(directory: &Path) -> Result<Vec<Left>, AuditError> {
-    let mut open = Open::default();
+/// Reads from the last records which [`unfinished`](super::unfinished()) changes nobody makes any more, and which changes
+/// were done to their end on this machine while their copies still lie beside the files. It reads only the end of the log
+/// and doesn't verify the chain, which is enough to tell a person to look.
+pub fn recent_leftovers(directory: &Path) -> Result<Vec<Leftover>, AuditError> {
+    let mut open = OpenChanges::default();
     let mut made = Vec::new();
-    for line in Snapshot::open_within(directory, SOON)?.lines_at_end(LATELY)? {
-        // Calls are by far the most.
+    for line in Snapshot::open_within(directory, LOCK_WAIT)?.lines_at_end(RECENT_BYTES)? {
+        // Most records are calls, which need no parsing here.
         if let Ok(text) = str::from_utf8(&line)
             && text.contains(r#""event":"change-"#)
             && let Ok(record) = Record::parse(&line)
@@ -70,9 +70,10 @@ pub fn left_lately(directory: &Path) -> Result<Vec<Left>, AuditError> {
             made.extend(open.add(record));
         }
     }
-    let is_left = |change: &Unfinished| matches!(change.life(), Life::Gone | Life::Uncertain);
+    let is_left = |change: &Unfinished| matches!(change.liveness(), Liveness::Gone | Liveness::Uncertain);
     let gone = open.into_unfinished().into_iter().filter(is_left);
-    let mut left: Vec<Left> = gone.map(|change| Left { begun: change.begun, is_made: false }).collect();
+    let mut left: Vec<Leftover> =
+        gone.map(|change| Leftover { begun: change.begun, is_done: false }).collect();
     for record in made {
         if let Ok(Event::ChangeBegun(begun)) = record.to_event()
             && begun.target.host_key.is_none()
@@ -80,20 +81,21 @@ pub fn left_lately(directory: &Path) -> Result<Vec<Left>, AuditError> {
                 .files
                 .iter()
                 .any(|file| file.staging.starts_with('/') && Path::new(&file.staging).exists())
-            && begun.process.as_ref().is_some_and(|process| process.life() == Life::Gone)
+            && begun.process.as_ref().is_some_and(|process| process.liveness() == Liveness::Gone)
         {
-            left.push(Left { begun: *begun, is_made: true });
+            left.push(Leftover { begun: *begun, is_done: true });
         }
     }
     Ok(left)
 }
 
-/// Changes without an end that anybody knows, among what was read so far; whether there is one at all.
+/// The changes without a certain end, among the records that were read so far. The flag tells that a change ended with an
+/// unknown outcome.
 #[derive(Debug, Default)]
-pub(super) struct Open(BTreeMap<String, (Record, bool)>);
+pub(super) struct OpenChanges(BTreeMap<String, (Record, bool)>);
 
-impl Open {
-    /// Gives the beginning of a change of which this record says that it was made.
+impl OpenChanges {
+    /// Adds a record. Returns the beginning of a change where this record says that the change was done.
     pub fn add(&mut self, record: Record) -> Option<Record> {
         let id = record.word("id").map(str::to_owned)?;
         match record.event.as_str() {
@@ -107,7 +109,7 @@ impl Open {
                 let (begun, _) = self.0.remove(&id)?;
                 return (record.word("outcome") == Some(DONE)).then_some(begun);
             }
-            // What is left of it can still be put back.
+            // After an incomplete recovery the change stays open: the rest can still be put back.
             "change-recovered" if is_complete(&record) => _ = self.0.remove(&id),
             _ => {}
         }
@@ -120,9 +122,9 @@ impl Open {
             .into_values()
             .filter_map(|(record, is_uncertain)| match record.to_event() {
                 Ok(Event::ChangeBegun(begun)) => Some(Unfinished { begun: *begun, record, is_uncertain }),
-                // Of a newer version, whose changes this one couldn't put back.
+                // A newer version wrote it, whose changes this version couldn't put back.
                 _ => {
-                    tracing::warn!(seq = record.seq, "the beginning of a change isn't understood");
+                    tracing::warn!(seq = record.seq, "the record of a change's beginning can't be read");
                     None
                 }
             })

@@ -1,4 +1,5 @@
-//! Accounts of this machine: what the system's table says of them, and where the servers of one meet.
+//! Accounts of this machine as its passwd(5) table lists them, and the runtime directory that the servers of one
+//! account share.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -6,24 +7,24 @@ use std::path::{Path, PathBuf};
 
 use crate::passwd::{self, Entry};
 
-/// As `/etc/passwd` has it, see passwd(5).
+/// A login account, from its line in `/etc/passwd`. See passwd(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Of login.
+    /// The login name.
     pub name: String,
-    /// What the kernel knows of it.
+    /// The numeric user id.
     pub uid: u32,
-    /// Absolute.
+    /// The home directory, an absolute path.
     pub home: PathBuf,
 }
 
 impl Account {
-    /// The one of this number, where the table has it: a directory service's accounts aren't there.
+    /// Finds the account with this numeric id in `/etc/passwd`. Accounts of a directory service aren't found.
     pub fn of_uid(uid: u32) -> Option<Self> {
         find(&table(), |account| account.uid == uid)
     }
 
-    /// The one of this name.
+    /// Finds the account with this login name in `/etc/passwd`.
     pub fn named(name: &str) -> Option<Self> {
         find(&table(), |account| account.name == name)
     }
@@ -33,15 +34,15 @@ fn table() -> Vec<Entry> {
     passwd::read().unwrap_or_default()
 }
 
-/// The first one, as it is for the system's own look-ups.
+/// Returns the first match, as the system's own look-ups do.
 fn find(table: &[Entry], is_it: impl Fn(&Entry) -> bool) -> Option<Account> {
     let Entry { name, uid, home, .. } =
         table.iter().find(|entry| is_it(entry) && entry.home.is_absolute())?.clone();
     Some(Account { name, uid, home })
 }
 
-/// Where the account's servers keep what they share and what is gone after a boot, whatever their homes: there, if its
-/// parent is that account's own.
+/// Returns the directory that all servers of the account share, whatever home each has; it is empty after a boot.
+/// Returns none where the directory above isn't the account's own.
 pub fn runtime_directory(uid: u32) -> Option<PathBuf> {
     let parent = match uid {
         0 => PathBuf::from("/run"),

@@ -1,4 +1,4 @@
-//! An attempt that failed, as an answer tells of it.
+//! An attempt that failed, as an answer lists it.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use crate::problem::Problem;
 
-/// A look, or a connection, that failed.
+/// A look at the target, or a connection to it, that failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
-    /// From the first look's beginning to this one's end.
+    /// The time from the beginning of the first attempt to the end of this one.
     pub after_seconds: f64,
-    /// As in the envelope.
+    /// The error code, as in the envelope.
     pub error_code: String,
-    /// As in the envelope.
+    /// The message, as in the envelope.
     pub message: String,
 }
 
 impl Attempt {
-    /// So long after the first one's beginning.
+    /// Makes the record of a problem. `after` is the time since the first attempt began.
     pub fn of(problem: &Problem, after: Duration) -> Self {
         Self {
             after_seconds: (after.as_secs_f64() * 10.0).round() / 10.0,

@@ -1,12 +1,12 @@
-//! A program that is run on a machine, and what it left behind.
+//! A program that is run on a machine, and the output that it left.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::heard::Heard;
+use crate::output_buffer::OutputBuffer;
 use crate::privilege::Privilege;
 
-/// Which end of an output above the limit is kept.
+/// Says which end of an output is kept if the output is longer than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// The beginning.
@@ -18,39 +18,59 @@ pub enum Keep {
 /// One program and its arguments. No shell ever reads it.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// A name, found in root-owned directories, or an absolute path.
+    /// The program's name, which is looked for in root-owned directories, or its absolute path.
     pub program: String,
-    /// One token each.
+    /// The arguments, one string for each.
     pub args: Vec<String>,
-    /// Besides `PATH`, `HOME` and `LC_ALL`.
+    /// Environment variables besides `PATH`, `HOME` and `LC_ALL`.
     pub env: Vec<(String, String)>,
-    /// What it reads; nothing where there is none.
+    /// The bytes that the command reads as its standard input. Without them it reads nothing.
     pub stdin: Option<Vec<u8>>,
-    /// Whose rights it takes.
+    /// The account whose rights the command takes.
     pub privilege: Privilege,
-    /// When it is stopped, with every process it started.
+    /// The time after which the command is stopped, with every process that it started.
     pub timeout: Duration,
-    /// What stays of an output above the limit.
+    /// The end of a long output that is kept.
     pub keep: Keep,
-    /// Who hears what it says as it comes.
-    pub heard: Option<Arc<Heard>>,
+    /// The buffer that gets the output while the command runs.
+    pub output_buffer: Option<Arc<OutputBuffer>>,
 }
 
-/// What a command left behind.
+impl Command {
+    /// Makes a command that takes the caller's rights, reads nothing, and whose output is kept from the beginning.
+    pub fn new<A: Into<String>>(
+        program: impl Into<String>,
+        args: impl IntoIterator<Item = A>,
+        timeout: Duration,
+    ) -> Self {
+        Self {
+            program: program.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: Vec::new(),
+            stdin: None,
+            privilege: Privilege::Caller,
+            timeout,
+            keep: Keep::Head,
+            output_buffer: None,
+        }
+    }
+}
+
+/// The result of a command that ended.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// 128 + N where signal N ended it, as shells report it.
+    /// The exit code, or 128 + N where signal N ended the command, as shells report it.
     pub exit_code: i32,
-    /// As it came, up to the limit.
+    /// The standard output, up to the limit.
     pub stdout: Vec<u8>,
-    /// As it came, up to the limit.
+    /// The standard error, up to the limit.
     pub stderr: Vec<u8>,
-    /// The whole size of stdout.
+    /// The size of the whole standard output, also of what was dropped.
     pub stdout_bytes: u64,
-    /// All lines of stdout.
+    /// The number of lines of the whole standard output.
     pub stdout_lines: u64,
-    /// Whether anything was dropped.
+    /// True where some of the output was dropped.
     pub truncated: bool,
-    /// Wall-clock time.
+    /// The wall-clock time from start to end.
     pub duration: Duration,
 }

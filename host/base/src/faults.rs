@@ -1,14 +1,14 @@
-//! Points in the execution of a plan, of what puts it on record, and of what keeps modules, where a test can end the server
-//! or make it fail.
+//! Points at which a test can end the server or make a step fail: in the execution of a plan, in the audit log, and
+//! where modules are kept.
 //!
-//! Nothing of it is in the program that ships: only with the feature `fault-points` is
-//! `LINUX_SYSADMIN_FAULT=kill@POINT` or `fail@POINT` looked at.
+//! The program that ships has none of this. Only with the feature `fault-points` does it read `LINUX_SYSADMIN_FAULT`,
+//! which is `kill@POINT` or `fail@POINT`.
 
 use std::fmt::Arguments;
 
 use crate::problem::Problem;
 
-/// Passes a point: a problem where a test wants one here.
+/// Passes a point. Returns a problem where a test wants this point to fail.
 #[cfg(feature = "fault-points")]
 pub fn pass(point: Arguments) -> Result<(), Problem> {
     use crate::problem::Category;
@@ -16,7 +16,7 @@ pub fn pass(point: Arguments) -> Result<(), Problem> {
     let wanted = std::env::var("LINUX_SYSADMIN_FAULT").unwrap_or_default();
     match wanted.split_once('@') {
         Some(("kill", at)) if at == point => {
-            // As a crash: nothing is flushed, dropped or answered.
+            // This is like a crash: nothing is flushed, dropped or answered.
             let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
             loop {
                 std::thread::park();
@@ -29,7 +29,7 @@ pub fn pass(point: Arguments) -> Result<(), Problem> {
     }
 }
 
-/// Passes a point.
+/// Passes a point. Without the feature `fault-points` nothing fails here.
 #[cfg(not(feature = "fault-points"))]
 pub fn pass(_point: Arguments) -> Result<(), Problem> {
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::problem::{Category, Problem};
 
-/// Sixteen hexadecimal digits from the kernel's random numbers.
+/// Returns sixteen hexadecimal digits from the kernel's random number generator.
 pub fn random() -> Result<String, Problem> {
     let mut bytes = [0; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(|error| {

@@ -1,7 +1,7 @@
-//! What every other crate of the host speaks of: commands and what they left, problems, risks, accounts, small files that
-//! are trusted.
+//! The words that every other crate of the host uses: commands and their output, problems, risks, accounts, and small
+//! files that are trusted.
 //!
-//! The crate runs nothing and reaches no machine, and knows no tool.
+//! This crate starts no process, connects to no machine, and knows no tool.
 #![forbid(unsafe_code)]
 
 pub mod account;
@@ -9,16 +9,16 @@ mod attempt;
 mod command;
 pub mod directories;
 pub mod faults;
-pub mod heard;
 pub mod id;
+pub mod output_buffer;
 pub mod passwd;
 mod privilege;
 pub mod problem;
 pub mod program;
 mod risk;
 pub mod sha256;
-pub mod small_file;
-pub mod unambiguous;
+pub mod strict_json;
+pub mod trusted_file;
 mod within;
 
 pub use attempt::Attempt;

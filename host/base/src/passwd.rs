@@ -1,30 +1,31 @@
-//! Accounts as `/etc/passwd` and `/etc/group` have them, passwd(5) and group(5). Only root writes those.
+//! Reads the tables of accounts and groups: passwd(5), group(5) and shadow(5).
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A line of passwd.
+/// A line of passwd(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Of login.
+    /// The login name.
     pub name: String,
-    /// Its number.
+    /// The numeric user id.
     pub uid: u32,
-    /// The number of its own group.
+    /// The numeric id of the account's primary group.
     pub gid: u32,
-    /// Its home, which need not be there.
+    /// The home directory, which need not exist.
     pub home: PathBuf,
-    /// What a login starts.
+    /// The program that a login starts.
     pub shell: PathBuf,
 }
 
-/// All accounts of the machine itself; none where there is no such file.
+/// Reads the accounts of this machine. The list is empty where the file is missing.
 pub fn read() -> io::Result<Vec<Entry>> {
-    Ok(parse(&text(Path::new("/etc/passwd"))?))
+    Ok(parse(&text_or_empty(Path::new("/etc/passwd"))?))
 }
 
-/// A table's text, whatever is in its comments; empty where there is no such file.
-pub fn text(path: &Path) -> io::Result<String> {
+/// Reads a file that only root writes, such as a table. The text is empty where the file is missing, and bytes that
+/// aren't UTF-8 are replaced.
+pub fn text_or_empty(path: &Path) -> io::Result<String> {
     match std::fs::read(path) {
         Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -32,7 +33,7 @@ pub fn text(path: &Path) -> io::Result<String> {
     }
 }
 
-/// Lines that are none of passwd's are passed over, as by those who ask the system.
+/// Parses the lines of passwd(5). Lines of another form are skipped, as the system's own look-ups do.
 pub fn parse(text: &str) -> Vec<Entry> {
     text.lines().filter_map(entry).collect()
 }
@@ -51,7 +52,7 @@ fn entry(line: &str) -> Option<Entry> {
     })
 }
 
-/// The groups that name an account as one of their members.
+/// Returns the groups that list the account as a member.
 pub fn groups_of(group: &str, account: &str) -> Vec<String> {
     let member = |line: &str| {
         let fields: Vec<&str> = line.split(':').collect();
@@ -61,16 +62,17 @@ pub fn groups_of(group: &str, account: &str) -> Vec<String> {
     group.lines().filter_map(member).collect()
 }
 
-/// What the group of this number is called; the first one counts, as for the system's own look-ups.
-pub fn group_named(group: &str, gid: u32) -> Option<&str> {
-    group.lines().find_map(|line| {
+/// Returns the name that a table of accounts or of groups gives to a numeric id. The first line counts, as in the
+/// system's own look-ups.
+pub fn name_of(table: &str, id: u32) -> Option<&str> {
+    table.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
-        (fields.nth(1)?.parse() == Ok(gid)).then_some(name)
+        (fields.nth(1)?.parse() == Ok(id)).then_some(name)
     })
 }
 
-/// Whether nobody can log in with a password: shadow(5) has one that no password matches, or has none of this account.
+/// Says whether no password opens the account: shadow(5) has one that nothing matches, or doesn't list the account.
 pub fn is_locked(shadow: &str, account: &str) -> bool {
     let mut lines = shadow.lines().filter_map(|line| line.split_once(':'));
     match lines.find(|(name, _)| *name == account) {
@@ -111,9 +113,9 @@ mod tests {
     #[test]
     fn a_groups_number_has_the_first_name() {
         let group = "sudo:x:27:997\nbroken:x\nfirst:x:997:\nsecond:x:997:\n";
-        assert_eq!(group_named(group, 997), Some("first"));
-        assert_eq!(group_named(group, 27), Some("sudo"));
-        assert_eq!(group_named(group, 9), None);
+        assert_eq!(name_of(group, 997), Some("first"));
+        assert_eq!(name_of(group, 27), Some("sudo"));
+        assert_eq!(name_of(group, 9), None);
     }
 
     #[test]

@@ -1,16 +1,17 @@
-//! Whose rights something takes.
+//! The account whose rights a command or a file access takes.
 
 use serde::{Deserialize, Serialize};
 
-/// Whose rights a command or a file access takes. Written as `caller`, `root`, `root-if-available`, `user:NAME`.
+/// The account whose rights a command or a file access takes. Written as `caller`, `root`, `root-if-available`,
+/// `user:NAME`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Privilege {
     /// The account that the target is reached as.
     Caller,
-    /// `sudo -n`, or directly where the caller is root.
+    /// Root, by `sudo -n`, or directly where the caller is root.
     Root,
-    /// `Root` where it can be had, else `Caller`.
+    /// `Root` where its rights are available, else `Caller`.
     RootIfAvailable,
     /// Another account.
     User(String),
@@ -42,7 +43,7 @@ impl TryFrom<String> for Privilege {
 }
 
 impl Privilege {
-    /// The account whose rights are taken, where they aren't the caller's.
+    /// Returns the account whose rights are taken, where it isn't the caller.
     pub fn account(&self) -> Option<&str> {
         match self {
             Self::Caller => None,

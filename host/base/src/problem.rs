@@ -1,17 +1,17 @@
-//! Why something couldn't be done: what the envelope of an error is made of.
+//! Why something couldn't be done. The envelope of an error is made from it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::privilege::Privilege;
 
-/// The code where another account's rights can't be had.
+/// The error code where another account's rights are not available.
 pub const PRIVILEGE_REQUIRED: &str = "PRIVILEGE_REQUIRED";
 
-/// Of a change that was on its way when the connection went.
+/// The error code of a change that was under way when the connection was lost.
 const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
 
-/// The categories of the envelope, with what they mean for a retry.
+/// The categories of the envelope, which say whether a retry makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
@@ -23,15 +23,15 @@ pub enum Category {
     Dependency,
     /// Disk full, out of memory.
     Resource,
-    /// Somebody else holds it.
+    /// Another process or person holds what is needed.
     Lock,
     /// Unreachable, name not resolved.
     Network,
-    /// Longer than its duration category allows.
+    /// The work took longer than its duration category allows.
     Timeout,
-    /// The caller's input.
+    /// The caller's input is wrong.
     Validation,
-    /// The target isn't in a state that allows it.
+    /// The target is in a state that doesn't allow it.
     State,
     /// No grant allows it.
     Denied,
@@ -42,30 +42,30 @@ pub enum Category {
 }
 
 impl Category {
-    /// Whether the same call may succeed later without anybody doing anything.
+    /// Says whether the same call may succeed later by itself.
     pub fn is_transient(self) -> bool {
         matches!(self, Self::Network | Self::Timeout)
     }
 }
 
-/// A stable code, a category, a sentence, and what to do about it.
+/// A stable code, a category, a sentence, and steps that help.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Problem {
-    /// Upper snake case.
+    /// The error code, in upper snake case.
     pub code: String,
-    /// Decides whether a retry makes sense.
+    /// The category, which decides whether a retry makes sense.
     pub category: Category,
     /// One sentence for a person.
     pub message: String,
-    /// A step each.
+    /// Steps that help, one in each string.
     pub remediation: Vec<String>,
-    /// Further members of the envelope, as `lock_info`: of the host's own problems only.
+    /// Further members of the envelope, such as `lock_info`. Only the host's own problems have some.
     pub details: Box<Map<String, Value>>,
 }
 
 impl Problem {
-    /// `code` in upper snake case.
+    /// Makes a problem. `code` is in upper snake case.
     pub fn new(code: &str, category: Category, message: impl Into<String>) -> Self {
         Self {
             code: code.to_owned(),
@@ -88,7 +88,8 @@ impl Problem {
         self
     }
 
-    /// Says what needed another account's rights, where those couldn't be had.
+    /// Puts before the message what needed the other account's rights. Only changes a problem with
+    /// [`PRIVILEGE_REQUIRED`].
     pub fn needed_for(mut self, what: &str, privilege: &Privilege) -> Self {
         if self.code == PRIVILEGE_REQUIRED {
             let account = privilege.account().unwrap_or("another account");
@@ -97,22 +98,22 @@ impl Problem {
         self
     }
 
-    /// Of a change that may have been made, in part or not at all.
+    /// Makes the problem of a change that may have been made, in part or not at all.
     pub fn uncertain(message: String) -> Self {
         Self::new(CHANGE_UNCERTAIN, Category::Network, message).detail("uncertain", true.into())
     }
 
-    /// Whether it is [`Problem::uncertain`].
+    /// Says whether [`Problem::uncertain`] made it.
     pub fn is_uncertain(&self) -> bool {
         self.code == CHANGE_UNCERTAIN
     }
 
-    /// Whether there was nobody to ask, or nobody any more.
-    pub fn is_of_the_line(&self) -> bool {
+    /// Says whether the target couldn't be reached, or the connection was lost.
+    pub fn is_connection_failure(&self) -> bool {
         self.is_uncertain() || matches!(self.code.as_str(), "CONNECTION_LOST" | "CONNECTION_FAILED")
     }
 
-    /// From the system's own error about `what`.
+    /// Makes a problem from the system's own error about `what`.
     pub fn io(what: &str, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
         let (code, category) = match error.kind() {

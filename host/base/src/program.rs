@@ -1,4 +1,4 @@
-//! Where a program is: found once per target, in root-owned directories only.
+//! Finds the path of a program, in root-owned directories only.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -9,18 +9,19 @@ use std::sync::Mutex;
 
 use crate::problem::{Category, Problem};
 
-/// Where programs are looked for, and what they get as PATH themselves.
+/// The directories in which programs are looked for. Programs get it as their own `PATH`.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// As many as the kernel follows.
+/// The number of links that the kernel follows.
 const MOST_LINKS: usize = 40;
 
-/// Absolute paths by name. What wasn't found is looked for again: it may have been installed since.
+/// Absolute paths of programs by name. A program that wasn't found is looked for again, as it may have been installed
+/// since.
 #[derive(Default)]
 pub struct Programs(Mutex<HashMap<String, PathBuf>>);
 
 impl Programs {
-    /// The program's absolute path.
+    /// Returns the program's absolute path.
     pub fn find(&self, name: &str) -> Result<PathBuf, Problem> {
         let mut known = self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(path) = known.get(name) {
@@ -32,7 +33,7 @@ impl Programs {
     }
 }
 
-/// Where a program may be.
+/// Returns the paths at which a program may be.
 pub fn candidates(name: &str) -> Result<Vec<String>, Problem> {
     if name.starts_with('/') {
         return Ok(vec![name.to_owned()]);
@@ -58,13 +59,13 @@ fn locate(name: &str) -> Result<PathBuf, Problem> {
     })
 }
 
-/// A program that others than root can change.
+/// The problem of a program that accounts other than root can change.
 pub fn untrusted(path: &str) -> Problem {
     let message = format!("{path} is not used: others than root can change what it is");
     Problem::new("UNTRUSTED_PROGRAM", Category::Denied, message)
 }
 
-/// A program that is in none of the directories.
+/// The problem of a program that is in none of the directories.
 pub fn not_found(name: &str) -> Problem {
     Problem::new(
         "PROGRAM_NOT_FOUND",
@@ -73,12 +74,13 @@ pub fn not_found(name: &str) -> Problem {
     )
 }
 
-/// Whether everything on the way to the executable file (each link, and every directory above each) is root's, and
-/// nobody else may write to it. An error where there is no executable file.
+/// Says whether only root can replace the executable file: each link that leads to it and every directory above them
+/// belongs to root, and nobody else may write to it. Returns an error where there is no executable file.
 fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
     let mut path = candidate.to_owned();
     for _ in 0..MOST_LINKS {
-        // First: most places have no such file, and what isn't installed is looked for again at every call.
+        // This comes first: most directories have no such file, and a missing program is looked for again at every
+        // call.
         let metadata = fs::symlink_metadata(&path)?;
         let directory = path.parent().unwrap_or(Path::new("/")).to_owned();
         let resolved = directory.canonicalize()?;
@@ -89,7 +91,7 @@ fn only_root_can_replace(candidate: &Path) -> io::Result<bool> {
             return Ok(false);
         }
         if metadata.is_symlink() {
-            // As in /usr/bin/vi, which leads through /etc/alternatives.
+            // One such link is /usr/bin/vi, which leads through /etc/alternatives.
             path = resolved.join(fs::read_link(&path)?);
             continue;
         }
@@ -105,8 +107,8 @@ fn is_roots(metadata: &Metadata) -> bool {
     metadata.uid() == 0 && !others_write(metadata.mode())
 }
 
-/// Whether others than the owner may write, by the mode. Root's own group isn't spared: where there is an access control
-/// list, its bits stand for all that the list allows, acl(5).
+/// Says whether the mode lets accounts other than the owner write. Root's own group counts as well: where the file has
+/// an access control list, the group's bits stand for all that the list allows, acl(5).
 pub fn others_write(mode: u32) -> bool {
     mode & 0o022 != 0
 }
@@ -138,7 +140,7 @@ mod tests {
         let program = directory.path().join("tool");
         std::fs::write(&program, "#!/bin/true\n").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        // /tmp above it is writable by everybody.
+        // Everybody may write to /tmp above it.
         let problem = Programs::default().find(program.to_str().unwrap()).unwrap_err();
         assert_eq!(problem.code, "UNTRUSTED_PROGRAM");
     }

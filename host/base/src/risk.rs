@@ -1,19 +1,19 @@
-//! How grave a call is.
+//! The risk of a call.
 
 use serde::{Deserialize, Serialize};
 
-/// How much harm a call, or a plan that uses a grant, can do.
+/// The harm that a call, or a plan that uses a grant, can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Risk {
-    /// Changes nothing.
+    /// The call changes nothing.
     ReadOnly,
-    /// Trivially put back.
+    /// The change is easily put back.
     Low,
     /// An ordinary change.
     Moderate,
-    /// Loses data or a service where it goes wrong.
+    /// Data or a service is lost if the change goes wrong.
     High,
-    /// Can cost the machine or the way into it.
+    /// The machine or the access to it can be lost.
     Critical,
 }

@@ -1,15 +1,15 @@
-//! SHA-256: of bytes, and of files, which may be too large to be held in memory.
+//! SHA-256 of bytes and of files. A file is read in pieces, as it may be larger than the memory.
 
 use std::io::{self, Read};
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of these bytes, in hexadecimal digits.
+/// Returns the SHA-256 of these bytes, in hexadecimal digits.
 pub fn of(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// The SHA-256 of all that a reader gives, read in pieces.
+/// Returns the SHA-256 of all that a reader gives.
 pub fn digest(mut reader: impl Read) -> io::Result<[u8; 32]> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 64 << 10];
@@ -23,7 +23,7 @@ pub fn digest(mut reader: impl Read) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Whether this is a SHA-256 in lower-case hexadecimal digits.
+/// Says whether the text is a SHA-256 in lower-case hexadecimal digits.
 pub fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

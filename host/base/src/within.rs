@@ -8,16 +8,17 @@ use serde::Deserialize;
 pub struct Within<const LEAST: u32, const MOST: u32>(u32);
 
 impl<const LEAST: u32, const MOST: u32> Within<LEAST, MOST> {
-    /// The largest.
+    /// The upper bound.
     pub const MOST: u32 = MOST;
 
-    /// A number that is known to be within the bounds; another one doesn't compile where this is called for a constant.
+    /// Makes a number that is known to be within the bounds. For a constant, a number outside the bounds is a compile
+    /// error.
     pub const fn new(number: u32) -> Self {
         assert!(LEAST <= number && number <= MOST);
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn get(self) -> u32 {
         self.0
     }

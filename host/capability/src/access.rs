@@ -1,4 +1,4 @@
-//! By which rights, and by which commands, files are reached.
+//! The rights and the commands by which the host accesses files.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use host_base::problem::{Category, Problem};
 
 use crate::Pattern;
 
-/// How paths are reached.
+/// How paths are accessed.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Whose rights are taken.
+    /// Whose rights the access takes.
     pub privilege: Privilege,
-    /// What the host may run itself for that, where those rights aren't this process's own.
+    /// The commands that the host itself may run for it, where those rights are not this process's own.
     pub verbs: Vec<Arc<Pattern>>,
 }
 
 impl Access {
-    /// Whether sudo said no, to one who would be content without it.
+    /// Whether sudo refused an access that also makes sense without root's rights.
     pub fn would_do_without_sudo<T>(&self, answers: &[Result<T, Problem>]) -> bool {
         let refused = |answer: &Result<T, Problem>| {
             answer.as_ref().is_err_and(|problem| problem.category == Category::Privilege)

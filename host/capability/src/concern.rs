@@ -1,5 +1,5 @@
-//! What an operator should look at first in what a module asks for. The order is the host's: how a module describes
-//! its own requests changes nothing.
+//! Sorts the requests of a module by what an operator should look at first. The host decides the order: how a module
+//! describes its own requests doesn't matter.
 
 use super::hole::HoleType;
 use super::path::Glob;
@@ -8,35 +8,36 @@ use super::request::{CommandRequest, Effect, PathRequest, Requests};
 use super::reviewed::review;
 use host_base::Privilege;
 
-/// One thing that a module asks for.
+/// One request of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// A command line.
+    /// A request for a command line.
     Command(&'a CommandRequest),
-    /// Files.
+    /// A request for files.
     Path(&'a PathRequest),
 }
 
-/// Why it is to be looked at; the gravest first.
+/// Why an operator should look at a request; the gravest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concern {
-    /// A command that takes any arguments at all.
+    /// The command takes any arguments at all.
     Anything,
-    /// A command that nobody has found to be harmless, or files to be written: what is in them decides what programs
-    /// do.
+    /// The command is not among those that were found to be harmless, or plans write the files: the content of files
+    /// decides what programs do.
     NotReviewed,
-    /// Files that hold secrets.
+    /// The files hold secrets, for this reason.
     Secret(&'static str),
-    /// Other files, to be read.
+    /// The module reads other files.
     Files,
-    /// A command that was found to be harmless, whatever it is given, and why.
+    /// The command was found to be harmless for any values, for this reason.
     Reviewed(&'static str),
 }
 
-/// Everything that is asked for, the gravest first, and root's before others'.
+/// Sorts all requests, the gravest first, and those for root's rights before others.
 pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
-    let commands = requests.commands.iter().map(|request| (of_command(request), Request::Command(request)));
-    let paths = requests.paths.iter().map(|request| (of_path(request), Request::Path(request)));
+    let commands =
+        requests.commands.iter().map(|request| (concern_of_command(request), Request::Command(request)));
+    let paths = requests.paths.iter().map(|request| (concern_of_path(request), Request::Path(request)));
     let mut all: Vec<_> = commands.chain(paths).collect();
     all.sort_by_key(|(concern, request)| match request {
         Request::Command(request) => {
@@ -50,7 +51,7 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
     all
 }
 
-fn of_command(request: &CommandRequest) -> Concern {
+fn concern_of_command(request: &CommandRequest) -> Concern {
     let takes_anything = match Pattern::parse(&request.pattern) {
         Ok(pattern) => pattern.holes().any(|hole| *hole == HoleType::Arg),
         Err(_) => true,
@@ -62,7 +63,7 @@ fn of_command(request: &CommandRequest) -> Concern {
     }
 }
 
-fn of_path(request: &PathRequest) -> Concern {
+fn concern_of_path(request: &PathRequest) -> Concern {
     let secret = Glob::parse(&request.glob).ok().and_then(|glob| glob.names_secret());
     match secret {
         Some(reason) => Concern::Secret(reason),
@@ -126,7 +127,7 @@ mod tests {
             .collect();
         assert_eq!(shown[0], "Anything podman exec -- <arg>...");
         assert_eq!(shown[1], "NotReviewed systemctl restart -- <unit>");
-        // A file that is written is none that is merely read, whatever rights that takes.
+        // A file that is written comes before one that is only read, whatever rights that takes.
         assert_eq!(shown[2], "NotReviewed /etc/x/*");
         assert_eq!(shown[3], "NotReviewed visudo -c");
         assert_eq!(shown[4], "NotReviewed /home/*/.x");

@@ -1,8 +1,8 @@
-//! A module's grants, and the one place where they are asked.
+//! A module's grants. Every check of them is made here.
 
 use std::sync::Arc;
 
-use super::directory::DataDirectory;
+use super::data_directory::DataDirectory;
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::{Match, Pattern, PatternError};
@@ -15,103 +15,103 @@ use host_base::{Command, Privilege};
 use host_text::visible::excerpt;
 
 mod change;
-mod shown;
+mod redaction;
 
-pub use change::Granted;
-pub use shown::command_line;
-use shown::{without_certain_secrets, without_likely_secrets, without_secrets};
+pub use change::GrantedStep;
+pub use redaction::command_line;
+use redaction::{without_certain_secrets, without_likely_secrets, without_secrets};
 
-/// What a message holds of what was refused.
-const SHOWN: usize = 300;
-/// Requests of one module. Commands and files are held against each other.
-const MOST_REQUESTS: usize = 500;
-/// Commands of the host's own for one module.
-const MOST_VERBS: usize = 4000;
+/// The greatest length of a quotation in a message.
+const MAX_QUOTED: usize = 300;
+/// The greatest number of requests of one module. Each command is compared with each path.
+const MAX_REQUESTS: usize = 500;
+/// The greatest number of the host's own commands for one module.
+const MAX_VERBS: usize = 4000;
 
-/// A command line that the module may use.
+/// A granted command line.
 #[derive(Clone, Debug)]
 struct CommandGrant {
     pattern: Pattern,
     request: CommandRequest,
 }
 
-/// Files that the module may read.
+/// Granted files.
 #[derive(Clone, Debug)]
 struct PathGrant {
     glob: Glob,
-    /// Where they may be written too: what lies beside them then.
+    /// For files that plans may write: the globs of what the host makes beside them.
     staging: Option<Staging>,
     request: PathRequest,
 }
 
-/// A command that a module may look by.
+/// A command by which a module may look.
 #[derive(Clone, Debug)]
-pub struct Looking {
-    /// As it may be shown: without its secrets.
+pub struct GrantedLook {
+    /// The command as it may be shown: without secrets.
     pub shown: Command,
-    /// What it put into holes for paths. They were checked as text, and are to be asked again with
-    /// [`Grants::may_lead`] for where they lead on the target.
+    /// The values of its holes for paths. They were checked as text. The caller checks with [`Grants::may_lead`] where
+    /// they lead on the target.
     pub paths: Vec<(HoleType, String)>,
 }
 
-/// A grant that can't be understood. The module that asks for it is refused.
+/// Why a request can't be granted. The host refuses the module that makes it.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
-    /// In a command grant.
+    /// The pattern of a command can't be parsed.
     #[error("command grant `{0}`: {1}")]
     Pattern(String, super::pattern::PatternError),
-    /// Understood, but not to be had.
+    /// The request is understood, but the host grants no such thing.
     #[error("grant `{0}`: {1}, which this version of the host can't grant")]
     Ungrantable(String, &'static str),
-    /// Of a user that is none.
+    /// The name of an account is not valid.
     #[error("{0:?} is no user's name")]
     User(String),
-    /// In a path grant.
+    /// The glob of a path can't be parsed.
     #[error("path grant `{0}`: {1}")]
     Glob(String, super::path::GlobError),
-    /// In a path grant of the controller.
+    /// A directory on the controller is not one of data.
     #[error("path grant `{0}` on the controller: {1}")]
     Directory(String, String),
-    /// Of a path that takes the host's own commands to reach.
+    /// The paths are too long for the host's own commands that look at them.
     #[error("grant `{0}`: expected paths short enough for the commands that look at them: {1}")]
     Verbs(String, PatternError),
-    /// More than are held against each other.
+    /// The module has too many requests.
     #[error(
-        "expected at most {MOST_REQUESTS} grants, and paths in them for which {MOST_VERBS} commands are enough"
+        "expected at most {MAX_REQUESTS} grants, and paths in them for which {MAX_VERBS} commands are enough"
     )]
     TooMany,
 }
 
-/// Everything that one module may do. Empty grants allow nothing. A call that learns what services allow has its own, and
-/// all of them hold the same patterns.
+/// The grants of one module. Empty grants allow nothing. A call that gets profiles of services has grants of its own,
+/// which share the patterns.
 #[derive(Clone, Debug, Default)]
 pub struct Grants {
     module: String,
     commands: Vec<Arc<CommandGrant>>,
     paths: Vec<Arc<PathGrant>>,
     directories: Vec<DataDirectory>,
-    /// The host's own commands for these paths, and at most whose rights they take.
+    /// The host's own commands for the granted paths, each with the most rights that it may take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
-    /// What is never read, whatever else covers it.
+    /// Files that may never be read, whatever else covers them.
     denied: Vec<Arc<Glob>>,
 }
 
 impl Grants {
-    /// Of the module of this name.
+    /// Makes empty grants for the module of this name.
     pub fn new(module: &str) -> Self {
         Self { module: module.to_owned(), ..Self::default() }
     }
 
-    /// Adds a command line.
+    /// Grants a command line.
     pub fn command(&mut self, request: &CommandRequest) -> Result<(), GrantError> {
         let text = &request.pattern;
         let pattern = Pattern::parse(text).map_err(|error| GrantError::Pattern(text.clone(), error))?;
         if request.place != Place::Target {
             return Err(GrantError::Ungrantable(text.clone(), "it is to run on the controller"));
         }
-        known_user(&request.privilege)?;
+        check_user(&request.privilege)?;
         let of_staging =
-            |hole: &HoleType| matches!(hole, HoleType::Path(Some(glob)) if glob.speaks_of_staging());
+            |hole: &HoleType| matches!(hole, HoleType::Path(Some(glob)) if glob.mentions_staging());
         if pattern.holes().any(of_staging) {
             return Err(GrantError::Ungrantable(text.clone(), OF_STAGING));
         }
@@ -126,13 +126,13 @@ impl Grants {
         self.check_count()
     }
 
-    /// Adds files.
+    /// Grants files.
     pub fn path(&mut self, request: &PathRequest) -> Result<(), GrantError> {
         let text = &request.glob;
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.clone(), error))?;
-        known_user(&request.privilege)?;
+        check_user(&request.privilege)?;
         let ungrantable = |why| Err(GrantError::Ungrantable(text.clone(), why));
-        if glob.speaks_of_staging() {
+        if glob.mentions_staging() {
             return ungrantable(OF_STAGING);
         }
         if request.write && request.place == Place::Controller {
@@ -167,14 +167,14 @@ impl Grants {
         self.check_count()
     }
 
-    /// Takes files out of all that may be read.
+    /// Denies reading these files, whatever else covers them.
     pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
         self.denied.push(Arc::new(glob));
         Ok(())
     }
 
-    /// With what others allow as well; what any of them keeps from reading isn't read.
+    /// These grants together with others. What any of them denies stays denied.
     pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = self.clone();
         for other in others {
@@ -186,7 +186,7 @@ impl Grants {
         all
     }
 
-    /// What it reads by itself, on the machine that the server runs on.
+    /// The directories that the module reads by itself, on the machine that the server runs on.
     pub fn directories(&self) -> &[DataDirectory] {
         &self.directories
     }
@@ -204,26 +204,26 @@ impl Grants {
 
     fn check_count(&self) -> Result<(), GrantError> {
         let requests = self.commands.len() + self.paths.len() + self.directories.len();
-        if requests > MOST_REQUESTS || self.verbs.len() > MOST_VERBS {
+        if requests > MAX_REQUESTS || self.verbs.len() > MAX_VERBS {
             Err(GrantError::TooMany)
         } else {
             Ok(())
         }
     }
 
-    /// How paths are reached with these rights.
+    /// How paths are accessed with these rights.
     pub fn access(&self, privilege: &Privilege) -> Access {
         let granted = self.verbs.iter().filter(|(granted, _)| covers(granted, privilege));
         Access { privilege: privilege.clone(), verbs: granted.map(|(_, verb)| verb.clone()).collect() }
     }
 
     /// Whether the module may look by this command.
-    pub fn may_look(&self, command: &Command) -> Result<Looking, Problem> {
+    pub fn may_look(&self, command: &Command) -> Result<GrantedLook, Problem> {
         let mut only_for_changes = false;
-        for (grant, bound) in self.matching(command) {
+        for (grant, matched) in self.matching(command) {
             if grant.request.effect != Effect::Change {
-                let paths = bound.paths().cloned().collect();
-                return Ok(Looking { shown: without_secrets(command, &bound), paths });
+                let paths = matched.paths().cloned().collect();
+                return Ok(GrantedLook { shown: without_secrets(command, &matched), paths });
             }
             only_for_changes = true;
         }
@@ -236,7 +236,7 @@ impl Grants {
         ))
     }
 
-    /// The grants that match the command, with what it puts into their holes.
+    /// The grants that match the command, with the values of their holes.
     fn matching(&self, command: &Command) -> impl Iterator<Item = (&CommandGrant, Match)> {
         let covering =
             self.commands.iter().filter(|grant| covers(&grant.request.privilege, &command.privilege));
@@ -249,28 +249,28 @@ impl Grants {
     fn may_not_run(&self, command: &Command, why: &str) -> Problem {
         let patterns = self.commands.iter().map(|grant| &grant.pattern);
         let shown = without_likely_secrets(command, patterns);
-        let line = excerpt(&command_line("", &shown), SHOWN);
+        let line = excerpt(&command_line("", &shown), MAX_QUOTED);
         denied(format!("module {} may not run `{line}`: {why}", self.module))
     }
 
-    /// The patterns of the command grants for this program, as they were asked for.
+    /// The patterns of the command grants for this program, as the module requested them.
     pub fn patterns_of(&self, program: &str) -> Vec<&str> {
         let of_program = self.commands.iter().filter(|grant| grant.pattern.program() == program);
         of_program.map(|grant| grant.pattern.text()).collect()
     }
 
-    /// Whether the module may read the path, as it was asked for and as it is after symlinks.
+    /// Whether the module may read the path, both as it was given and as it is after symlinks.
     pub fn may_read(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         self.may_reach("read", Glob::admits, asked, real, privilege)
     }
 
-    /// Whether the module may list the directory, as it was asked for and as it is after symlinks.
+    /// Whether the module may list the directory, both as it was given and as it is after symlinks.
     pub fn may_list(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         self.may_reach("list", Glob::covers_listing, asked, real, privilege)
     }
 
-    /// Whether the module may ask who holds the file, as it was asked for and as it is after symlinks: whoever may read
-    /// or write it, with whatever rights. Of any other file it isn't told whether somebody is using it.
+    /// Whether the module may ask who holds the file, both as it was given and as it is after symlinks. A grant to read
+    /// or write the file with any rights is enough. For any other file the module isn't told whether somebody uses it.
     pub fn may_lock(&self, asked: &str, real: &str) -> Result<(), Problem> {
         let granted = |path: &str| self.paths.iter().any(|grant| grant.glob.admits(path));
         match granted(asked) && (asked == real || granted(real)) {
@@ -279,12 +279,12 @@ impl Grants {
         }
     }
 
-    /// Whether a command may be given a path that leads here on the target.
+    /// Whether the value of a path hole may lead to this path on the target.
     pub fn may_lead(&self, hole: &HoleType, asked: &str, real: &str) -> Result<(), Problem> {
         if hole.accepts(real) {
             return Ok(());
         }
-        let (asked, real) = (excerpt(asked, SHOWN), excerpt(real, SHOWN));
+        let (asked, real) = (excerpt(asked, MAX_QUOTED), excerpt(real, MAX_QUOTED));
         Err(denied(format!(
             "module {} may not use {asked}, which leads to {real}: expected <{hole}>",
             self.module
@@ -314,7 +314,7 @@ impl Grants {
     }
 
     fn may_not_reach(&self, verb: &str, asked: &str, real: &str, why: &str) -> Problem {
-        let (asked, real) = (excerpt(asked, SHOWN), excerpt(real, SHOWN));
+        let (asked, real) = (excerpt(asked, MAX_QUOTED), excerpt(real, MAX_QUOTED));
         let led = if asked == real { String::new() } else { format!(", which leads to {real}") };
         denied(format!("module {} may not {verb} {asked}{led}: {why}", self.module))
     }
@@ -322,8 +322,8 @@ impl Grants {
 
 const OF_STAGING: &str = "it names the directories that the host keeps its own copies in";
 
-/// `#0` and the like are other spellings of users, root's among them.
-fn known_user(privilege: &Privilege) -> Result<(), GrantError> {
+/// Checks an account's name. `#0` and the like are other spellings of accounts, including root.
+fn check_user(privilege: &Privilege) -> Result<(), GrantError> {
     match privilege {
         Privilege::User(name) if name != ANY_USER && !HoleType::User.accepts(name) => {
             Err(GrantError::User(name.clone()))
@@ -332,13 +332,13 @@ fn known_user(privilege: &Privilege) -> Result<(), GrantError> {
     }
 }
 
-/// In a grant: any account but root.
+/// In a grant: any account except root.
 pub const ANY_USER: &str = "*";
 
-/// A grant's privilege is a ceiling.
+/// Whether a grant with these rights allows the rights that are asked for.
 fn covers(granted: &Privilege, asked: &Privilege) -> bool {
     match (granted, asked) {
-        // Another account's rights aren't more than the caller's, but others.
+        // An account's rights don't include the caller's, so `User` isn't in this row.
         (Privilege::Caller | Privilege::Root | Privilege::RootIfAvailable, Privilege::Caller) => true,
         (Privilege::Root, Privilege::Root | Privilege::RootIfAvailable) => true,
         (Privilege::RootIfAvailable, Privilege::RootIfAvailable) => true,

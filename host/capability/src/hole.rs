@@ -1,16 +1,16 @@
-//! One validator per hole type: what a `<type>` in a command pattern stands for.
+//! The types of holes, each with a validator: what a `<type>` in a command pattern stands for.
 //!
-//! Three rules hold for every type before its own are asked, and each closes a way out of the pattern:
+//! Three rules hold for every type, besides its own. Each of them closes a way out of the pattern:
 //!
-//! - no value is empty, since an empty argument shifts the meaning of its neighbours;
-//! - no value begins with `-`, so that no value can be an option ([`Size`](HoleType::Size) may carry a sign);
-//! - no value holds a [hidden character](host_text::characters::is_hidden), so that what is approved can be read.
+//! - No value is empty, because an empty argument changes the meaning of its neighbours.
+//! - No value begins with `-`, so that no value can be an option ([`Size`](HoleType::Size) may carry a sign).
+//! - No value holds a [hidden character](host_text::characters::is_hidden), so that a person can read what is approved.
 //!
-//! [`Arg`](HoleType::Arg) is the exception to all three, and may therefore stand only where options are over;
-//! the pattern's parser sees to that.
+//! [`Arg`](HoleType::Arg) is the exception to all three. Therefore the pattern's parser accepts it only where the program
+//! has stopped reading options.
 //!
-//! The types' own rules say what the receiving programs read *out of* an operand: apt-get takes `pkg-` for
-//! a removal, dnf takes `@x` for a group and `x.rpm` for a file, systemctl takes globs, chown takes `a:b`.
+//! The types' own rules follow from what programs read into an operand: apt-get takes `pkg-` for a removal, dnf takes `@x`
+//! for a group and `x.rpm` for a file, systemctl takes globs, and chown takes `a:b`.
 
 mod network;
 mod quantity;
@@ -21,7 +21,7 @@ use std::fmt;
 use super::path::{Glob, GlobError, is_lexically_safe, is_secret};
 use host_text::characters::is_hidden;
 
-/// The most bytes a value may have, whatever its type.
+/// The greatest length of a value in bytes, whatever its type.
 pub const MAX_VALUE: usize = 4096;
 
 /// What a hole accepts.
@@ -32,8 +32,8 @@ pub enum HoleType {
     Unit,
     /// A package's name alone: no version, release, architecture, group, glob, file or URL.
     ///
-    /// apt-get reads a name that no package has as a regular expression, and `.` and `+` are enough for it
-    /// (`apt-get remove -- l.bc6`). No type can know which packages exist; a pattern can say
+    /// apt-get reads a name that no package has as a regular expression, and `.` and `+` suffice to make it one
+    /// (`apt-get remove -- l.bc6`). No type can know which packages exist. A pattern can have
     /// `'?exact-name('<package>')'`, apt-patterns(7), and a module can look first.
     Package,
     /// A package's version: deb-version(7), rpm-version(7).
@@ -42,8 +42,8 @@ pub enum HoleType {
     User,
     /// A group's name, never its number. groupadd(8).
     Group,
-    /// An absolute path, and where there is a glob, one that the glob [admits](Glob::admits).
-    /// Secrets only where a glob names them.
+    /// An absolute path; where there is a glob, one that the glob [admits](Glob::admits). It is a secret's path only where
+    /// the glob names the secret.
     Path(Option<Glob>),
     /// A block device below `/dev`.
     Disk,
@@ -73,7 +73,7 @@ pub enum HoleType {
     Mode,
     /// An `http` or `https` URL without user or password. RFC 3986.
     Url,
-    /// A container image's reference, without a transport such as `dir:`.
+    /// The reference of a container image, without a transport such as `dir:`.
     Image,
     /// Any visible text.
     Text,
@@ -83,7 +83,7 @@ pub enum HoleType {
     Arg,
 }
 
-/// Why a text between angle brackets is no hole.
+/// Why a text between angle brackets isn't a hole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoleError {
     /// No type has this name.
@@ -92,12 +92,12 @@ pub enum HoleError {
     /// Only `path` takes something after a colon.
     #[error("expected no `:` in `{0}`: only `path` takes a glob")]
     NotAPath(String),
-    /// `<path:…>` with something that is no glob.
+    /// The text after `path:` isn't a glob.
     #[error(transparent)]
     Glob(#[from] GlobError),
 }
 
-/// The types that are written as their name alone; [`HoleType::Path`] is the one that may carry more.
+/// The types with their names. Only [`HoleType::Path`] may carry more than its name.
 const SIMPLE: &[(&str, HoleType)] = &[
     ("unit", HoleType::Unit),
     ("package", HoleType::Package),
@@ -129,7 +129,7 @@ fn names() -> String {
 }
 
 impl HoleType {
-    /// Reads what stands between the angle brackets: `unit`, `path`, `path:/mnt/**`.
+    /// Parses the text between the angle brackets: `unit`, `path`, `path:/mnt/**`.
     pub fn parse(text: &str) -> Result<HoleType, HoleError> {
         if let Some((name, glob)) = text.split_once(':') {
             return match name {
@@ -153,7 +153,7 @@ impl HoleType {
         SIMPLE.iter().find(|(_, hole)| same(hole)).map_or("path", |(name, _)| name)
     }
 
-    /// Whether a value is one of this type. Takes time linear in the value.
+    /// Whether a value is of this type. The check takes time linear in the value.
     pub fn accepts(&self, value: &str) -> bool {
         if value.len() > MAX_VALUE {
             return false;
@@ -192,12 +192,12 @@ impl HoleType {
         }
     }
 
-    /// Whether every value of the other type is one of this type too. A yes is certain, a no may only mean
-    /// that it isn't obvious.
+    /// Whether every value of the other type is of this type as well. A yes is certain; a no may only mean that it isn't
+    /// obvious.
     pub(super) fn covers(&self, other: &HoleType) -> bool {
         match (self, other) {
             (HoleType::Arg, _) => true,
-            // What their validators add to the three rules above is nothing.
+            // The validators of these two add nothing to the three rules that hold for every type.
             (HoleType::Text | HoleType::Secret, other) => !other.may_begin_with_a_dash(),
             (HoleType::Path(own), HoleType::Path(other)) => path_covers(own.as_ref(), other.as_ref()),
             (HoleType::User | HoleType::Group, HoleType::User | HoleType::Group)
@@ -213,7 +213,7 @@ impl HoleType {
     }
 }
 
-/// Whether a path hole takes every path that another one takes; none is a hole without a glob.
+/// Whether a path hole takes every path that another one takes. `None` is a hole without a glob.
 fn path_covers(own: Option<&Glob>, other: Option<&Glob>) -> bool {
     match (own, other) {
         (Some(own), Some(other)) => own.covers(other),
@@ -223,7 +223,7 @@ fn path_covers(own: Option<&Glob>, other: Option<&Glob>) -> bool {
     }
 }
 
-/// As in a pattern, without the angle brackets.
+/// Writes the type as in a pattern, without the angle brackets.
 impl fmt::Display for HoleType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -233,7 +233,7 @@ impl fmt::Display for HoleType {
     }
 }
 
-/// Letters and digits of ASCII, or one of these.
+/// Whether every character is an ASCII letter or digit, or one of `also`.
 fn all_of(value: &str, also: &str) -> bool {
     value.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c))
 }
@@ -246,7 +246,7 @@ fn ends_with_alphanumeric(value: &str) -> bool {
     value.ends_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// At least one digit, and nothing else.
+/// Whether a text consists of digits, at least one.
 fn all_digits(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit())
 }

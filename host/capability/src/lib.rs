@@ -1,4 +1,4 @@
-//! What a module may do: nothing, but for what its grants spell out.
+//! Decides what a module may do: nothing except what its grants spell out.
 //!
 //! The crate decides and runs nothing: commands, paths and requests come in, and a yes or a problem goes out. It never
 //! knows which tool asks.
@@ -6,7 +6,7 @@
 
 mod access;
 mod concern;
-mod directory;
+mod data_directory;
 mod grants;
 mod hole;
 mod path;
@@ -19,16 +19,16 @@ mod verbs;
 
 pub use access::Access;
 pub use concern::{Concern, Request, by_concern};
-pub use directory::DataDirectory;
-pub use grants::{GrantError, Granted, Grants, Looking, command_line};
+pub use data_directory::DataDirectory;
+pub use grants::{GrantError, GrantedLook, GrantedStep, Grants, command_line};
 pub use hole::HoleType;
 pub use path::{Glob, GlobError, STAGING, is_lexically_safe};
 pub use pattern::{Pattern, PatternError};
 pub use request::{CommandRequest, Effect, PathRequest, Place, Requests};
-pub use sudoers::{Bound, Fragment, FragmentError, Rule, SudoVersion};
+pub use sudoers::{Exactness, Fragment, FragmentError, SudoVersion, SudoersRule};
 pub use verbs::{verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation};
 
-/// What patterns and paths are made of, for the fuzzer.
+/// The parts of patterns and paths, for the fuzzer.
 #[cfg(feature = "fuzzing")]
 pub mod parts {
     pub use crate::path::is_secret;

@@ -1,7 +1,7 @@
-//! Which paths a glob covers, and which paths hold secrets.
+//! Globs of paths, and the paths that hold secrets.
 //!
-//! Everything here is lexical: it looks at the text of a path and never at a file system. A symlink can
-//! lead anywhere, so whoever opens a path resolves it on the target and asks again with what came out.
+//! Everything here is lexical: it reads the text of a path and never a file system. A symlink can lead anywhere, so whoever
+//! opens a path resolves it on the target, and asks again with the result.
 
 mod secrets;
 
@@ -10,42 +10,42 @@ use std::sync::Arc;
 
 use host_text::characters::is_hidden;
 
-/// The kernel's `PATH_MAX` of 4096 counts the NUL at the end.
+/// The greatest length of a path. The kernel's `PATH_MAX` of 4096 includes the NUL at the end.
 pub(super) const MAX_PATH: usize = 4095;
-/// `NAME_MAX`, path_resolution(7).
+/// The greatest length of a component: `NAME_MAX`, path_resolution(7).
 pub(super) const MAX_COMPONENT: usize = 255;
 
-/// What the name of a directory begins with that the host keeps its own copies in while a plan runs. 16 digits follow,
+/// The beginning of the name of a directory in which the host keeps its own copies while a plan runs. 16 digits follow,
 /// each one of `0-9a-f`.
 pub const STAGING: &str = ".linux-sysadmin-";
 
-/// Whether a path means the same to everyone who reads its text: absolute, no empty, `.` or `..`
-/// component, nothing hidden in it, and no longer than the kernel takes.
+/// Whether a path means the same to everyone who reads its text: it is absolute, has no empty, `.` or `..` component
+/// and no hidden character, and is no longer than the kernel accepts.
 ///
-/// One slash at the end is allowed, since rsync(1) and others read a meaning into it; for a [`Glob`] it
-/// makes no difference.
+/// One slash at the end is allowed, because rsync(1) and others give it a meaning; for a [`Glob`] it makes no
+/// difference.
 pub fn is_lexically_safe(path: &str) -> bool {
     let Some(below_root) = path.strip_prefix('/') else { return false };
     if path.len() > MAX_PATH || path.chars().any(is_hidden) {
         return false;
     }
     let below_root = below_root.strip_suffix('/').unwrap_or(below_root);
-    // `//` leaves one slash of its two behind, and so an empty component like `/a//b` does.
+    // Of `//` one slash remains here, which makes empty components, as in `/a//b`.
     path == "/"
         || below_root
             .split('/')
             .all(|component| !matches!(component, "" | "." | "..") && component.len() <= MAX_COMPONENT)
 }
 
-/// Whether a path holds a secret: a password, a password hash, a private key, a token, or the memory in
-/// which they lie. Such a path matches only a grant that names it, see [`Glob::admits`].
+/// Whether a path holds a secret: a password, a password hash, a private key, a token, or the memory in which they lie.
+/// Such a path matches only a grant that names it, see [`Glob::admits`].
 ///
-/// The answer holds for `//etc/./shadow` as well as for `/etc/shadow`.
+/// The answer is the same for `//etc/./shadow` as for `/etc/shadow`.
 pub fn is_secret(path: &str) -> bool {
     secret_reason(path).is_some()
 }
 
-/// Why a path is secret, for the denial that says so; `None` for one that isn't.
+/// Why a path is secret, for the message of a denial; `None` for a path that isn't.
 pub fn secret_reason(path: &str) -> Option<&'static str> {
     let mut components = Vec::new();
     for component in path.split('/') {
@@ -66,8 +66,8 @@ fn is_staging(name: &str) -> bool {
     name.strip_prefix(STAGING).is_some_and(|digits| digits.len() == 16 && digits.bytes().all(digit))
 }
 
-/// The globs of all secrets as components, each with the reason. The host's own copies aren't among them: no glob can
-/// say what their directories are called. See [`STAGING`].
+/// The globs of all secrets as components, each with the reason. The host's own copies are not among them, because no
+/// glob can express the names of their directories. See [`STAGING`].
 pub(super) fn secret_globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     secrets::globs()
 }
@@ -77,39 +77,39 @@ pub(super) fn secret_globs() -> impl Iterator<Item = (&'static [&'static str], &
 /// | in the glob | covers |
 /// |---|---|
 /// | `*` | any run of characters within one component, a leading dot included |
-/// | `**` as a whole component | any number of components, none included; at the end one at least |
+/// | `**` as a whole component | any number of components, or none; at the end at least one |
 /// | anything else | itself |
 ///
-/// So `/mnt/**` covers what lies below `/mnt` and not `/mnt` itself: a grant to change what is in a
-/// directory is none to replace the directory. [`Glob::covers_listing`] is for reading its names.
+/// So `/mnt/**` covers what lies below `/mnt` and not `/mnt` itself: a grant to change the content of a directory doesn't
+/// allow replacing the directory. [`Glob::covers_listing`] is for reading its names.
 ///
-/// `?`, `[…]` and `{…}` are refused and not taken literally: who writes them means something by them.
+/// `?`, `[…]` and `{…}` are refused and not taken literally, because whoever writes them expects a wildcard.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Glob {
     text: Arc<str>,
-    /// `/mnt/**` is kept as `mnt`, `**`, `*`: the last one is the "at least one" of the table.
+    /// The components. `/mnt/**` is kept as `mnt`, `**`, `*`; the last one is the "at least one" of the table.
     components: Arc<[Box<str>]>,
 }
 
-/// Why a text is no glob.
+/// Why a text isn't a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
-    /// It doesn't begin with a slash.
+    /// The text doesn't begin with a slash.
     #[error("expected an absolute path, as in `/var/log/**`")]
     Relative,
-    /// An empty, `.` or `..` component, a slash at the end, something hidden, or too long.
+    /// The text has an empty, `.` or `..` component, a slash at the end or a hidden character, or is too long.
     #[error("expected a path without `.`, `..`, `//`, a slash at the end or invisible characters")]
     Unsafe,
-    /// `a**` or `***`.
+    /// `**` is only a part of a component, as in `a**` or `***`.
     #[error("expected `**` to be a whole component, as in `/srv/**/conf`")]
     PartialDoubleStar,
-    /// A character that other globs give a meaning.
+    /// There is a character that has a meaning in other globs.
     #[error("expected only `*` and `**` as wildcards, found `{0}`")]
     Wildcard(char),
 }
 
 impl Glob {
-    /// Reads a glob. Takes time linear in the text.
+    /// Parses a glob, in time linear in the text.
     pub fn parse(text: &str) -> Result<Glob, GlobError> {
         if !text.starts_with('/') {
             return Err(GlobError::Relative);
@@ -138,8 +138,7 @@ impl Glob {
         &self.text
     }
 
-    /// Whether the glob covers this path. A path that isn't [lexically safe](is_lexically_safe) is covered
-    /// by none.
+    /// Whether the glob covers this path. No glob covers a path that isn't [lexically safe](is_lexically_safe).
     pub fn matches(&self, path: &str) -> bool {
         is_lexically_safe(path)
             && covers(&self.components, &components_of(path).collect::<Vec<_>>(), covers_name)
@@ -155,35 +154,35 @@ impl Glob {
         }
         let mut below: Vec<&str> = components_of(directory).collect();
         covers(&self.components, &below, covers_name) || {
-            // Names cannot be empty, so that one stands for any.
+            // No name is empty, so the empty name can stand for any name.
             below.push("");
             self.text.ends_with("/**") && covers(&self.components, &below, covers_name)
         }
     }
 
-    /// Whether this glob grants this path: it covers it, and where the path [holds a secret](is_secret),
-    /// the glob names the secret, that is, has no `**`, and wildcards only where any name would do.
-    /// `/proc/*/environ` names one, `/etc/*`, `/*/shadow` and `/root/**` don't. Neither does any but the host's own
-    /// glob name the host's copies.
+    /// Whether this glob grants this path. It has to cover the path, and where the path [holds a secret](is_secret), it has
+    /// to name the secret: it has no `**`, and has wildcards only where any name would be a secret as well.
+    /// `/proc/*/environ` names a secret; `/etc/*`, `/*/shadow` and `/root/**` name none. Only the host's own glob names the
+    /// host's copies.
     ///
-    /// To be asked again for the path that symlinks lead to.
+    /// The caller asks again for the path that symlinks lead to.
     pub fn admits(&self, path: &str) -> bool {
         self.matches(path) && (!is_secret(path) || self.names(components_of(path)).is_some())
     }
 
-    /// Why what this glob names is secret, where it names a secret.
+    /// The reason why the paths of this glob are secret, where it names a secret.
     pub fn names_secret(&self) -> Option<&'static str> {
         self.names(self.components.iter().map(AsRef::as_ref))
     }
 
-    /// Why a path is secret that this glob names: with any other name in the place of its wildcards it would be one as
-    /// well, as `/proc/*/environ`. `/*/shadow` covers a secret and names none.
+    /// The reason why a path is secret, where this glob names the secret: with any other name in place of the wildcards, the
+    /// path would be secret as well, as for `/proc/*/environ`. `/*/shadow` covers a secret and names none.
     fn names<'a>(&'a self, path: impl Iterator<Item = &'a str>) -> Option<&'static str> {
         if self.is_of_staging() {
             return Some(secrets::STAGED);
         }
         let path: Vec<&str> = path.collect();
-        // Not even the glob of a secret, whose wildcard may stand for the name of their directory.
+        // A glob of a secret doesn't name the host's copies either, although its wildcard may cover their directory.
         if !self.names_its_end() || path.iter().any(|name| is_staging(name)) {
             return None;
         }
@@ -192,13 +191,12 @@ impl Glob {
         secrets::reason(&own.zip(path).map(any).collect::<Vec<_>>())
     }
 
-    /// Whether every path that the other glob [admits](Glob::admits) is admitted by this one too. A yes is
-    /// certain; a no may only mean that it isn't obvious.
+    /// Whether this glob [admits](Glob::admits) every path that the other one admits. A yes is certain; a no may only mean
+    /// that it isn't obvious.
     pub fn covers(&self, other: &Glob) -> bool {
         let others: Vec<&str> = other.components.iter().map(AsRef::as_ref).collect();
-        // The other's `*` stands for any text, which a literal of this glob won't be found in: so a component
-        // covers the names that another one stands for where it covers the other one's own text. `**` stands
-        // for several names, and only `**` takes it.
+        // The other's `*` stands for any text, and no literal of this glob contains a `*`. So a component covers all names
+        // of another one where it covers the other one's own text. `**` stands for several names, and only `**` covers it.
         let takes = |own: &str, other: &str| other != "**" && covers_name(own, other);
         let has_secrets = match other.text.contains('*') {
             true => self == other,
@@ -207,22 +205,22 @@ impl Glob {
         covers(&self.components, &others, takes) && (!other.may_admit_secrets() || has_secrets)
     }
 
-    /// Whether some secret could be admitted.
+    /// Whether the glob may admit a secret.
     pub(super) fn may_admit_secrets(&self) -> bool {
         self.names_secret().is_some()
     }
 
-    /// Whether this is a directory in which the host keeps copies, or what is right in it.
+    /// Whether this is the glob of a directory in which the host keeps copies, or of what lies directly in it.
     pub(super) fn is_of_staging(&self) -> bool {
         self.components.iter().rev().take(2).any(|component| component.starts_with(STAGING))
     }
 
-    /// Whether it has anything to do with directories in which the host keeps copies. No grant may.
-    pub(super) fn speaks_of_staging(&self) -> bool {
+    /// Whether the glob mentions directories in which the host keeps copies. No grant may do that.
+    pub(super) fn mentions_staging(&self) -> bool {
         self.components.iter().any(|component| component.starts_with(STAGING))
     }
 
-    /// Whether both may cover the same path. A no is certain.
+    /// Whether both globs may cover the same path. A no is certain.
     pub(super) fn may_meet(&self, other: &Glob) -> bool {
         if !other.text.contains('*') {
             return self.matches(&other.text);
@@ -237,12 +235,12 @@ impl Glob {
         self.components.len() == other.components.len() && both.all(|(own, other)| names_may_meet(own, other))
     }
 
-    /// Its components; a `**` at the end is two, `**` and `*`.
+    /// The components. A `**` at the end counts as two, `**` and `*`.
     pub(super) fn components(&self) -> impl Iterator<Item = &str> {
         self.components.iter().map(AsRef::as_ref)
     }
 
-    /// Whether it grants the secrets that it covers.
+    /// Whether the glob has a fixed last name and no `**`, without which it names no secret.
     pub(super) fn names_its_end(&self) -> bool {
         !self.text.contains("**") && self.components.last().is_some_and(|last| !last.contains('*'))
     }
@@ -258,10 +256,10 @@ fn components_of(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
 }
 
-/// Matches components with `**` in them. Only the last `**` seen is ever gone back to, which finds a match
-/// where there is one, and takes time linear in the path for each component of the glob.
+/// Matches components, among them `**`. The search goes back only to the last `**`. That finds a match where there is one,
+/// and takes time linear in the path for each component of the glob.
 fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &str) -> bool) -> bool {
-    // Nearly all globs that cover a path not differ in its last name.
+    // This test comes first because most globs that don't cover a path differ from it in the last name.
     if let (Some(last), Some(name)) = (glob.last().map(AsRef::as_ref), path.last())
         && last != "**"
         && !covers_name(last, name)
@@ -292,7 +290,7 @@ fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &
     glob[g..].iter().all(|component| component.as_ref() == "**")
 }
 
-/// Matches one component with `*` in it: the pieces between the stars, each at the first place it fits.
+/// Matches one component with `*` in it: the pieces between the stars, each at the first place where it fits.
 pub(super) fn covers_name(glob: &str, name: &str) -> bool {
     let (first, first_of_name) = (glob.bytes().next(), name.bytes().next());
     if first != Some(b'*') && first != first_of_name {
@@ -312,7 +310,7 @@ pub(super) fn covers_name(glob: &str, name: &str) -> bool {
     true
 }
 
-/// Whether some text may be matched by both: what is before the first star and what is behind the last one must agree.
+/// Whether both may match the same text: what stands before the first star and after the last one has to agree.
 fn names_may_meet(one: &str, other: &str) -> bool {
     let ends =
         |text: &str| -> Option<(usize, usize)> { Some((text.find('*')?, text.len() - text.rfind('*')? - 1)) };

@@ -1,4 +1,4 @@
-//! A grant is a command line with typed holes.
+//! Patterns: command lines with typed holes, as grants have them.
 //!
 //! ```text
 //! DEBIAN_FRONTEND=noninteractive apt-get install --yes -- <package>...
@@ -21,37 +21,35 @@
 //! hole         = "<" type [ ":" glob ] ">"
 //! ```
 //!
-//! Items stand apart by blanks. `...` means "one or more", so `[x]...` means any number. A group stands
-//! around whole tokens, never within one: `--color=(a|b)` is written `(--color=a|--color=b)`.
+//! Blanks separate items. `...` means "one or more", so `[x]...` means any number. A group encloses whole tokens, never a
+//! part of one: `--color=(a|b)` is written `(--color=a|--color=b)`.
 //!
-//! Bare text is printable ASCII without `< > [ ] ( ) | '` (the grammar's own) and without `" \ $ ; & * ?`
-//! and the backtick: elsewhere those mean something, here they would stand for themselves, and who reads
-//! a grant shouldn't have to guess. In quotes they may stand. `''` is the empty argument.
+//! Bare text is printable ASCII without `< > [ ] ( ) | '` (the grammar's own) and without `" \ $ ; & * ?` and the backtick.
+//! The latter have a meaning elsewhere and would be literal here, and the reader of a grant should not have to guess.
+//! They may stand in quotes. `''` is the empty argument.
 //!
 //! # What a match means
 //!
-//! Every token of the argv is accounted for by one token of the pattern, in order. A literal is exactly its
-//! text, and a hole takes what its [type](HoleType) accepts. Nothing is joined, split or expanded.
+//! Each argument matches one token of the pattern, in order. A literal matches exactly its text, and a hole matches what its
+//! [type](HoleType) accepts. Nothing is joined, split or expanded.
 //!
-//! Where an argv can be read in two ways, the reading that takes optional and repeated items first is the
-//! one that a [`Match`] reports.
+//! Where an argument list matches in two ways, a [`Match`] reports the way that takes optional and repeated items first.
 //!
-//! Several holes may share a token with literals between them (`<user>:<group>`). Such a token is divided
-//! only where that can be done in one way, and no value may hold one of the separators: the program divides
-//! by rules of its own, from the left or from the right, and would otherwise see other values than those
-//! that were checked.
+//! Several holes may share a token with literals between them (`<user>:<group>`). Such a token is divided only where there
+//! is one way to do it, and no value may hold one of the separators. The program divides by rules of its own, from the left
+//! or from the right, and would otherwise see other values than those that were checked.
 //!
-//! `<arg>` is a token by itself and stands only where the program has stopped reading options: after `--`,
-//! or after an operand that is a hole. A hole behind an option isn't one, since it may be the option's value
-//! (`--user <user>`; `--user=<user>` leaves no doubt).
+//! `<arg>` is a token by itself and stands only where the program has stopped reading options: after `--`, or after an
+//! operand that is a hole. A hole behind an option doesn't count as an operand, because it may be the option's value
+//! (`--user <user>`; with `--user=<user>` there is no doubt).
 //!
 //! # Cost
 //!
-//! Patterns have at most [`MAX_PATTERN`] bytes, [`MAX_DEPTH`] groups in each other, [`MAX_STATES`] states
-//! and [`MAX_HOLES`] holes in a token. Matching walks the set of states that are possible, so it takes
-//! time linear in the argv, whatever the pattern.
+//! A pattern has at most [`MAX_PATTERN`] bytes, [`MAX_DEPTH`] levels of groups, [`MAX_STATES`] states, and [`MAX_HOLES`]
+//! holes in a token. Matching keeps the set of possible states, so it takes time linear in the arguments, whatever the
+//! pattern.
 
-mod machine;
+mod nfa;
 mod parse;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod sample;
@@ -60,18 +58,18 @@ mod token;
 use std::fmt;
 
 use super::hole::{HoleError, HoleType};
-use machine::Machine;
+use nfa::Nfa;
 pub use token::{Part, Token};
 
-/// The longest pattern, in bytes.
+/// The greatest length of a pattern in bytes.
 pub const MAX_PATTERN: usize = 4096;
-/// How many groups may stand in each other.
+/// The greatest depth of groups within groups.
 pub const MAX_DEPTH: usize = 8;
-/// How many states a pattern may come to; a token is one, a group one for each way through it.
+/// The greatest number of states of a pattern. A token is one state; a group has one for each way through it.
 pub const MAX_STATES: usize = 1024;
-/// How many holes may share a token.
+/// The greatest number of holes in a token.
 pub const MAX_HOLES: usize = 4;
-/// The longest argv that is looked at, in arguments.
+/// The greatest number of arguments that a pattern matches.
 pub const MAX_ARGS: usize = 4096;
 
 /// A command line with typed holes.
@@ -82,11 +80,11 @@ pub struct Pattern {
     program: String,
     items: Vec<Item>,
     stdin: bool,
-    machine: Machine,
+    nfa: Nfa,
 }
 
-/// What a pattern says after its program, as a tree: for those who show it or translate it (into a sudoers
-/// rule, say).
+/// What a pattern has after its program, as a tree, for code that shows it or translates it, such as into a sudoers
+/// rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// One argument.
@@ -100,13 +98,13 @@ pub enum Item {
 }
 
 impl Pattern {
-    /// Reads a pattern. Takes time linear in the text.
+    /// Parses a pattern, in time linear in the text.
     pub fn parse(text: &str) -> Result<Pattern, PatternError> {
         let parsed = parse::parse(text)?;
-        let machine =
-            Machine::new(&parsed.items).ok_or(PatternError { column: 1, fault: Fault::TooManyStates })?;
-        if let Some(column) = machine.arg_before_operand() {
-            return Err(PatternError { column, fault: Fault::ArgBeforeOperand });
+        let nfa = Nfa::new(&parsed.items)
+            .ok_or(PatternError { column: 1, kind: PatternErrorKind::TooManyStates })?;
+        if let Some(column) = nfa.arg_before_operand() {
+            return Err(PatternError { column, kind: PatternErrorKind::ArgBeforeOperand });
         }
         Ok(Pattern {
             text: text.to_owned(),
@@ -114,7 +112,7 @@ impl Pattern {
             program: parsed.program,
             items: parsed.items,
             stdin: parsed.stdin,
-            machine,
+            nfa,
         })
     }
 
@@ -123,12 +121,12 @@ impl Pattern {
         &self.text
     }
 
-    /// The program: a bare name to be found in the fixed PATH, or an absolute path.
+    /// The program: a bare name, which is searched in the fixed PATH, or an absolute path.
     pub fn program(&self) -> &str {
         &self.program
     }
 
-    /// The variables in front of the program, each with the one value it must have.
+    /// The variables in front of the program, each with the one value that it must have.
     pub fn variables(&self) -> &[(String, String)] {
         &self.variables
     }
@@ -138,50 +136,55 @@ impl Pattern {
         self.stdin
     }
 
-    /// What follows the program.
+    /// The items after the program.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// Every hole, wherever it stands.
-    pub fn holes(&self) -> impl Iterator<Item = &HoleType> {
-        fn collect<'a>(items: &'a [Item], holes: &mut Vec<&'a HoleType>) {
+    /// Every token after the program, wherever it stands.
+    pub fn tokens(&self) -> impl Iterator<Item = &Token> {
+        fn collect<'a>(items: &'a [Item], tokens: &mut Vec<&'a Token>) {
             for item in items {
                 match item {
-                    Item::Token(token) => holes.extend(token.parts().iter().filter_map(|part| match part {
-                        Part::Hole(hole) => Some(hole),
-                        Part::Literal(_) => None,
-                    })),
-                    Item::Optional(items) => collect(items, holes),
-                    Item::Alternatives(ways) => ways.iter().for_each(|items| collect(items, holes)),
-                    Item::Repeat(item) => collect(std::slice::from_ref(item), holes),
+                    Item::Token(token) => tokens.push(token),
+                    Item::Optional(items) => collect(items, tokens),
+                    Item::Alternatives(ways) => ways.iter().for_each(|items| collect(items, tokens)),
+                    Item::Repeat(item) => collect(std::slice::from_ref(item), tokens),
                 }
             }
         }
-        let mut holes = Vec::new();
-        collect(&self.items, &mut holes);
-        holes.into_iter()
+        let mut tokens = Vec::new();
+        collect(&self.items, &mut tokens);
+        tokens.into_iter()
     }
 
-    /// Whether every whole command that the other pattern allows is allowed by this one too.
+    /// Every hole, wherever it stands.
+    pub fn holes(&self) -> impl Iterator<Item = &HoleType> {
+        self.tokens().flat_map(Token::parts).filter_map(|part| match part {
+            Part::Hole(hole) => Some(hole),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// Whether this pattern allows every whole command that the other one allows.
     ///
-    /// A yes is certain. A no may mean that it is beyond what is looked into: an argument for which several
-    /// tokens of this pattern would be needed, or more combinations than can be tried in a bounded time.
+    /// A yes is certain. A no may also mean that the comparison gave up: where several tokens of this pattern would be
+    /// needed for one argument, or where there are more combinations than can be tried in a bounded time.
     pub fn covers(&self, other: &Pattern) -> bool {
         let same_env = self.variables.len() == other.variables.len()
             && other.variables.iter().all(|variable| self.variables.contains(variable));
         let may = self.program == other.program && same_env && (self.stdin || !other.stdin);
-        may && (self.text == other.text || self.machine.covers(&other.machine))
+        may && (self.text == other.text || self.nfa.covers(&other.nfa))
     }
 
-    /// Matches the arguments after the program. The program, the environment and standard input are the
-    /// caller's to compare; [`Pattern::allows`] does it all.
+    /// Matches the arguments after the program. The caller compares the program, the environment and standard input;
+    /// [`Pattern::allows`] does everything.
     pub fn matches(&self, args: &[String]) -> Option<Match> {
-        (args.len() <= MAX_ARGS).then(|| self.machine.run(args)).flatten()
+        (args.len() <= MAX_ARGS).then(|| self.nfa.run(args)).flatten()
     }
 
-    /// Matches a whole command: this program by this name, these arguments, just these variables in any
-    /// order, and standard input only where the pattern ends in `< stdin`.
+    /// Matches a whole command: this program by this name, these arguments, exactly these variables in any order, and
+    /// standard input only where the pattern ends in `< stdin`.
     pub fn allows(
         &self,
         program: &str,
@@ -201,18 +204,18 @@ impl fmt::Display for Pattern {
     }
 }
 
-/// What an argv put into a pattern's holes.
+/// The values that an argument list puts into the holes of a pattern.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Match {
-    /// Every value with its hole, in the order of the argv.
+    /// Every value with its hole, in the order of the arguments.
     pub holes: Vec<(HoleType, String)>,
-    /// The arguments that have a secret in them: which of the argv, and how it may be shown.
+    /// The arguments that hold a secret: the index of each, and the text that may be shown for it.
     pub redacted: Vec<(usize, String)>,
 }
 
 impl Match {
-    /// The values of path holes. They were checked as text; after symlinks are resolved on the target, what
-    /// they lead to is to be checked again by [`HoleType::accepts`].
+    /// The values of path holes. They were checked as text. After symlinks are resolved on the target, the caller
+    /// checks the resulting path with [`HoleType::accepts`].
     pub fn paths(&self) -> impl Iterator<Item = &(HoleType, String)> {
         self.holes.iter().filter(|(hole, _)| matches!(hole, HoleType::Path(_)))
     }
@@ -229,90 +232,90 @@ impl fmt::Debug for Match {
     }
 }
 
-/// Why a text is no pattern, and where.
+/// Why a text isn't a pattern, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("column {column}: {fault}")]
+#[error("column {column}: {kind}")]
 pub struct PatternError {
-    /// Where in the text, counted in characters from 1.
+    /// The column in the text, counted in characters from 1.
     pub column: usize,
     /// What was expected there.
-    pub fault: Fault,
+    pub kind: PatternErrorKind,
 }
 
 /// What was expected at some place in a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
-    /// Longer than [`MAX_PATTERN`].
+pub enum PatternErrorKind {
+    /// The text is longer than [`MAX_PATTERN`].
     #[error("expected at most {MAX_PATTERN} bytes")]
     TooLong,
-    /// More than [`MAX_STATES`].
+    /// The pattern has more states than [`MAX_STATES`].
     #[error("expected fewer tokens and groups: this pattern has more than {MAX_STATES} states")]
     TooManyStates,
-    /// Deeper than [`MAX_DEPTH`].
+    /// The groups are deeper than [`MAX_DEPTH`].
     #[error("expected at most {MAX_DEPTH} groups in each other")]
     TooDeep,
-    /// A control, bidirectional or invisible character.
+    /// There is a control, bidirectional or invisible character.
     #[error("expected visible text, found {}", .0.escape_unicode())]
     Hidden(char),
-    /// A character that is literal only in quotes.
+    /// There is a character that is literal only in quotes.
     #[error("expected `{0}` in single quotes, since it stands for itself here and nothing more")]
     Unquoted(char),
-    /// A quote without its end.
+    /// A quote has no end.
     #[error("expected a closing `'`")]
     UnclosedQuote,
-    /// A hole without its end.
+    /// A hole has no end.
     #[error("expected a closing `>`")]
     UnclosedHole,
-    /// Something between angle brackets that is no hole.
+    /// The text between angle brackets is not a hole.
     #[error(transparent)]
     Hole(#[from] HoleError),
-    /// `<` with anything else behind it.
+    /// `<` is followed by something else than a hole or ` stdin`.
     #[error(
         "expected a hole as in `<unit>`, or `< stdin` at the very end; a literal `<` is written in quotes"
     )]
     BareAngle,
-    /// `<a><b>`
+    /// Two holes stand side by side, as in `<a><b>`.
     #[error("expected literal text between two holes")]
     AdjacentHoles,
-    /// More than [`MAX_HOLES`].
+    /// A token has more holes than [`MAX_HOLES`].
     #[error("expected at most {MAX_HOLES} holes in a token")]
     TooManyHoles,
-    /// `x=<arg>`
+    /// `<arg>` is only a part of a token, as in `x=<arg>`.
     #[error("expected `<arg>` to be a token by itself")]
     ArgInToken,
-    /// `<arg>` where the program still reads options.
+    /// `<arg>` stands where the program still reads options.
     #[error(
         "expected `--`, or a hole that follows no option, before `<arg>`: it could be read as an option here"
     )]
     ArgBeforeOperand,
-    /// No program, or a hole or a group in its place.
+    /// There is no program, or a hole or a group stands in its place.
     #[error("expected a program: a name of letters, digits, `.`, `_`, `+`, `-`, or an absolute path")]
     Program,
-    /// `NAME=<hole>`, or with `...`.
+    /// The value of a variable has a hole or `...`.
     #[error("expected the one value that `{0}` has, without holes or `...`")]
     VariableValue(String),
-    /// The same name twice.
+    /// A variable is there twice.
     #[error("expected `{0}` once")]
     VariableTwice(String),
-    /// A variable that decides which code runs.
+    /// The variable decides which code runs.
     #[error("expected no `{0}`: it decides which code a program loads")]
     VariablePower(String),
-    /// `[]`, `(|a)`
+    /// A group is empty, as `[]` or `(|a)`.
     #[error("expected at least one token in a group")]
     EmptyGroup,
-    /// A group that isn't closed.
+    /// A group has no end.
     #[error("expected a closing `{0}`")]
     UnclosedGroup(char),
-    /// `]`, `)` or `|` without its beginning.
+    /// A `]`, `)` or `|` has no beginning.
     #[error("expected no `{0}` here; in single quotes it is literal (alternatives are written `(a|b)`)")]
     Unopened(char),
-    /// `a[b]`, `[a]b`
+    /// A group touches a token, as in `a[b]` or `[a]b`.
     #[error(
         "expected a blank: groups and `...` stand around whole tokens; a literal bracket or `...` is written in quotes"
     )]
     NoBlank,
-    /// `...` with nothing before it.
+    /// Nothing stands before `...`.
     #[error("expected a token or a group right before `...`")]
     NothingToRepeat,
 }

@@ -1,4 +1,4 @@
-//! What a module asks for: in its description, and in `modules.lock` what of it the operator accepted.
+//! The requests of a module: those of its description, and in `modules.lock` those that the operator accepted.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use host_base::{Privilege, Risk};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Looking.
+    /// Looking, without changing anything.
     Read,
     /// A program's own simulation of a change.
     DryRun,
@@ -16,13 +16,13 @@ pub enum Effect {
     Change,
 }
 
-/// On which machine.
+/// The machine on which something happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// The one under administration.
+    /// The machine under administration.
     Target,
-    /// The one that the server runs on.
+    /// The machine that the server runs on.
     Controller,
 }
 
@@ -30,17 +30,17 @@ pub enum Place {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CommandRequest {
-    /// As `systemctl restart -- <unit>`.
+    /// The pattern, such as `systemctl restart -- <unit>`.
     pub pattern: String,
-    /// What for.
+    /// What the command may be used for.
     pub effect: Effect,
-    /// At most whose rights.
+    /// Whose rights the command may take at most.
     pub privilege: Privilege,
-    /// Where.
+    /// The machine on which it runs.
     pub place: Place,
-    /// The least risk of a plan that uses it.
+    /// The least risk of a plan that uses the command.
     pub risk: Risk,
-    /// In the module's own words, for the operator.
+    /// The reason in the module's words, for the operator.
     pub reason: String,
 }
 
@@ -48,26 +48,26 @@ pub struct CommandRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PathRequest {
-    /// Absolute; `*` within a name, `**` for any depth.
+    /// An absolute glob. `*` stays within a name, and `**` is any depth.
     pub glob: String,
     /// Whether plans may write there.
     pub write: bool,
-    /// At most whose rights.
+    /// Whose rights the access may take at most.
     pub privilege: Privilege,
-    /// Where.
+    /// The machine that has the files.
     pub place: Place,
-    /// In the module's own words, for the operator.
+    /// The reason in the module's words, for the operator.
     pub reason: String,
 }
 
-/// Everything that a module asks for, or everything of it that was accepted.
+/// Everything that a module asks for, or the part of it that the operator accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {
-    /// Command lines.
+    /// The command lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRequest>,
-    /// Files.
+    /// The files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathRequest>,
 }

@@ -1,8 +1,8 @@
-//! Which of the commands that a module asks for are known to be harmless.
+//! The reviewed commands: those that are known to be harmless.
 //!
-//! A list of what is dangerous is never complete, so it is turned round: `reviewed.yaml` says what was looked
-//! at and found to change nothing and to show no secret. Everything else may amount to full control of the
-//! machine, and whoever installs a module is to be told so.
+//! A list of what is dangerous is never complete. Therefore `reviewed.yaml` lists the commands that were found to change
+//! nothing and to show no secret. Every other command may give full control of the machine, and whoever installs a module
+//! that asks for one is told so.
 
 use std::sync::LazyLock;
 
@@ -13,36 +13,36 @@ use super::request::{CommandRequest, Effect, Place};
 use host_base::Privilege;
 
 static REVIEWS: LazyLock<Vec<Review>> = LazyLock::new(|| {
-    // Without the list nothing is known to be harmless.
+    // Without the list no command counts as harmless.
     parse(include_str!("reviewed.yaml")).unwrap_or_else(|error| {
         tracing::error!(%error, "the list of reviewed commands can't be read");
         Vec::new()
     })
 });
 
-/// A command line that was reviewed, and what for.
+/// A command line that was reviewed, and for what use.
 #[derive(Debug)]
 pub struct Review {
     pattern: Pattern,
-    most: Most,
+    most: MaxRights,
     effect: Effect,
     reason: String,
 }
 
-/// The most rights that a command line was reviewed for.
+/// The most rights for which a command line was reviewed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Most {
+enum MaxRights {
     Caller,
     Root,
 }
 
-/// An entry as it is written.
+/// An entry of `reviewed.yaml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
     pattern: String,
-    most: Most,
+    most: MaxRights,
     effect: Effect,
     reason: String,
 }
@@ -57,31 +57,32 @@ enum ReviewError {
     Change(String),
 }
 
-/// The review that what is asked for stays within; `None` where there is none.
+/// The review that covers a request; `None` where there is none.
 pub fn review(request: &CommandRequest) -> Option<&'static Review> {
     review_for(request, rustix::process::geteuid().is_root())
 }
 
-/// What is harmless for an ordinary account isn't for a server that runs as root.
+/// Like [`review`]. A command that is harmless for an ordinary account may not be harmless for a server that runs as
+/// root.
 fn review_for(request: &CommandRequest, caller_is_root: bool) -> Option<&'static Review> {
     let pattern = Pattern::parse(&request.pattern).ok()?;
     REVIEWS.iter().find(|review| review.allows(&pattern, request, caller_is_root))
 }
 
 impl Review {
-    /// Why it is harmless.
+    /// Why the command is harmless.
     pub fn reason(&self) -> &str {
         &self.reason
     }
 
     fn allows(&self, pattern: &Pattern, request: &CommandRequest, caller_is_root: bool) -> bool {
         let enough_rights = match request.privilege {
-            Privilege::Caller => !caller_is_root || self.most == Most::Root,
-            Privilege::RootIfAvailable | Privilege::Root => self.most == Most::Root,
-            // Who an account is, and what it may see, differs from machine to machine.
+            Privilege::Caller => !caller_is_root || self.most == MaxRights::Root,
+            Privilege::RootIfAvailable | Privilege::Root => self.most == MaxRights::Root,
+            // What an account may see differs from machine to machine.
             Privilege::User(_) => false,
         };
-        // No review has the effect `change`, so no change is within one.
+        // No review has the effect `change`, so none covers a change.
         request.place == Place::Target
             && request.effect <= self.effect
             && enough_rights

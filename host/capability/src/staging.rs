@@ -1,15 +1,16 @@
-//! Where a file is made before it takes its place: in a fresh directory beside it, `.linux-sysadmin-` and 16 hex digits.
+//! The directory in which a new file is made before it takes its place: a fresh one beside the file, whose name is
+//! `.linux-sysadmin-` and 16 hex digits.
 //!
-//! Beside it, since a rename is whole within one file system only. In a directory, so that the file has its own name
-//! already, by which programs know what it is (`systemd-analyze verify`). With a dot, since programs that read all files
-//! of a directory leave such names out. The file that was there before is kept in the same directory, for the undo.
+//! It lies beside the file, because a rename is atomic within one file system only. It is a directory, so that the new file
+//! already has its own name, by which programs know what it is (`systemd-analyze verify`). Its name begins with a dot,
+//! because programs that read all files of a directory ignore such names. The former file is kept in it, for the undo.
 
 use super::path::{Glob, GlobError, STAGING};
 
-/// What the former file is called where it is kept.
+/// The name under which the former file is kept.
 const KEPT: &str = ".previous";
 
-/// Globs of what the host makes beside the files of a glob.
+/// The globs of what the host makes beside the files of a glob.
 #[derive(Clone, Debug)]
 pub(super) struct Staging {
     /// The fresh directory.
@@ -21,10 +22,11 @@ pub(super) struct Staging {
 }
 
 impl Staging {
-    /// `None` where there is no beside: the root directory. An error where a path would be too long.
+    /// The globs for a granted glob. `None` for the root directory, which has nothing beside it. An error where a path
+    /// would be too long.
     pub(super) fn beside(glob: &Glob) -> Result<Option<Staging>, GlobError> {
         let (directory, name) = match glob.text().rsplit_once('/') {
-            // At any depth, as the files themselves.
+            // The directories lie at any depth, as the files do.
             Some((_, "**")) => (glob.text(), "*"),
             Some((_, "")) | None => return Ok(None),
             Some(divided) => divided,
@@ -37,8 +39,8 @@ impl Staging {
         }))
     }
 
-    /// Whether a file at this path can be made and kept so: it isn't called as the former file is, and no path becomes
-    /// too long.
+    /// Whether a file at this path can be made and kept in this way: its name is not that of the kept file, and no path
+    /// becomes too long.
     pub(super) fn is_possible_for(&self, path: &str) -> bool {
         let Some((directory, name)) = path.rsplit_once('/') else { return false };
         let directory = format!("{directory}/{STAGING}{:016x}", 0);

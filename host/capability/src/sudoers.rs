@@ -1,19 +1,19 @@
-//! A module's grants as a sudoers fragment: an account may run by sudo what the grants allow with another
-//! account's rights, and nothing else.
+//! Writes a module's grants as a sudoers fragment: an account may run by sudo what the grants allow with another account's
+//! rights, and nothing else.
 //!
-//! sudo compares the program and one text: the arguments joined by blanks. So each pattern becomes a regular
-//! expression over that text, which is never wider than the pattern and in some places narrower (see
-//! [`holes`] and [`paths`]). What can't be said that way isn't granted: the line is a comment with the reason.
+//! sudo compares the program and one text: the arguments joined by blanks. Each pattern becomes a regular expression over
+//! that text, which is never wider than the pattern and in some places narrower (see [`holes`] and [`paths`]). A grant that
+//! can't be expressed in this way becomes a comment with the reason.
 //!
-//! One thing an expression can't see is where an argument ends. `restart -- nginx` as one argument passes as well as
-//! the three; the program then gets something else than it would understand, and not more than is granted.
+//! An expression can't see where an argument ends. `restart -- nginx` as one argument passes as well as the three arguments
+//! do. The program then gets an argument that it doesn't understand, and not more than is granted.
 //!
-//! Nor can it count: a pattern takes at most [`MAX_ARGS`](super::pattern::MAX_ARGS) arguments, the expression of a
-//! repeated hole any number of the same kind.
+//! An expression can't count either: a pattern takes at most [`MAX_ARGS`](super::pattern::MAX_ARGS) arguments, and the
+//! expression of a repeated hole takes any number of the same kind.
 //!
-//! A variable's value can't be said in sudoers. `env_keep` would let the account choose it, and with many that is
-//! root's shell (`DEBIAN_FRONTEND='X; BEGIN{system …}'` is evaluated by debconf). So the values are in a file of
-//! root's beside the fragment, and sudo sets them (`env_file`); what the account has set is dropped.
+//! sudoers can't express the value of a variable. `env_keep` would let the account choose the value, and with many
+//! variables that gives it root's shell (debconf evaluates `DEBIAN_FRONTEND='X; BEGIN{system …}'`). Therefore the values
+//! lie in a file of root's beside the fragment, from which sudo sets them (`env_file`). What the account has set is dropped.
 
 mod arguments;
 mod expression;
@@ -31,121 +31,122 @@ use arguments::{Arguments, arguments};
 use host_text::visible;
 pub use version::SudoVersion;
 
-/// Where fragments are read from. A name with a dot in it is left out by sudo, so that variables can lie there too.
+/// The directory from which sudo reads fragments. It ignores names with a dot, so the files with variables can lie
+/// there as well.
 const DIRECTORY: &str = "/etc/sudoers.d";
-/// What is shown of a text that a module wrote, in characters.
-const SHOWN: usize = 300;
+/// The greatest length of a quotation from a module, in characters.
+const MAX_QUOTED: usize = 300;
 
-/// A grant that asks for another account's rights.
+/// A grant that needs another account's rights.
 #[derive(Debug, Clone)]
-pub struct Rule<'a> {
+pub struct SudoersRule<'a> {
     /// The command line.
     pub pattern: &'a Pattern,
-    /// `root` or another account.
+    /// The account whose rights the command takes: `root` or another one.
     pub run_as: &'a str,
-    /// Where the program is on the target, or why it isn't to be had.
+    /// The path of the program on the target, or why there is none.
     pub program: Result<PathBuf, String>,
-    /// For the operator, in the module's words.
+    /// The reason in the module's words, for the operator.
     pub reason: &'a str,
-    /// Why this line can't be used, as was found out on the target: a directory that others can write to, say.
+    /// Why this target can't use the line, such as a directory that others can write to.
     pub refused: Option<String>,
 }
 
-/// How exactly the expressions keep to the grants.
+/// How exactly the expressions follow the grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
-    /// No path and no account beyond them.
+pub enum Exactness {
+    /// No path and no account beyond the grants.
     Grants,
-    /// For an account as which nothing but the server runs, whose part it is to leave out secrets, to look where paths
-    /// lead and to keep arguments apart: any path that is spelled in one way, any account but root, any text.
+    /// For an account as which nothing but the server runs: any path that is spelled in one way, any account except
+    /// root, and any text. The server itself leaves out secrets, checks where paths lead, and keeps arguments apart.
     Server,
 }
 
-/// A file for `/etc/sudoers.d`, and those that it refers to. [`fmt::Display`] is its text.
+/// A file for `/etc/sudoers.d`, and the files that it refers to. [`fmt::Display`] gives its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where it is to be, with mode 0440.
+    /// The path at which the file has to lie, with mode 0440.
     pub path: PathBuf,
-    /// What sudo sets for some of the commands.
+    /// The variables that sudo sets for some of the commands.
     pub environments: Vec<Environment>,
-    /// Whether the module needs anything of sudo.
+    /// Whether the module needs sudo at all.
     pub is_needed: bool,
-    /// How many rules the account may use by it.
+    /// The number of rules that the account can use.
     pub usable: usize,
     text: String,
 }
 
-/// Variables for a command, in a file that sudo reads.
+/// The variables of a command, in a file that sudo reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
-    /// Where it is to be, with mode 0440.
+    /// The path at which the file has to lie, with mode 0440.
     pub path: PathBuf,
-    /// `NAME=value`, one to a line.
+    /// One `NAME=value` per line.
     pub text: String,
 }
 
-/// A fragment that can't be.
+/// Why a fragment can't be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FragmentError {
-    /// It would be the name of a file and of aliases.
+    /// The module's name is not plain. It becomes the name of a file and of aliases.
     #[error("expected a module's name of lower-case letters, digits and dashes, found {0:?}")]
     Module(String),
-    /// Not a name, a number, or a word with a meaning of its own in sudoers (`ALL`).
+    /// The account is not a plain name: it is a number, or a word with a meaning of its own in sudoers (`ALL`).
     #[error("expected an account's name that begins with a lower-case letter or `_`, found {0:?}")]
     Account(String),
 }
 
-/// Why a grant can't be said in sudoers.
+/// Why a grant can't be expressed in sudoers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// Of a sudo that has no regular expressions.
+    /// The target's sudo has no regular expressions.
     #[error("expected sudo 1.9.10 or later on the target, found {0}: it has no regular expressions")]
     Version(String),
-    /// `<path>`
+    /// The pattern has `<path>` without a glob.
     #[error("expected a path hole with a glob: no expression can leave the secrets out of all paths")]
     AnyPath,
-    /// `<path:/srv/**>`
+    /// The pattern has a glob of any depth, such as `<path:/srv/**>`.
     #[error("expected a glob without `**` in `{0}`: no expression can leave out the secrets at any depth")]
     AnyDepth(String),
-    /// `<path:/etc/*>`
+    /// The pattern has a glob that covers secrets, such as `<path:/etc/*>`.
     #[error("expected a glob that covers no secret, found `{0}`, which covers some of {1} ({2})")]
     Secret(String, String, &'static str),
-    /// `<text>a<text>` where nothing is left.
+    /// Several holes share an argument, and no value of a hole is without the separator.
     #[error("expected holes that what stands between them sets apart")]
     Inseparable,
-    /// `x ''`
+    /// The pattern has an empty argument, such as `x ''`.
     #[error("expected more than an empty argument: for sudo that is the same as none")]
     EmptyArgument,
-    /// `dd if=<path:/srv/My Files/*>`
+    /// A path of dd can hold a blank, such as `dd if=<path:/srv/My Files/*>`.
     #[error("expected no path with a blank: dd would read what follows the blank as an order of its own")]
     Blank,
-    /// Beyond what sudo compiles.
+    /// The expression is longer than sudo compiles.
     #[error("expected a shorter pattern: sudo takes at most 1024 bytes as an expression")]
     TooLong,
-    /// No plain absolute path, or one that means something else in sudoers.
+    /// The program's path is not absolute and plain, or means something else in sudoers.
     #[error("expected a program with a plain absolute path, found {0:?}")]
     Program(PathBuf),
-    /// As [`FragmentError::Account`].
+    /// The account is not a plain name, as for [`FragmentError::Account`].
     #[error("expected an account's name that begins with a lower-case letter or `_`, found {0:?}")]
     RunAs(String),
-    /// A value that the file for variables can't hold as it is.
+    /// The file of variables can't hold the value as it is.
     #[error("expected a value of letters, digits and `_ . , : / = + @ % -` for the variable {0}")]
     Value(String),
-    /// Found out on the target.
+    /// The target itself has a problem, which this text describes.
     #[error("{0}")]
     Target(String),
 }
 
 impl Fragment {
-    /// Writes the fragment of a module for an account. Of sudo, what the target has; `None` where that isn't known.
+    /// Writes the fragment of a module for an account. `sudo` is the target's version; `None` where it isn't known.
     pub fn new(
         module: &str,
         version: &str,
         account: &str,
-        bound: Bound,
+        exactness: Exactness,
         sudo: Option<SudoVersion>,
-        rules: &[Rule<'_>],
+        rules: &[SudoersRule<'_>],
     ) -> Result<Fragment, FragmentError> {
         let in_a_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
         if module.is_empty() || module.len() > 64 || !module.bytes().all(in_a_name) {
@@ -162,19 +163,19 @@ impl Fragment {
             usable: 0,
             text: String::new(),
         };
-        fragment.heading(module, version, account, bound);
+        fragment.heading(module, version, account, exactness);
         if rules.is_empty() {
             fragment.comment(
                 "None of the grants asks for another account's rights, so there is nothing to allow.",
             );
         }
         for (number, rule) in (1..).zip(rules) {
-            fragment.rule(module, account, (bound, sudo), number, rule);
+            fragment.rule(module, account, (exactness, sudo), number, rule);
         }
         Ok(fragment)
     }
 
-    fn heading(&mut self, module: &str, version: &str, account: &str, bound: Bound) {
+    fn heading(&mut self, module: &str, version: &str, account: &str, exactness: Exactness) {
         let path = self.path.display().to_string();
         for line in [
             &format!(
@@ -197,7 +198,7 @@ impl Fragment {
         ] {
             self.comment(line);
         }
-        if bound == Bound::Server {
+        if exactness == Exactness::Server {
             for line in [
                 "",
                 "Paths, accounts and texts are wider than the grants. What they may be is for the server to say, and",
@@ -212,14 +213,14 @@ impl Fragment {
         &mut self,
         module: &str,
         account: &str,
-        (bound, sudo): (Bound, Option<SudoVersion>),
+        (exactness, sudo): (Exactness, Option<SudoVersion>),
         number: usize,
-        rule: &Rule<'_>,
+        rule: &SudoersRule<'_>,
     ) {
         self.text.push('\n');
         self.comment(&format!("{number}. {}", rule.pattern.text()));
         self.comment(&format!("as {}, since: {}", excerpt(rule.run_as), excerpt(rule.reason)));
-        let prepared = match prepared(rule, bound) {
+        let prepared = match prepared(rule, exactness) {
             Ok(prepared) => prepared,
             Err(refusal) => return self.comment(&format!("Not allowed: {refusal}")),
         };
@@ -238,7 +239,7 @@ impl Fragment {
                 names.map(|name| format!(", env_keep-=\"{name}\", env_check-=\"{name}\"")).collect();
             lines.push(format!("Defaults!{name} env_reset, env_file=\"{file}\"{dropped}"));
         }
-        // By number as well: there may be other names for root.
+        // The number is excluded as well, because root may have other names.
         let run_as = if rule.run_as == ANY_USER { "ALL, !root, !#0" } else { rule.run_as };
         lines.push(format!("{account} ALL=({run_as}) NOPASSWD: {name}"));
         if let Some(refusal) = unusable(rule, sudo) {
@@ -261,8 +262,9 @@ impl Fragment {
         (!text.is_empty()).then_some(Environment { path, text })
     }
 
-    /// A line of comment, whatever is in the text: nothing hidden, so no further line, nothing that goes on in the
-    /// next one, and a blank before what would be a directive (`#include`) or a user's number (`#0`).
+    /// Writes a comment line from any text. Hidden characters are made visible, so the comment stays one line and can't
+    /// be continued. A blank separates `#` from text that would make a directive (`#include`) or a user's number
+    /// (`#0`).
     fn comment(&mut self, text: &str) {
         let text = visible::visible(text).replace(['\n', '\t'], " ");
         self.text.push('#');
@@ -283,32 +285,32 @@ impl fmt::Display for Fragment {
     }
 }
 
-/// What a rule comes to in sudoers.
+/// A rule as sudoers expresses it.
 struct Prepared {
     commands: Vec<String>,
     notes: Vec<&'static str>,
 }
 
-/// The rule as commands, if it can be said in sudoers.
-fn prepared(rule: &Rule<'_>, bound: Bound) -> Result<Prepared, Refusal> {
-    let any = bound == Bound::Server && rule.run_as == ANY_USER;
+/// Translates a rule into sudoers commands, where that is possible.
+fn prepared(rule: &SudoersRule<'_>, exactness: Exactness) -> Result<Prepared, Refusal> {
+    let any = exactness == Exactness::Server && rule.run_as == ANY_USER;
     if !any && !is_plain_account(rule.run_as) {
         return Err(Refusal::RunAs(excerpt(rule.run_as)));
     }
     let program = rule.program.as_ref().map_err(|reason| Refusal::Target(excerpt(reason)))?;
     let program = plain_program(program).ok_or_else(|| Refusal::Program(program.clone()))?;
-    // In the file for variables, `#` begins a comment and quotes are taken off.
+    // In the file of variables, `#` begins a comment and quotes are removed.
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.,:/=+@%-".contains(&byte);
     if let Some((name, _)) = rule.pattern.variables().iter().find(|(_, value)| !value.bytes().all(plain)) {
         return Err(Refusal::Value(name.clone()));
     }
-    let Arguments { texts, notes } = arguments(rule.pattern, bound)?;
+    let Arguments { texts, notes } = arguments(rule.pattern, exactness)?;
     let commands = texts.iter().map(|text| format!("{program} {text}")).collect();
     Ok(Prepared { commands, notes })
 }
 
-/// Why a rule that can be said isn't to be used on this target.
-fn unusable(rule: &Rule<'_>, sudo: Option<SudoVersion>) -> Option<Refusal> {
+/// Why this target can't use a rule, although sudoers can express it.
+fn unusable(rule: &SudoersRule<'_>, sudo: Option<SudoVersion>) -> Option<Refusal> {
     if let Some(reason) = &rule.refused {
         return Some(Refusal::Target(excerpt(reason)));
     }
@@ -321,13 +323,14 @@ fn unusable(rule: &Rule<'_>, sudo: Option<SudoVersion>) -> Option<Refusal> {
     Some(Refusal::Version(found))
 }
 
-/// A name that sudoers takes for one: those in capitals are aliases or `ALL`, and `Defaults` begins another line.
+/// Whether sudoers reads this as an account's name. Names in capitals are aliases or `ALL`, and `Defaults` begins
+/// another kind of line.
 fn is_plain_account(name: &str) -> bool {
     HoleType::User.accepts(name) && name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
 }
 
-/// No wildcards, nothing to escape, no directory (which would stand for all programs in it), and not `sudoedit`, which
-/// sudo knows as a word.
+/// The text of a program's path, if it needs no escaping in sudoers. It has no wildcards, is not a directory, which
+/// would stand for all programs in it, and is not `sudoedit`, which sudo knows as a word.
 fn plain_program(path: &Path) -> Option<&str> {
     let text = path.to_str()?;
     let is_name = |name: &str| {
@@ -339,7 +342,7 @@ fn plain_program(path: &Path) -> Option<&str> {
 }
 
 fn excerpt(text: &str) -> String {
-    visible::excerpt(text, SHOWN).replace(['\n', '\t'], " ")
+    visible::excerpt(text, MAX_QUOTED).replace(['\n', '\t'], " ")
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The host's own commands on granted paths, where they take another account's rights.
+//! The host's own commands on granted paths that need another account's rights.
 //!
-//! They are patterns like those of any grant, made from the templates of `verbs.yaml` for each granted path: so they
-//! can be shown and turned into sudoers lines as the grants are, and the host runs nothing that none of them allows.
+//! They are patterns like those of any grant, made from the templates of `verbs.yaml` for each granted path. They can be
+//! shown and turned into sudoers lines as grants can, and the host runs only commands that one of them allows.
 
 use std::sync::LazyLock;
 
@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::hole::HoleType;
 use super::path::Glob;
-use super::pattern::{Fault, Pattern, PatternError};
+use super::pattern::{Pattern, PatternError, PatternErrorKind};
 use super::request::{CommandRequest, Effect, PathRequest};
 use super::staging::Staging;
 use host_base::Privilege;
@@ -17,22 +17,22 @@ use host_base::Privilege;
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Templates {
-    /// To see where a path leads and who could change that.
+    /// The commands that show where a path leads and who could change that.
     look: Vec<String>,
-    /// To read what is there.
+    /// The commands that read a file or list a directory.
     read: Vec<String>,
-    /// To write there.
+    /// The commands that write there.
     write: Vec<String>,
-    /// To see who somebody is.
+    /// The commands that show who an account is.
     accounts: Vec<String>,
 }
 
-/// Templates that can't be read would be none, and then nothing is allowed.
+/// The templates. If they can't be parsed, there are none, and nothing is allowed.
 static TEMPLATES: LazyLock<Templates> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("verbs.yaml")).unwrap_or_default());
 
-/// What the host may run to read the granted files, and to write them where that is granted; nothing where it takes the
-/// caller's rights. An error where the path makes a pattern too long.
+/// The commands that the host may run to read the granted files, and to write them where that is granted. There are
+/// none for the caller's own rights. An error where the path makes a pattern too long.
 pub fn verbs_for(request: &PathRequest) -> Result<Vec<Pattern>, PatternError> {
     if request.privilege == Privilege::Caller {
         return Ok(Vec::new());
@@ -48,8 +48,8 @@ pub fn verbs_for(request: &PathRequest) -> Result<Vec<Pattern>, PatternError> {
     Ok(verbs)
 }
 
-/// What the host may run to see where the paths in a command lead, before it runs the command with these rights. A
-/// `<path>` without a glob may lead anywhere.
+/// The commands that the host may run to see where the paths in a command lead, before it runs the command with these
+/// rights. A `<path>` without a glob may lead anywhere.
 pub fn verbs_for_command(pattern: &Pattern, privilege: &Privilege) -> Result<Vec<Pattern>, PatternError> {
     let mut globs = Vec::new();
     if *privilege != Privilege::Caller {
@@ -65,9 +65,9 @@ pub fn verbs_for_command(pattern: &Pattern, privilege: &Privilege) -> Result<Vec
     globs.into_iter().flat_map(of_glob).collect()
 }
 
-/// What the host may run to validate a granted file with a granted command before the file takes its place: the command
-/// on the new file beside it. Nothing where they aren't granted with the same account's rights, or where that account
-/// is the caller.
+/// The commands that the host may run to validate a granted file with a granted command before the file takes its
+/// place: the command on the new file beside it. There are none where the two aren't granted with the same account's
+/// rights, or where that account is the caller.
 pub fn verbs_for_validation(
     command: &CommandRequest,
     files: &PathRequest,
@@ -84,7 +84,7 @@ pub fn verbs_for_validation(
         let HoleType::Path(glob) = hole else { continue };
         let file = match glob {
             Some(glob) if !glob.may_meet(&written) => continue,
-            // The narrower of the two.
+            // The hole's glob is the narrower one.
             Some(glob) if written.covers(glob) => beside(glob)?.map_or(staging.file.clone(), |own| own.file),
             _ => staging.file.clone(),
         };
@@ -98,7 +98,7 @@ pub fn verbs_for_accounts() -> Result<Vec<Pattern>, PatternError> {
     TEMPLATES.accounts.iter().map(|template| Pattern::parse(template)).collect()
 }
 
-/// What lies beside the files that are granted to be written. What is no glob is refused before it comes here.
+/// The globs of what lies beside files that plans may write. An invalid glob is refused before it comes here.
 fn staging(request: &PathRequest) -> Result<Option<Staging>, PatternError> {
     match Glob::parse(&request.glob) {
         Ok(glob) if request.write => beside(&glob),
@@ -107,16 +107,16 @@ fn staging(request: &PathRequest) -> Result<Option<Staging>, PatternError> {
 }
 
 fn beside(glob: &Glob) -> Result<Option<Staging>, PatternError> {
-    Staging::beside(glob).map_err(|_| PatternError { column: 1, fault: Fault::TooLong })
+    Staging::beside(glob).map_err(|_| PatternError { column: 1, kind: PatternErrorKind::TooLong })
 }
 
-/// The text of a pattern with another glob in one of its holes, counted from 0.
+/// The text of a pattern with another glob in the hole of this index.
 fn with_hole(pattern: &str, number: usize, glob: &Glob) -> String {
     let (mut text, mut seen, mut quoted) = (String::new(), 0, false);
     let mut rest = pattern.chars();
     while let Some(c) = rest.next() {
         quoted ^= c == '\'';
-        // `< stdin` is none.
+        // `< stdin` is not a hole.
         if c != '<' || quoted || rest.as_str().starts_with(' ') {
             text.push(c);
             continue;
@@ -139,7 +139,7 @@ fn staged(template: &str, staging: &Staging) -> String {
 }
 
 fn instantiate(template: &str, glob: &str) -> Result<Pattern, PatternError> {
-    // Beside the glob itself, everything below `/x/**` being granted lets `/x` be listed: Glob::covers_listing.
+    // A grant of everything below `/x/**` also allows listing `/x`: see Glob::covers_listing.
     let listed = match glob.strip_suffix("/**") {
         None => vec![glob],
         Some("") => vec![glob, "/"],
@@ -156,7 +156,7 @@ fn holes(globs: &[&str]) -> String {
     globs.iter().map(|glob| format!("<path:{glob}>")).collect::<Vec<_>>().join("|")
 }
 
-/// Globs of the directories above what a glob covers, from the root on.
+/// The globs of the directories above the paths that a glob covers, from the root on.
 fn above(glob: &str) -> Vec<&str> {
     let slashes = glob.match_indices('/').skip(1).map(|(at, _)| &glob[..at]);
     std::iter::once("/").chain(slashes).collect()

@@ -1,4 +1,5 @@
-//! Older spellings of a tool, of its arguments and of their values: what a description may say of them.
+//! The aliases of a tool, of its arguments and of their values, which older clients use. A description is refused where
+//! an alias is ambiguous or leads to nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,30 +8,30 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::bindings::exports::sysadmin::module::describe;
-use super::common::COMMON;
+use super::host_arguments::HOST_ARGUMENTS;
 
-/// Of one tool, of each kind.
+/// The number of aliases of one kind that a tool may have.
 const MOST: usize = 100;
-/// Bytes of one.
+/// The number of bytes of the longest alias.
 const LONGEST: usize = 64;
 
-/// What older clients say, by what it is called now.
+/// The aliases of a tool, with their current names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Aliases {
-    /// Of the tool.
+    /// Aliases of the tool's name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tool: BTreeSet<String>,
-    /// Of its arguments: the alias, and the argument's name.
+    /// Aliases of arguments: each alias, and the argument's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
-    /// Of values, by the argument's name: the alias, and the value.
+    /// Aliases of values, by the argument's name: each alias, and the value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl Aliases {
-    /// As a module said them of a tool with this schema. An error says which one can't be used, and why; names of tools
-    /// are for the caller to check, who knows them all.
+    /// Checks the aliases that a module gives a tool with this schema. An error names the alias that can't be used, and
+    /// the reason. The caller checks the aliases of the tool's name, since it knows all tools.
     pub(super) fn new(
         said: describe::Aliases,
         schema: &Map<String, Value>,
@@ -52,7 +53,7 @@ impl Aliases {
             if is_argument(&alias) {
                 return Err(format!("{alias} is an argument itself"));
             }
-            if COMMON.contains(&alias.as_str()) {
+            if HOST_ARGUMENTS.contains(&alias.as_str()) {
                 return Err(format!("{alias} is an argument of the host's"));
             }
             if !is_argument(&argument) {
@@ -88,13 +89,13 @@ impl Aliases {
         Ok(aliases)
     }
 
-    /// What an argument is called now.
+    /// The current name of an argument.
     pub fn argument<'a>(&'a self, said: &'a str) -> &'a str {
         self.arguments.get(said).map_or(said, String::as_str)
     }
 }
 
-/// Whether an argument takes this text, by itself or in a list: whatever else the schema wants of a call.
+/// Whether an argument takes this text, alone or in a list, apart from the schema's other demands on a call.
 fn takes(validator: &Validator, argument: &str, text: &str) -> bool {
     let its = format!("/{argument}");
     [json!(text), json!([text])].into_iter().any(|value| {
@@ -105,7 +106,7 @@ fn takes(validator: &Validator, argument: &str, text: &str) -> bool {
     })
 }
 
-/// They are shown as they are, in notes and in errors.
+/// Checks the form of an alias, which notes and errors show as it is.
 fn formed(alias: &str) -> Result<(), String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
     match (1..=LONGEST).contains(&alias.len()) && alias.bytes().all(fits) {
@@ -184,7 +185,7 @@ mod tests {
             (&[], &[("x", "text"), ("x", "package")], &[], "x is said twice of arguments"),
             (&[], &[("x", "text"), ("x", "text")], &[], "x is said twice of arguments"),
             (&[], &[("x", "gone")], &[], "no argument of the tool's own"),
-            // What it leads to is an alias itself, or the host's.
+            // The alias leads to another alias, or to an argument of the host.
             (&[], &[("x", "text"), ("y", "x")], &[], "no argument of the tool's own"),
             (&[], &[("x", "confirmed")], &[], "no argument of the tool's own"),
             (&[], &[("x y", "text")], &[], "not of the form"),
@@ -204,13 +205,13 @@ mod tests {
                 "shut is said twice of values",
             ),
             (&[], &[], &[("action", "shut\n", "close")], "not of the form"),
-            // Though the argument takes it: it is shown beside the alias, without quotes.
+            // The argument takes the value, but notes show it beside the alias without quotes.
             (&[], &[], &[("action", "shut", "close all")], "\"close all\" is not of the form"),
         ] {
             let said = described(tool, arguments, values).unwrap_err();
             assert!(said.contains(reason), "{reason} is not in: {said}");
         }
-        for common in COMMON {
+        for common in HOST_ARGUMENTS {
             let said = described(&[], &[(common, "text")], &[]).unwrap_err();
             assert!(said.contains(&format!("{common} is an argument of the host's")), "{said}");
         }

@@ -1,13 +1,13 @@
-//! Compiled components and their descriptions, kept so that no start is a cold one.
+//! A cache of compiled components and their descriptions, so that a server starts fast.
 //!
-//! Native code that is loaded is trusted with everything, so what is loaded must be what this program wrote: the
-//! directory is the user's own with mode 0700, or the cache isn't used, and every entry ends with the SHA-256 of its name
-//! and of what comes before, checked over the very file that is then handed to the engine. Its name says of which component
-//! it is, and for which settings of the engine: no entry can stand in for another. Entries are replaced and never written
-//! to, so that file stays what it was. An entry that doesn't fit is no error: it is made anew. Whoever can write to the
-//! directory can make an entry that fits; that is this user, who could as well run another program in this one's place.
+//! Native code that is loaded can do anything, so only code that this program wrote may be loaded. The cache is used
+//! only where its directory is the user's own with mode 0700. Every entry ends with the SHA-256 of its name and
+//! contents, which is checked over the same open file that the engine gets. An entry's name holds the component's hash
+//! and the engine's settings, so that no entry can stand for another. Entries are replaced and never written to, so an
+//! open file doesn't change. An entry that doesn't fit is no error: it is made anew. Whoever can write to the directory
+//! can forge an entry. Only this user can, who could as well replace the program.
 //!
-//! This file alone may use `unsafe`: deserializing is the one thing that can't be had without it.
+//! Only this file may use `unsafe`, because deserializing compiled code needs it.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
@@ -26,22 +26,22 @@ use super::description::Description;
 use host_base::sha256;
 
 const DIGEST_BYTES: usize = 32;
-/// The entry of the list of tools: one for all servers of this account, since most of them are alike.
+/// The entry of the list of tools. All servers of this account share it, since most of them have the same tools.
 const LIST: &str = "tools";
 
-/// A component, as it was when its bytes were last read: enough to list its tools without reading them again. Nothing
-/// runs by it, see [`super::module::Module::ready`].
+/// The description of a component at the time when its bytes were last read. It is enough to list the component's
+/// tools. No code runs by it, see [`super::module::Module::ready`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Known {
-    /// The component's own word.
+pub(super) struct CachedDescription {
+    /// The description that the component gave of itself.
     pub(super) description: Description,
-    /// The file that had its bytes, where that can be told by looking at the file.
-    pub(super) file: Option<Stamp>,
+    /// The metadata of the component's file, where they can show that the file hasn't changed.
+    pub(super) file: Option<FileStamp>,
 }
 
-/// The metadata that change when somebody writes to a file, or puts another in its place.
+/// The metadata that change when somebody writes to a file or replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Stamp {
+pub(super) struct FileStamp {
     device: u64,
     inode: u64,
     size: u64,
@@ -49,11 +49,11 @@ pub(super) struct Stamp {
     changed: (i64, i64),
 }
 
-impl Stamp {
-    /// The clock of a file system may jump so far: two changes in between can look like one.
+impl FileStamp {
+    /// The coarsest clock of a file system. Two changes within that time can have the same timestamp.
     const COARSEST: Duration = Duration::from_secs(2);
 
-    /// As the file is now; none, where it can't be looked at.
+    /// The metadata of a file now. None where the file can't be looked at.
     pub(super) fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         Some(Self {
@@ -65,7 +65,7 @@ impl Stamp {
         })
     }
 
-    /// A later change would show, which it needn't where the file has changed just now.
+    /// Whether a later change would show. It may not where the file has changed just now.
     pub(super) fn is_settled(&self) -> bool {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let changed = Duration::from_secs(self.changed.0.try_into().unwrap_or(u64::MAX));
@@ -73,12 +73,12 @@ impl Stamp {
     }
 }
 
-/// Where entries are; nowhere, where no safe place for them could be had.
+/// The directory of the cache. None where there is no safe directory.
 #[derive(Default)]
 pub(super) struct Cache(Option<PathBuf>);
 
 impl Cache {
-    /// In the user's cache directory.
+    /// Opens the cache in the user's cache directory.
     pub(super) fn open(directory: Option<PathBuf>) -> Self {
         Self(directory.filter(|directory| match own_directory(directory) {
             Ok(()) => true,
@@ -89,8 +89,9 @@ impl Cache {
         }))
     }
 
-    /// The compiled form of the component with this SHA-256, if it was kept by such an engine. It is used where it is
-    /// kept, so that only what runs of it takes memory, or is read where files can't be run from.
+    /// The compiled code of the component with this SHA-256, for an engine with the same settings. The code is mapped
+    /// from the cache's file, so that only the part that runs takes memory. Where mapping isn't allowed, the code is
+    /// read.
     pub(super) fn code(&self, engine: &Engine, sha256: &str, compatibility: &str) -> Option<Component> {
         let name = code_name(sha256, compatibility);
         let path = self.0.as_ref()?.join(&name);
@@ -100,8 +101,8 @@ impl Cache {
             damaged(&path);
             return None;
         }
-        // A file that `keep_code` wrote: its digest is right, and nobody but this user (who could as well change
-        // this program) can write to the directory.
+        // `keep_code` wrote the file: its digest is right, and only this user, who could as well change this program,
+        // can write to the directory.
         let component = mapped(engine, &file).or_else(|_| {
             let entry = self.read(&name).unwrap_or_default();
             compiled(engine, &entry)
@@ -111,41 +112,41 @@ impl Cache {
             .ok()
     }
 
-    /// The compiled form as it is kept, to be compared.
+    /// The bytes of the compiled code in the cache, for a comparison.
     pub(super) fn kept_code(&self, sha256: &str, compatibility: &str) -> Option<Vec<u8>> {
         self.read(&code_name(sha256, compatibility))
     }
 
-    /// Keeps the compiled form. Failing to is no error: the next start is slower, and that is all.
+    /// Keeps compiled code. A failure is no error: the next start is only slower.
     pub(super) fn keep_code(&self, code: &[u8], sha256: &str, compatibility: &str) {
         self.write(&code_name(sha256, compatibility), code);
     }
 
-    /// What the component with this SHA-256 said of itself.
-    pub(super) fn known(&self, sha256: &str) -> Option<Known> {
+    /// The kept description of the component with this SHA-256.
+    pub(super) fn known(&self, sha256: &str) -> Option<CachedDescription> {
         let entry = self.read(&known_name(sha256))?;
         serde_json::from_slice(&entry).ok()
     }
 
-    /// Keeps what it said.
-    pub(super) fn keep_known(&self, known: &Known, sha256: &str) {
+    /// Keeps a description.
+    pub(super) fn keep_known(&self, known: &CachedDescription, sha256: &str) {
         match serde_json::to_vec(known) {
             Ok(text) => self.write(&known_name(sha256), &text),
             Err(error) => tracing::warn!(sha256, %error, "a description could not be kept"),
         }
     }
 
-    /// The list of tools that was last given.
+    /// The list of tools that was last kept.
     pub(super) fn list(&self) -> Option<Vec<u8>> {
         self.read(LIST)
     }
 
-    /// Keeps a list of tools, in the place of the one before.
+    /// Keeps a list of tools, and replaces the former one.
     pub(super) fn keep_list(&self, list: &[u8]) {
         self.write(LIST, list);
     }
 
-    /// Removes what it is kept to have said.
+    /// Removes a kept description.
     pub(super) fn forget_known(&self, sha256: &str) {
         let Some(directory) = &self.0 else { return };
         match fs::remove_file(directory.join(known_name(sha256))) {
@@ -156,7 +157,7 @@ impl Cache {
         }
     }
 
-    /// Removes everything that was kept of the component with this SHA-256.
+    /// Removes all entries of the component with this SHA-256.
     pub(super) fn forget(&self, sha256: &str) {
         let Some(directory) = &self.0 else { return };
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
@@ -168,7 +169,7 @@ impl Cache {
         });
     }
 
-    /// An entry's contents, where their digest is right.
+    /// The contents of an entry, where its digest is right.
     fn read(&self, name: &str) -> Option<Vec<u8>> {
         let path = self.0.as_ref()?.join(name);
         let mut entry = Vec::new();
@@ -207,23 +208,23 @@ impl Cache {
     }
 }
 
-/// Loads what this very program compiled: [`Cache::code`] read it from the cache, or a child process has just written
-/// it to a pipe.
+/// Loads code that this program has compiled. [`Cache::code`] has read it from the cache, or a child process has just
+/// written it to a pipe.
 pub(super) fn compiled(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: both callers pass what a wasmtime of this program made, see above, and nobody else could have changed
-    // it since. That it fits this version of wasmtime, its settings and this processor is checked by wasmtime.
+    // SAFETY: both callers pass what a wasmtime of this program made, see above, and nobody else could have changed it
+    // since. wasmtime itself checks that the code fits its version, its settings and this processor.
     unsafe { Component::deserialize(engine, code) }
 }
 
-/// The component in a file of the cache, whose code is mapped.
+/// Maps the code in a file of the cache.
 fn mapped(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
-    // Another file may have come under its name since it was checked.
+    // Another file may have replaced the one of this name since it was checked.
     let this_very_file = format!("/proc/self/fd/{}", file.as_raw_fd());
     // SAFETY: as above; and a file that has been put into the cache is never written to again.
     unsafe { Component::deserialize_file(engine, this_very_file) }
 }
 
-/// An entry's file, where there is one.
+/// Opens an entry's file. None where there is no such entry.
 fn opened(path: &Path) -> Option<File> {
     match File::open(path) {
         Ok(file) => Some(file),
@@ -235,12 +236,12 @@ fn opened(path: &Path) -> Option<File> {
     }
 }
 
-/// What an entry of this name ends with.
+/// The digest that an entry with this name and these contents ends with.
 fn entry_digest(name: &str, contents: &[u8]) -> [u8; DIGEST_BYTES] {
     Sha256::new().chain_update(name).chain_update(contents).finalize().into()
 }
 
-/// Whether the file of an entry ends with its digest, told piece by piece: it is large.
+/// Whether the file of an entry ends with its digest. The file is large, so it is read in pieces.
 fn is_whole(file: &mut File, name: &str) -> io::Result<bool> {
     let Some(length) = file.metadata()?.len().checked_sub(DIGEST_BYTES as u64) else { return Ok(false) };
     let found = sha256::digest(name.as_bytes().chain(file.take(length)))?;
@@ -262,11 +263,11 @@ fn code_name(sha256: &str, compatibility: &str) -> String {
 }
 
 fn known_name(sha256: &str) -> String {
-    // The host's version, too: it decides what a stored description looks like and what is checked in it.
+    // The name holds the host's version, because each version may store and check descriptions in another way.
     format!("{sha256}-{}.json", env!("CARGO_PKG_VERSION"))
 }
 
-/// Makes the directory, or sees that it is this user's and nobody else's.
+/// Makes the directory, or checks that it belongs to this user alone.
 fn own_directory(directory: &PathBuf) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let metadata = fs::symlink_metadata(directory)?;
@@ -341,7 +342,7 @@ mod tests {
         assert!(cache.code(&engine, "00", "other").is_none());
         let path = directory.path().join("cache").join(code_name("00", "compatible"));
         assert!(mapped(&engine, &File::open(&path).unwrap()).is_ok());
-        // Its digest is right, and it is no code.
+        // The digest is right, but the contents are no code.
         cache.keep_code(b"contents", "00", "compatible");
         assert!(cache.code(&engine, "00", "compatible").is_none());
         fs::write(&path, &code).unwrap();
@@ -378,19 +379,19 @@ mod tests {
         fs::write(&path, b"first").unwrap();
         let past = SystemTime::now() - Duration::from_secs(3600);
         fs::File::options().write(true).open(&path).unwrap().set_modified(past).unwrap();
-        let before = Stamp::of(&path).unwrap();
-        assert_eq!(Stamp::of(&path).unwrap(), before);
+        let before = FileStamp::of(&path).unwrap();
+        assert_eq!(FileStamp::of(&path).unwrap(), before);
         fs::write(&path, b"longer than the first").unwrap();
-        assert_ne!(Stamp::of(&path).unwrap(), before);
+        assert_ne!(FileStamp::of(&path).unwrap(), before);
         assert!(!before.is_settled(), "when it was changed is now, whatever it says of its bytes");
-        assert!(Stamp { changed: (0, 0), ..before.clone() }.is_settled());
-        assert!(!Stamp { changed: (i64::MAX, 0), ..before.clone() }.is_settled());
+        assert!(FileStamp { changed: (0, 0), ..before.clone() }.is_settled());
+        assert!(!FileStamp { changed: (i64::MAX, 0), ..before.clone() }.is_settled());
         fs::write(&other, b"other").unwrap();
         fs::File::options().write(true).open(&other).unwrap().set_modified(past).unwrap();
         fs::rename(&other, &path).unwrap();
-        assert_ne!(Stamp::of(&path).unwrap(), before);
+        assert_ne!(FileStamp::of(&path).unwrap(), before);
         fs::remove_file(&path).unwrap();
-        assert_eq!(Stamp::of(&path), None);
+        assert_eq!(FileStamp::of(&path), None);
     }
 
     #[test]

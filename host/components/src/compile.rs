@@ -1,7 +1,7 @@
-//! Compiling a third party's component: in a process of its own, which is this very program, with limits on memory,
-//! time and size. A compiler is large, and what it is fed here was written by somebody else.
+//! Compiles a third party's component in a process of its own, with limits on memory, time and size. A compiler is
+//! large, and its input was written by somebody else. The process runs this same program.
 //!
-//! The component goes in on stdin, its compiled form comes out on stdout.
+//! The component is the process's standard input, and the compiled code its standard output.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -15,33 +15,33 @@ use super::config::Limits;
 use super::engine;
 use host_text::visible::excerpt;
 
-/// The hidden subcommand that does it.
+/// The hidden subcommand that compiles a component.
 pub const SUBCOMMAND: &str = "compile-component";
 
-/// This very program, also where its file has been replaced since.
+/// This same program, even where its file has been replaced since it started.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// The largest compiled form: a Python guest of 18 MiB comes to 35.
+/// The number of bytes of the largest compiled code. A Python guest of 18 MiB compiles to 35 MiB.
 const LARGEST: u64 = 512 << 20;
 
-/// Why there is no compiled form.
+/// The reason why a component could not be compiled.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
-    /// The process could not be used.
+    /// The process could not be started or used.
     #[error("the compiler can't be started: {0}")]
     Process(#[from] std::io::Error),
-    /// It was stopped.
+    /// The process took too long and was stopped.
     #[error("compiling it took longer than {0} s")]
     Time(u64),
-    /// It has said why, or was killed.
+    /// The process failed or was killed.
     #[error("it can't be compiled: {0}")]
     Failed(String),
-    /// It says too much.
+    /// The process wrote too much.
     #[error("its compiled form is larger than {LARGEST} bytes")]
     Large,
 }
 
-/// The compiled form of a component, for an engine with the same settings.
+/// Compiles a component, for an engine with the same settings.
 pub(super) async fn in_child(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, CompileError> {
     let mut child = Command::new(PROGRAM)
         .arg(SUBCOMMAND)
@@ -61,7 +61,7 @@ pub(super) async fn in_child(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, C
     let (mut code, mut said) = (Vec::new(), Vec::new());
     let working = async {
         let feeding = async {
-            // A compiler that doesn't read all of it says why on stderr.
+            // A compiler that stops reading says why on its standard error.
             let _ = stdin.write_all(bytes).await;
             drop(stdin);
         };
@@ -71,7 +71,7 @@ pub(super) async fn in_child(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, C
         read?;
         child.wait().await
     };
-    // The limit is one on computing; a machine with other work to do may take as long again.
+    // The process itself limits its processor time. On a busy machine it may take as long again.
     let seconds = u64::from(limits.compile_seconds.get());
     let Ok(status) = tokio::time::timeout(Duration::from_secs(2 * seconds), working).await else {
         return Err(CompileError::Time(2 * seconds));
@@ -94,12 +94,12 @@ pub(super) async fn in_child(bytes: &[u8], limits: &Limits) -> Result<Vec<u8>, C
     }))
 }
 
-/// What the process does: it limits itself before it reads anything.
+/// Runs in the child process: limits the process before it reads anything, and compiles.
 pub fn child(memory_mib: u64, seconds: u64) -> anyhow::Result<()> {
     let limit = |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     limit(Resource::As, memory_mib << 20)?;
     limit(Resource::Cpu, seconds)?;
-    // It opens and writes no file.
+    // The process opens and writes no file.
     limit(Resource::Fsize, 0)?;
     limit(Resource::Core, 0)?;
     let mut bytes = Vec::new();

@@ -1,38 +1,38 @@
-//! The section `modules` of the configuration: which are used, and what they may take.
+//! The section `modules` of the configuration: which modules are used, and which limits they have.
 
 use host_base::{Within, sha256};
 use serde::{Deserialize, Serialize};
 
-/// Which modules are used, and what they may take. A running server follows `policy` and `disabled`.
+/// The configuration of modules. A running server follows changes of `policy` and `disabled`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Modules {
-    /// Whose modules.
+    /// The origins of modules that are used.
     pub policy: Policy,
-    /// A module's name, or `sha256:HEX` of a component, each.
+    /// Modules that are not used, by their names or by `sha256:HEX` of their components.
     pub disabled: Vec<Disabled>,
-    /// What a call, all calls and a compilation may take.
+    /// The limits of a call, of all calls and of a compilation.
     pub limits: Limits,
 }
 
-/// Whose modules are used.
+/// The origins of modules that are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// The host's own.
+    /// Only the modules that come with the host.
     BuiltinOnly,
-    /// Those too whose bytes an operator has pinned.
+    /// Also third parties' modules whose bytes an operator has pinned.
     #[default]
     Pinned,
 }
 
-/// A module's name, or `sha256:HEX` of a component.
+/// The name of a module, or `sha256:HEX` of a component.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Disabled(String);
 
 impl Disabled {
-    /// Whether it means this module.
+    /// Whether it names this module.
     pub fn names(&self, name: &str, sha256: &str) -> bool {
         match self.0.strip_prefix("sha256:") {
             Some(hex) => hex == sha256,
@@ -50,7 +50,7 @@ impl TryFrom<String> for Disabled {
             Some(hex) => sha256::is_sha256(hex),
             None => is_module_name(&text),
         };
-        // Bare hexadecimal digits are meant, too: no module has a name of 64 of them.
+        // A bare hash is accepted too: no module's name has 64 characters.
         match sha256::is_sha256(&text) {
             true => Ok(Self(format!("sha256:{text}"))),
             false if is_right => Ok(Self(text)),
@@ -73,28 +73,28 @@ impl std::fmt::Display for Disabled {
     }
 }
 
-/// [a-z0-9-], 1 to 63 characters, no `-` first: a name becomes part of a file's name and an argument, and is no
-/// SHA-256.
+/// Whether a module's name has the form [a-z0-9-], 1 to 63 characters, without `-` at the beginning. The name becomes
+/// part of a file's name and an argument, and must not look like a SHA-256.
 pub fn is_module_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (1..=63).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-')
 }
 
-/// What modules may take.
+/// The limits of modules.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Of one call, over all its memories.
+    /// The memory of one call, over all its linear memories.
     pub memory_mib: Within<16, 1024>,
-    /// Calls into the host that one call may make.
+    /// The number of calls into the host that one call may make.
     pub host_calls: Within<100, 1_000_000>,
-    /// Calls that are worked on at the same time.
+    /// The number of calls that run at the same time.
     pub calls_at_once: Within<1, 256>,
-    /// Calls that wait for their turn.
+    /// The number of calls that wait to run.
     pub calls_waiting: Within<0, 65_536>,
-    /// Of the process that compiles a third party's component.
+    /// The memory of the process that compiles a third party's component.
     pub compile_memory_mib: Within<256, 16_384>,
-    /// That it may compute.
+    /// The processor time of that process.
     pub compile_seconds: Within<1, 3600>,
 }
 

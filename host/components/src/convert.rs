@@ -1,20 +1,21 @@
-//! Between the contract's types and the host's own. One direction each, no decisions.
+//! Converts between the contract's types and the host's own. Each type is converted in one direction, and no decision
+//! is made here.
 
 use std::time::Duration;
 
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::{confirm, distro_context, target_files, types};
-use super::store::Times;
+use super::store::TimeLimits;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
-use host_gate::locks::Lock;
+use host_gate::resource_locks::ResourceLock;
 use host_gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
 use host_target::{Facts, Metadata, ReadRequest};
 use host_text::visible::visible;
 
-/// How long a command of this category may take.
+/// The time that a command of this category may take.
 pub(super) fn command_time(category: types::DurationCategory) -> Duration {
     Duration::from_secs(match category {
         types::DurationCategory::Instant => 10,
@@ -25,7 +26,7 @@ pub(super) fn command_time(category: types::DurationCategory) -> Duration {
     })
 }
 
-/// How long a tool of this category may compute.
+/// The time that a tool of this category may compute.
 pub(super) fn guest_time(category: types::DurationCategory) -> Duration {
     Duration::from_secs(match category {
         types::DurationCategory::Instant => 2,
@@ -87,7 +88,7 @@ pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
     }
 }
 
-pub(super) fn command(command: types::Command, times: Times) -> Command {
+pub(super) fn command(command: types::Command, times: TimeLimits) -> Command {
     Command {
         program: command.program,
         args: command.args,
@@ -99,7 +100,7 @@ pub(super) fn command(command: types::Command, times: Times) -> Command {
             types::Keep::Head => Keep::Head,
             types::Keep::Tail => Keep::Tail,
         },
-        heard: None,
+        output_buffer: None,
     }
 }
 
@@ -191,7 +192,7 @@ pub(super) fn problem_from_guest(problem: types::Problem) -> Problem {
     }
 }
 
-/// Of plans only what is on the target.
+/// Refuses the parts of a plan that are not on the target.
 fn on_target(place: types::Place) -> Result<(), Problem> {
     match place {
         types::Place::Target => Ok(()),
@@ -202,7 +203,7 @@ fn on_target(place: types::Place) -> Result<(), Problem> {
     }
 }
 
-pub(super) fn change(change: confirm::Change, times: Times) -> Result<Change, Problem> {
+pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Change, Problem> {
     let step_command = |said: types::Command| {
         on_target(said.place)?;
         Ok(command(said, times))
@@ -252,13 +253,13 @@ pub(super) fn change(change: confirm::Change, times: Times) -> Result<Change, Pr
     })
 }
 
-fn lock(lock: confirm::Lock) -> Lock {
+fn lock(lock: confirm::Lock) -> ResourceLock {
     match lock {
-        confirm::Lock::PackageDatabase => Lock::PackageDatabase,
-        confirm::Lock::Systemd => Lock::Systemd,
-        confirm::Lock::Lvm => Lock::Lvm,
-        confirm::Lock::File(path) => Lock::File(path),
-        confirm::Lock::Named(name) => Lock::Named(name),
+        confirm::Lock::PackageDatabase => ResourceLock::PackageDatabase,
+        confirm::Lock::Systemd => ResourceLock::Systemd,
+        confirm::Lock::Lvm => ResourceLock::Lvm,
+        confirm::Lock::File(path) => ResourceLock::File(path),
+        confirm::Lock::Named(name) => ResourceLock::Named(name),
     }
 }
 
@@ -267,7 +268,7 @@ pub(super) fn outcome(outcome: &Outcome) -> Result<confirm::Applied, confirm::Fa
     match outcome {
         Outcome::DryRun { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: true }),
         Outcome::Done { outputs: all, .. } => Ok(confirm::Applied { outputs: outputs(all), dry_run: false }),
-        Outcome::Broke { problem, step, outputs: all, undone, not_undone, uncertain } => {
+        Outcome::Failed { problem, step, outputs: all, undone, not_undone, uncertain } => {
             Err(confirm::Failure {
                 problem: problem_to_guest(problem.clone()),
                 step: u32::try_from(*step).unwrap_or(u32::MAX),

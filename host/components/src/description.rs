@@ -1,4 +1,4 @@
-//! What a module says of itself, checked before anything of it is believed.
+//! The description that a module gives of itself. All of it is checked before any of it is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ use host_capability::{CommandRequest, Grants, PathRequest, Requests};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
-/// Bytes of a tool's summary: all of it is in every client's context.
+/// The number of bytes of a tool's summary. Summaries are in the context of every client.
 const MOST_SUMMARY: usize = 1000;
-/// Bytes of a tool's schema, likewise.
+/// The number of bytes of a tool's schema, which is in the context of every client as well.
 const MOST_SCHEMA: usize = 32 << 10;
-/// Tools of one module.
+/// The number of tools of one module.
 const MOST_TOOLS: usize = 200;
 
-/// What a tool's answer looks like.
+/// The shape of a tool's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
@@ -33,11 +33,11 @@ pub enum Shape {
     Single,
     /// An array.
     Listing,
-    /// One object, with a summary and a severity.
+    /// One object, with a summary and a severity beside it.
     Analysis,
 }
 
-/// How long looking may take.
+/// The category of the time that a tool's looking may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Duration {
@@ -59,17 +59,17 @@ impl Duration {
         }
     }
 
-    /// Of the whole looking part of a call.
+    /// The time for the whole looking part of a call.
     pub(super) fn wall_time(self) -> std::time::Duration {
         convert::command_time(self.category())
     }
 
-    /// Of the guest's own computing in it.
+    /// The time that the guest itself may compute in it.
     pub(super) fn guest_time(self) -> std::time::Duration {
         convert::guest_time(self.category())
     }
 
-    /// As in messages.
+    /// The category's name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Instant => "instant",
@@ -84,38 +84,39 @@ impl Duration {
 /// One tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tool {
-    /// [a-z0-9_], at most 64.
+    /// The name, of the form [a-z0-9_] with at most 64 characters.
     pub name: String,
-    /// For the model.
+    /// A summary for the model.
     pub summary: String,
-    /// JSON Schema of its own arguments.
+    /// The JSON Schema of the tool's own arguments.
     pub input_schema: Json<Map<String, Value>>,
-    /// The least risk of any call.
+    /// The lowest risk that a call of the tool has.
     pub risk: Risk,
-    /// Of its answer.
+    /// The shape of the answer.
     pub shape: Shape,
-    /// Whether it works on this machine, whatever the target is.
+    /// True where the tool works on the controller, whatever the target is.
     #[serde(default)]
     pub on_controller: bool,
-    /// What older clients say. Never left out: a description that was kept before there were any is made anew.
+    /// The aliases. The member is required, so that a description which was kept before there were aliases is made
+    /// anew.
     pub aliases: Aliases,
     pub(super) duration: Duration,
 }
 
 impl Tool {
-    /// How long it may take, as its category is called.
+    /// The name of the tool's duration category.
     pub fn duration_category(&self) -> &'static str {
         self.duration.name()
     }
 
-    /// A name that another tool has as well, where it is an alias of one of them.
+    /// A name that both tools answer to, where it is an alias of at least one of them.
     pub(super) fn shares_name_with<'a>(&'a self, other: &'a Self) -> Option<&'a str> {
         let (own, theirs) = (&self.aliases.tool, &other.aliases.tool);
         let names = own.get(&other.name).or_else(|| theirs.get(&self.name));
         names.or_else(|| own.intersection(theirs).next()).map(String::as_str)
     }
 
-    /// Whether clients may see one tool for both.
+    /// Whether both tools look the same to clients.
     pub(super) fn is_same_to_clients(&self, other: &Self) -> bool {
         let seen = |tool: &Self| (tool.shape, tool.risk, tool.on_controller);
         seen(self) == seen(other)
@@ -123,90 +124,90 @@ impl Tool {
     }
 }
 
-/// The module serves a target only where its fact has one of these values.
+/// A condition on the targets of a module: a fact has one of these values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// A field of the distro context.
+    /// The name of a field of the distro context.
     pub fact: String,
-    /// Any of them will do.
+    /// The values, of which one is enough.
     pub any_of: Vec<String>,
 }
 
-/// A module's description, as it is kept beside its compiled form.
+/// The description of a module, as it is kept in the cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Description {
-    /// [a-z0-9-], at most 63.
+    /// The name, of the form [a-z0-9-] with at most 63 characters.
     pub name: String,
-    /// Semantic version.
+    /// The semantic version.
     pub version: String,
-    /// One sentence.
+    /// One sentence about the module.
     pub summary: String,
-    /// Address of the module's own site.
+    /// The address of the module's own site.
     pub homepage: Option<String>,
-    /// SPDX expression.
+    /// The license, as an SPDX expression.
     pub license: Option<String>,
-    /// What its tools belong to.
+    /// The subject of its tools.
     pub domain: String,
-    /// All must hold.
+    /// The conditions on targets, all of which must hold.
     pub serves: Vec<Condition>,
-    /// Its tools.
+    /// The tools.
     pub tools: Vec<Tool>,
-    /// The interfaces that it imports, as read from its bytes.
+    /// The interfaces that the component imports, as read from its bytes.
     pub imports: Vec<String>,
-    /// What it asks for.
+    /// The commands and files that the module asks for.
     pub requests: Json<Requests>,
-    /// SHA-256 of everything that it said, word for word.
+    /// The SHA-256 of the whole description, word for word.
     pub sha256: String,
 }
 
-/// Why a description isn't believed. The module is refused.
+/// The reason why a description, and with it the module, is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DescriptionError {
-    /// A name that isn't of its form.
+    /// A name has the wrong form.
     #[error("{what} {name:?} is not of the form {form}")]
     Name {
-        /// Whose.
+        /// The kind of name.
         what: &'static str,
-        /// What it is.
+        /// The name.
         name: String,
-        /// What it should be.
+        /// The form that it should have.
         form: &'static str,
     },
-    /// The same tool twice.
+    /// A tool is described twice.
     #[error("tool {0} is described twice")]
     Twice(String),
-    /// A schema that can't be used.
+    /// A schema can't be used.
     #[error("the input schema of tool {tool} is no JSON Schema of an object: {reason}")]
     Schema {
-        /// Whose.
+        /// The tool that has the schema.
         tool: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// An older spelling that is ambiguous, or leads to nothing.
+    /// An alias is ambiguous, or leads to nothing.
     #[error("an alias of tool {tool} can't be used: {reason}")]
     Alias {
-        /// Whose.
+        /// The tool that has the alias.
         tool: String,
-        /// Which one, and why.
+        /// The alias, and the reason.
         reason: String,
     },
-    /// A condition on a fact that doesn't exist.
+    /// A condition names a fact that doesn't exist.
     #[error("there is no fact {0:?} to serve by; there are {facts}", facts = Facts::NAMES.join(", "))]
     Fact(String),
-    /// Something asked for that this host can't grant.
+    /// The module asks for something that this host can't grant.
     #[error("{0}, which this version of the host can't grant")]
     Ungrantable(&'static str),
-    /// The description can't be kept.
+    /// The description can't be written as JSON.
     #[error("what it says can't be kept as JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// A grant that can't be understood.
+    /// A request is invalid.
     #[error(transparent)]
     Grant(#[from] host_capability::GrantError),
 }
 
 impl Description {
-    /// From what the component said, checked in full.
+    /// Checks the description that a component gave of itself.
     pub(super) fn new(said: describe::Description, imports: Vec<String>) -> Result<Self, DescriptionError> {
         let said_json = serde_json::to_vec(&said).unwrap_or_default();
         let sha256 = hex::encode(Sha256::digest(said_json));
@@ -236,8 +237,8 @@ impl Description {
         Ok(description)
     }
 
-    /// What only a module may be that comes with the host: the operator of another one has agreed to what it may do on
-    /// targets.
+    /// Refuses tools that only a module that comes with the host may have. The operator of another module has agreed to
+    /// its work on targets only.
     pub(super) fn check_for(&self, world: World) -> Result<(), DescriptionError> {
         match world == World::Tool && self.tools.iter().any(|tool| tool.on_controller) {
             false => Ok(()),
@@ -286,7 +287,7 @@ impl Description {
         self.grants(None).map(|_| ())
     }
 
-    /// What the module may do: what it asks for and, of a third party's, the operator has accepted.
+    /// The grants of the module: all its requests, or those that the operator accepted of a third party's module.
     pub(super) fn grants(&self, accepted: Option<&Requests>) -> Result<Grants, DescriptionError> {
         let mut grants = Grants::new(&self.name);
         let is_accepted =
@@ -301,7 +302,7 @@ impl Description {
         Ok(grants)
     }
 
-    /// Why the module doesn't serve a target, if it doesn't.
+    /// The reason why the module doesn't serve a target. None where it does.
     pub fn refuses(&self, facts: &Facts) -> Option<String> {
         self.serves.iter().find_map(|condition| {
             let found = facts.get(&condition.fact).unwrap_or("unknown");
@@ -311,7 +312,7 @@ impl Description {
         })
     }
 
-    /// Whether no target could be served by both.
+    /// Whether no target can be served by both modules.
     pub(super) fn excludes(&self, other: &Self) -> bool {
         self.serves.iter().any(|mine| {
             let theirs = other.serves.iter().filter(|theirs| theirs.fact == mine.fact);
@@ -374,9 +375,10 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     })
 }
 
-/// Schemas are held against arguments by the host, where no limit of the guest's holds. References multiply: twenty
-/// definitions that each name the next one twice are a million schemas. So a reference leads only to the schema's own
-/// definitions, never round in a circle, and what is left after following them all is bounded.
+/// Checks the size of a schema. The host validates arguments by it, outside the guest's limits. References multiply:
+/// twenty definitions that each refer to the next one twice amount to a million schemas. A reference must therefore
+/// lead to one of the schema's own definitions and never in a cycle, and the size after following all references is
+/// limited.
 fn check_size(schema: &Value) -> Result<(), String> {
     const MOST: u64 = 10_000;
     let mut known = BTreeMap::new();
@@ -404,7 +406,7 @@ fn nodes<'a>(
         Value::Object(members) => {
             for (name, member) in members {
                 let counted = match (name.as_str(), member) {
-                    // Counted where they are referred to.
+                    // Definitions are counted where something refers to them.
                     ("$defs" | "definitions", Value::Object(_)) => 0,
                     ("$ref", Value::String(to)) => referred(root, to, known, within)?,
                     ("$dynamicRef" | "$recursiveRef" | "$dynamicAnchor" | "$anchor" | "$id", _) => {

@@ -1,5 +1,5 @@
-//! One engine for the process, with one set of settings for compiling and for running, or the compiled form would be
-//! rejected.
+//! The engine of the process. It has one set of settings for compiling and for running, because an engine rejects code
+//! that was compiled with others.
 
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,32 +19,32 @@ use super::config::Limits;
 use super::limits::{INSTANCES, MEMORIES, STACK_BYTES, TABLES};
 use super::store::State;
 
-/// How often a running guest is looked at: the precision of its time limit.
+/// The time between two checks of a running guest, which is the precision of its time limit.
 const TICK: Duration = Duration::from_millis(10);
 
-/// Of a component's own description in memory, however many functions and globals it has.
+/// The number of bytes that wasmtime may need to describe an instance, however many functions and globals it has.
 const LARGEST_INSTANCE: usize = 16 << 20;
-/// Elements for which there is room in one table: what a call may have of them is less, and counted elsewhere.
+/// The number of elements that one table has room for. The limit of a call is lower, and is counted elsewhere.
 const LARGEST_TABLE: usize = 1 << 20;
-/// What has been used and stays at hand: so many memories or tables of guests that don't run now.
+/// The number of unused memories and tables that are kept ready.
 const KEPT: u32 = 4;
-/// Of each, what is emptied in place.
+/// The number of bytes of each that are cleared in place instead of being returned to the system.
 const KEPT_BYTES: usize = 256 << 10;
 
-/// The engine, once something needs it: descriptions are answered from the cache without any.
+/// The engine, which is made when it is first needed. Descriptions come from the cache without it.
 #[derive(Default)]
-pub(super) struct Lazy {
+pub(super) struct LazyEngine {
     limits: Limits,
     shared: OnceLock<Shared>,
 }
 
-impl Lazy {
-    /// With what calls may take.
+impl LazyEngine {
+    /// An engine that will have these limits.
     pub(super) fn new(limits: Limits) -> Self {
         Self { limits, shared: OnceLock::new() }
     }
 
-    /// What the operator has set.
+    /// The limits that the operator has set.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -53,13 +53,13 @@ impl Lazy {
         if let Some(shared) = self.shared.get() {
             return Ok(shared);
         }
-        // Two calls that come here at once make one engine too many, and one of them is dropped.
+        // Two calls at the same time may make two engines; one of them is dropped.
         let shared = Shared::new(self.limits.clone())?;
         Ok(self.shared.get_or_init(|| shared))
     }
 }
 
-/// What every module is compiled by and linked to.
+/// The engine and linker that all modules share.
 pub(super) struct Shared {
     pub(super) engine: Engine,
     pub(super) linker: Linker<State>,
@@ -69,7 +69,7 @@ pub(super) struct Shared {
 
 impl Shared {
     fn new(limits: Limits) -> wasmtime::Result<Self> {
-        // Where so much of the address space can't be had, each call takes its own.
+        // Where the system can't reserve so much address space, each call allocates its own memory.
         let engine = pooling_engine(&limits).or_else(|_| new_engine())?;
         let mut linker = Linker::new(&engine);
         link_wasi(&mut linker)?;
@@ -78,34 +78,35 @@ impl Shared {
         Ok(Self { engine, linker, limits, ticker })
     }
 
-    /// What a call may take.
+    /// The limits of a call.
     pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// What the compiled form depends on besides the component: wasmtime's version, its settings, this processor.
+    /// A hash of what compiled code depends on besides the component: wasmtime's version, its settings and this
+    /// processor.
     pub(super) fn compatibility(&self) -> String {
         let mut hasher = std::hash::DefaultHasher::new();
         self.engine.precompile_compatibility_hash().hash(&mut hasher);
         format!("{:016x}", hasher.finish())
     }
 
-    /// While this is held, guests are looked at every tick.
+    /// Running guests are checked at every tick while the result is held.
     pub(super) fn running(&self) -> Running {
         self.ticker.guest_starts();
         Running(self.ticker.clone())
     }
 }
 
-/// The one set of settings.
+/// An engine with the settings that compiled code needs.
 pub(super) fn new_engine() -> wasmtime::Result<Engine> {
     Engine::new(&settings())
 }
 
-/// The same, where memories, tables and stacks are taken once for as many calls as there may be: a call that follows
-/// another uses what that one has left, emptied.
+/// An engine with the same settings that allocates memories, tables and stacks once, for the highest number of calls. A
+/// call reuses what a former call has left, cleared.
 fn pooling_engine(limits: &Limits) -> wasmtime::Result<Engine> {
-    // Calls, those about other calls, and as many components that describe themselves.
+    // Guests are calls, the calls that make a plan anew, and as many components that describe themselves.
     let guests = 3 * limits.calls_at_once.get();
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(guests)
@@ -129,14 +130,14 @@ fn settings() -> Config {
     let mut config = Config::new();
     config.epoch_interruption(true);
     config.max_wasm_stack(STACK_BYTES);
-    // It only tells where in a function a guest trapped, and is an eighth of what a compiled component takes.
+    // The map only tells where in a function a guest trapped, and is an eighth of compiled code.
     config.generate_address_map(false);
     config
 }
 
-/// WASI without sockets and http: neither is in the linker, so no component that asks for them can start.
+/// Links WASI without sockets and http. A component that imports them can't start, because they are not in the linker.
 fn link_wasi(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    // io, clocks, random and the three standard streams.
+    // These are io, clocks, random and the three standard streams.
     wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
     random::insecure::add_to_linker::<_, WasiRandom>(linker, State::random)?;
     random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, State::random)?;
@@ -152,15 +153,15 @@ fn link_wasi(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Advances the engine's epoch, on a thread of its own (an async timer would wait behind the very guest that it is
-/// to stop), and only while guests run or have just run: a server at rest wakes up for nothing.
+/// Advances the engine's epoch on a thread of its own, since an async timer would wait behind the guest that it has to
+/// stop. The thread sleeps unless guests run or have just run, so that an idle server doesn't wake up.
 struct Ticker {
     running: AtomicUsize,
     asleep: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// Ticks without a guest before the ticker sleeps, so that calls in a row don't wake it for each.
+/// The number of ticks without a guest before the thread sleeps, so that successive calls don't each wake it.
 const LINGER: u32 = 20;
 
 impl Ticker {
@@ -181,12 +182,13 @@ impl Ticker {
                     std::thread::sleep(TICK);
                     continue;
                 }
-                // Announced before the last look, so that a guest that starts in between sees it and wakes us.
+                // The flag is set before the last check, so that a guest that starts in between sees it and wakes the
+                // thread.
                 ticker.asleep.store(true, Ordering::SeqCst);
                 let rests = ticker.running.load(Ordering::SeqCst) == 0;
                 if rests {
                     drop(engine);
-                    // Woken now and then even so, to see that the engine is gone.
+                    // The thread also wakes up now and then to see whether the engine is gone.
                     std::thread::park_timeout(Duration::from_secs(60));
                 }
                 ticker.asleep.store(false, Ordering::SeqCst);
@@ -206,7 +208,7 @@ impl Ticker {
     }
 }
 
-/// A guest is running.
+/// Tells the ticker that a guest is running, until it is dropped.
 pub(super) struct Running(Arc<Ticker>);
 
 impl Drop for Running {

@@ -1,16 +1,17 @@
-//! Frees the memory of modules that aren't called: a module's code is dropped, and its next call loads it again.
+//! Frees the memory of modules that aren't called. The code of such a module is dropped, and its next call loads it
+//! again.
 //!
-//! Nothing wakes up for that. Memory grows when a module's code is loaded, so that is when the others are looked at.
+//! Memory grows when a module's code is loaded, so the other modules are checked at that time, and no timer is needed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use host_base::faults;
 
-/// A module that hasn't been called for so long isn't being worked with: loading it again takes milliseconds.
+/// The time without a call after which a module's code is dropped. Loading it again takes milliseconds.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A place for what a module needs to run.
+/// Holds what a module needs to run.
 pub(super) struct Slot<T>(Mutex<Option<Held<T>>>);
 
 struct Held<T> {
@@ -25,7 +26,7 @@ impl<T> Default for Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// What it holds, which counts as used now.
+    /// The value, which counts as used now.
     pub(super) fn get(&self, now: Instant) -> Option<Arc<T>> {
         let mut held = self.lock();
         let held = held.as_mut()?;
@@ -33,17 +34,17 @@ impl<T> Slot<T> {
         Some(held.value.clone())
     }
 
-    /// Holds this from now on.
+    /// Puts a value into the slot.
     pub(super) fn put(&self, value: T, now: Instant) -> Arc<T> {
         let value = Arc::new(value);
         *self.lock() = Some(Held { value: value.clone(), used: now });
         value
     }
 
-    /// Lets go of what wasn't used for a while. A call that runs by it keeps it until it has ended.
+    /// Drops a value that has not been used for a while. A running call keeps it until the call has ended.
     fn let_go_if_idle(&self, now: Instant) {
         let is_idle = |held: &Held<T>| now.saturating_duration_since(held.used) >= IDLE;
-        // A test that wants this to fail has time pass.
+        // A fault point lets a test treat every value as idle.
         self.lock().take_if(|held| is_idle(held) || faults::pass(format_args!("keep-idle")).is_err());
     }
 
@@ -52,7 +53,7 @@ impl<T> Slot<T> {
     }
 }
 
-/// The slots of all modules that there are.
+/// The slots of all modules.
 pub(super) struct Slots<T>(Mutex<Vec<Weak<Slot<T>>>>);
 
 impl<T> Default for Slots<T> {
@@ -62,14 +63,14 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
-    /// A slot for one more module.
+    /// Adds a slot for one more module.
     pub(super) fn add(&self) -> Arc<Slot<T>> {
         let slot = Arc::new(Slot::default());
         self.lock().push(Arc::downgrade(&slot));
         slot
     }
 
-    /// Lets go of what no call has used for a while.
+    /// Drops the values that no call has used for a while.
     pub(super) fn let_go_of_idle(&self, now: Instant) {
         self.lock().retain(|slot| slot.upgrade().inspect(|slot| slot.let_go_if_idle(now)).is_some());
     }

@@ -1,4 +1,4 @@
-//! What a component may ask of the host, each question checked against its grants first.
+//! The interfaces that a component may call. Each call is checked against the module's grants first.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,36 +9,37 @@ use super::bindings::sysadmin::module::{
     confirm, distro_context, doc_emit, exec_command, progress, redaction, target_files, tool_calls, types,
 };
 use super::convert;
-use super::store::{Call, Handing, State, unsupported};
+use super::store::{Call, PlanHandling, State, unsupported};
 use host_base::Risk;
 use host_base::problem::{self, Category};
 use host_base::sha256;
 use host_capability::Grants;
-use host_gate::{Again, Asking, Outcome, Planned};
+use host_gate::{Outcome, PlanRequest, PlannedChange, Replan};
 use host_target::{OutputStream, PathCheck, ReadRequest};
 use host_text::redact::{excerpt, redact_each};
 
-/// Commands of one call into the host: their outputs, 2 MiB each at most, are held at the same time.
+/// The number of commands in one call into the host. All their outputs, of at most 2 MiB each, are held at the same
+/// time.
 const COMMANDS: usize = 32;
 
-/// Commands that a module reads from at the same time.
+/// The number of commands that a module may read from at the same time.
 const STREAMS: usize = 8;
 
-/// Files that are remembered as read: a tool that changes some looks at few.
+/// The number of files whose hashes are kept. A tool that changes files reads only few.
 const MOST_SEEN: usize = 1000;
 
-/// What one read gives at most: a file as large as that may not have been read whole.
+/// The number of bytes that one read returns at most. A file of that size may not have been read whole.
 const PIECE: u64 = 1 << 20;
 
-/// Characters of a path that a problem names.
+/// The number of characters of a path in a problem.
 const MESSAGE: usize = 300;
 
 pub(super) type Answer<T> = Result<T, Problem>;
 
-/// A question to the grants: about a path as it was asked for, and as it is after symlinks.
+/// A check of the grants for a path, as it was asked for and without symbolic links.
 type MayReach = fn(&Grants, &str, &str, &host_base::Privilege) -> Result<(), problem::Problem>;
 
-/// Names the file, where it couldn't be reached with another account's rights.
+/// Adds the file's name to the problem where another account's rights are missing.
 fn reading<T>(
     answer: Result<T, problem::Problem>,
     path: &str,
@@ -52,7 +53,8 @@ fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
 }
 
 impl Call {
-    /// As the guest is told; what of a problem it can't be told is kept for when it hands the problem on.
+    /// The answer in the contract's types. The guest can't be told all of a problem, so the problem is kept for the
+    /// case that the guest hands it on.
     pub(super) fn to_guest<T>(&self, answer: Result<T, problem::Problem>) -> Answer<T> {
         if let Err(problem) = &answer
             && !problem.details.is_empty()
@@ -62,8 +64,8 @@ impl Call {
         to_guest(answer)
     }
 
-    /// By these grants, for as long as the call goes on: what is left of its work on another thread finds nothing
-    /// allowed any more.
+    /// A check by the call's current grants. After the end of the call it allows nothing, so that work that is left on
+    /// another thread finds nothing.
     fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
         let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
@@ -75,7 +77,7 @@ impl Call {
     }
 }
 
-/// Nothing is granted on the controller yet, so nothing is allowed there.
+/// Refuses the controller, on which nothing is granted yet.
 pub(super) fn on_target(place: Place) -> Result<(), problem::Problem> {
     match place {
         Place::Target => Ok(()),
@@ -89,7 +91,7 @@ fn second_plan(tool: &str) -> problem::Problem {
     problem::Problem::new("SECOND_PLAN", Category::Internal, message)
 }
 
-/// The end of a call of which only the plan was wanted; nobody is told.
+/// The problem that ends a call of which only the plan is wanted. Nobody sees it.
 fn is_kept() -> problem::Problem {
     problem::Problem::new("PLAN_KEPT", Category::Internal, "the plan was only to be made")
 }
@@ -123,9 +125,9 @@ impl exec_command::Host for State {
         let answers = checked.into_iter().map(|checked| {
             let ran = checked.and_then(|(command, number)| {
                 let output = outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer")))?;
-                call.executed.ended(number, output.exit_code);
+                call.command_log.ended(number, output.exit_code);
                 if call.may_have_plan() {
-                    call.looked.note(&command, &output);
+                    call.observed.note(&command, &output);
                 }
                 Ok(output)
             });
@@ -254,73 +256,73 @@ impl redaction::Host for State {
 }
 
 impl confirm::Host for State {
-    /// Ends the call where the plan is refused: no answer of the module's changes what it was told.
+    /// Applies the plan. Where it is refused, the call ends, so that the module's answer can't hide the refusal.
     async fn apply(
         &mut self,
         change: confirm::Change,
     ) -> wasmtime::Result<Result<confirm::Applied, confirm::Failure>> {
-        // A plan may take longer than looking may, and a person longer still.
-        let wall_time = self.wall_time.clone();
-        let _still = wall_time.stands_still();
+        // A plan may take longer than the call may look, and a confirmation longer still.
+        let clock = self.clock.clone();
+        let _still = clock.pause();
         let call = self.call()?;
         if !call.may_have_plan() {
             let refused = read_only_tool(&call.tool);
-            // On record as what it is: it was not only looking.
+            // The refusal is recorded as the plan's outcome, since the call did not only look.
             let _ = call.plan.set(Err(refused.clone()));
             return Err(refused.into());
         }
         if call.plan.get().is_some() {
             return Err(second_plan(&call.tool).into());
         }
-        let again = match &call.handing {
-            Handing::Applied(again) => again.clone(),
-            Handing::Kept(kept) => {
+        let replan = match &call.plan_handling {
+            PlanHandling::Applied(replan) => replan.clone(),
+            PlanHandling::Kept(kept) => {
                 let planned = call.planned(change)?;
                 *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(planned);
                 return Err(is_kept().into());
             }
         };
-        let applied = call.apply(change, again).await;
+        let applied = call.apply(change, replan).await;
         let answer = match &applied {
             Ok(outcome) => Ok(convert::outcome(outcome)),
             Err(refused) => Err(refused.clone().into()),
         };
-        // Nobody else sets it: a call has one guest, and a guest is in one import at a time.
+        // Only this call sets it: a call has one guest, and a guest makes one call into the host at a time.
         let _ = call.plan.set(applied);
         answer
     }
 }
 
 impl Call {
-    /// The plan that the module hands over, and all that it has looked at for that.
-    fn planned(&self, change: confirm::Change) -> Result<Planned, problem::Problem> {
-        Ok(Planned {
-            change: convert::change(change, self.times)?,
-            seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            looked: self.looked.clone(),
+    /// The plan that the module hands over, with all that the module has seen in this call.
+    fn planned(&self, change: confirm::Change) -> Result<PlannedChange, problem::Problem> {
+        Ok(PlannedChange {
+            change: convert::change(change, self.time_limits)?,
+            file_hashes: self.file_hashes.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            observed: self.observed.clone(),
         })
     }
 
     async fn apply(
         &self,
         change: confirm::Change,
-        again: Arc<dyn Again>,
+        replan: Arc<dyn Replan>,
     ) -> Result<Outcome, problem::Problem> {
-        let Planned { change, seen, looked } = self.planned(change)?;
-        let asking = Asking {
+        let PlannedChange { change, file_hashes, observed } = self.planned(change)?;
+        let asking = PlanRequest {
             origin: self.origin.clone(),
             risk: self.risk,
             grants: self.grants(),
             target: self.target.clone(),
             facts: self.facts.clone(),
             dry_run: self.dry_run,
-            turn: self.turn.clone(),
-            ask: self.ask.clone(),
-            again,
-            seen,
-            looked,
-            executed: self.executed.clone(),
-            telling: self.progress.clone(),
+            target_lock: self.target_lock.clone(),
+            confirmer: self.confirmer.clone(),
+            replan,
+            file_hashes,
+            observed,
+            command_log: self.command_log.clone(),
+            progress: self.progress.clone(),
         };
         self.gate.apply(asking, change).await.inspect_err(|problem| {
             if problem.code == "CAPABILITY_DENIED" {
@@ -329,23 +331,23 @@ impl Call {
         })
     }
 
-    /// Whether a plan may come of what is looked at, which is kept for then.
+    /// Whether the call may make a plan, so that its observations have to be kept.
     fn may_have_plan(&self) -> bool {
         self.risk != Risk::ReadOnly
     }
 
-    /// A plan is made of what was read here.
+    /// Keeps the hash of a file that was read whole, for a plan that is made from it.
     fn has_seen(&self, request: &ReadRequest, answer: &Result<Vec<u8>, problem::Problem>) {
-        let seen = match answer {
+        let file_hashes = match answer {
             Ok(contents) if request.offset == 0 && (contents.len() as u64) < request.max_bytes.min(PIECE) => {
                 Some(sha256::of(contents))
             }
             Err(problem) if problem.category == Category::NotFound => None,
             _ => return,
         };
-        let mut known = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.file_hashes.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() < MOST_SEEN {
-            known.insert(request.path.clone(), seen);
+            known.insert(request.path.clone(), file_hashes);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an operator does with third parties' modules. Nothing of this can be reached over MCP.
+//! The operator's commands for third parties' modules. None of them can be reached over MCP.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,111 +6,110 @@ use std::sync::Arc;
 use super::cache::Cache;
 use super::config::{Disabled, Modules};
 use super::description::Description;
-use super::engine::Lazy;
+use super::engine::LazyEngine;
 use super::lock::{Editing, Entry, Lock, LockError};
 use super::module::{self, LoadError, Loader, Module};
-use super::registry::{Cold, Conflict, Registry};
-use super::source::{Candidate, Found, Origin, Places, candidates};
+use super::registry::{CompileMode, Conflict, Registry};
+use super::source::{Candidate, Found, ModuleDirectories, Origin, candidates};
 use host_capability::Requests;
 
-/// The operator's view: what is there, and the means to change it.
-pub struct Workshop {
-    places: Places,
+/// The modules that are there, and the operator's means to change them.
+pub struct ModuleInstaller {
+    places: ModuleDirectories,
     loader: Arc<Loader>,
-    /// What a server would load now.
+    /// The modules that a server would load now.
     pub registry: Registry,
 }
 
-/// A component that could become a module, or that is one.
+/// A component that was examined.
 pub struct Examined {
     module: Module,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Why it can't be used beside the modules that are there.
+    /// The conflicts with modules that are there.
     pub conflicts: Vec<Conflict>,
 }
 
 impl Examined {
-    /// What it says of itself.
+    /// The description that the component gives of itself.
     pub fn description(&self) -> &Description {
         &self.module.description
     }
 
-    /// Of its bytes.
+    /// The SHA-256 of the component.
     pub fn sha256(&self) -> &str {
         &self.module.sha256
     }
 
-    /// Its file.
+    /// The component's file.
     pub fn path(&self) -> &Path {
         self.module.path()
     }
 }
 
-/// A component's bytes beside its pin.
+/// The result of comparing a component with its pin.
 pub struct Verified {
     /// The module's name, or the file's.
     pub name: String,
-    /// Whose it is.
+    /// The origin of the module.
     pub origin: Origin,
-    /// Where it is, or should be.
+    /// The path where the component is or should be.
     pub path: PathBuf,
-    /// Why it isn't what was pinned.
+    /// The reason why it isn't the pinned component. None where it is.
     pub fault: Option<String>,
 }
 
-/// Why something can't be done. Shown to the operator, so each says what to do.
+/// The reason why a command of the operator failed. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
-    /// It isn't a module that this host can use.
+    /// The component is no module that this host can use.
     #[error("{} is refused: {reason}", path.display())]
     Refused {
-        /// The file.
+        /// The component's file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No module has the name.
+    /// There is no module with this name.
     #[error("there is no module named {0}; `linux-sysadmin modules list` shows those that are there")]
     Unknown(String),
-    /// Somebody else's.
+    /// The module belongs to the whole system, and the account isn't root.
     #[error("{0} was added for the whole system, so only root can change it: run this with sudo")]
     Roots(String),
-    /// The lock isn't what it should be.
+    /// `modules.lock` can't be used.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// It has no home.
+    /// The account has no home directory.
     #[error("neither XDG_DATA_HOME nor HOME says where this account's modules are")]
     Nowhere,
-    /// Somebody else was faster.
+    /// Somebody else has changed the module meanwhile.
     #[error("{0} was changed meanwhile; nothing was done, so look at it again")]
     Meanwhile(String),
-    /// It comes with the program.
+    /// The module comes with the program.
     #[error("{0} comes with the program and can't be removed; `linux-sysadmin modules disable {0}`")]
     Hosts(String),
-    /// What every account uses.
+    /// The change affects every account, and this one isn't root.
     #[error("only root changes what holds for everyone: run this with sudo")]
     System,
-    /// The terminal is gone.
+    /// The terminal gave no answer.
     #[error("the question could not be asked ({0}); nothing was changed")]
     NotAsked(String),
-    /// Other places than the lock say so as well.
+    /// Something besides this lock disables the module as well.
     #[error("{0} stays disabled: {1}")]
     StillDisabled(String, String),
 }
 
-impl Workshop {
-    /// Looks at what is there.
-    pub async fn open(places: Places, config: &Modules, cold: Cold) -> Self {
+impl ModuleInstaller {
+    /// Loads the modules that are there.
+    pub async fn open(places: ModuleDirectories, config: &Modules, cold: CompileMode) -> Self {
         let cache = host_base::directories::cache();
-        let loader = Loader::new(Lazy::new(config.limits.clone()), Cache::open(cache));
+        let loader = Loader::new(LazyEngine::new(config.limits.clone()), Cache::open(cache));
         let loader = Arc::new(loader);
         let registry = Registry::with(loader.clone(), &places, config, cold).await;
         Self { places, loader, registry }
     }
 
-    /// What a component is and asks for. It is compiled in a process of its own, and asked to describe itself without
-    /// being given anything.
+    /// Examines a component: compiles it in a process of its own, and has it describe itself without any access.
     pub async fn examine(&self, path: &Path, updates: bool) -> Result<Examined, InstallError> {
         let refused = |reason: String| InstallError::Refused { path: path.to_owned(), reason };
         let sha256 = module::hash(path).map_err(|error| refused(error.to_string()))?;
@@ -118,14 +117,14 @@ impl Workshop {
         let (path, origin) = (path.to_owned(), Origin::User);
         let size = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
         let candidate = Candidate { name, origin, path, sha256, entry: None };
-        // By its own word, whatever is kept: somebody decides by it.
+        // The component describes itself again, whatever the cache holds, because somebody decides by the result.
         let module = Module::load(&self.loader, candidate, Ok(None)).await;
         let module = module.map_err(|error: LoadError| refused(error.to_string()))?;
         let conflicts = self.registry.conflicts(&module, updates);
         Ok(Examined { module, size, conflicts })
     }
 
-    /// Forgets what was compiled for a look, where no module of these bytes is there.
+    /// Forgets the compiled code of an examined component, unless a module with the same bytes is installed.
     pub fn forget(&self, examined: &Examined) {
         self.forget_bytes(examined.sha256());
     }
@@ -136,7 +135,7 @@ impl Workshop {
         }
     }
 
-    /// The directory of the account's own modules, or root's for everyone.
+    /// The directory of the account's own modules, or of the system's.
     fn directory(&self, origin: Origin) -> Result<&Path, InstallError> {
         match origin {
             Origin::User => self.places.user.as_deref().ok_or(InstallError::Nowhere),
@@ -144,7 +143,7 @@ impl Workshop {
         }
     }
 
-    /// Root's directory is changed by root alone.
+    /// The same for a change. Only root changes the system's directory.
     fn editable(&self, origin: Origin) -> Result<&Path, InstallError> {
         match origin {
             Origin::System if !rustix::process::geteuid().is_root() => Err(InstallError::System),
@@ -152,7 +151,7 @@ impl Workshop {
         }
     }
 
-    /// The component of a third party's module, used or not.
+    /// The file of a third party's module, whether the module is used or not.
     pub fn installed_file(&self, name: &str) -> Result<Option<PathBuf>, InstallError> {
         match self.entry(name)? {
             Some((origin, entry)) => Ok(Some(self.directory(origin)?.join(entry.file()))),
@@ -160,10 +159,10 @@ impl Workshop {
         }
     }
 
-    /// Where a third party's module of this name is recorded, and as what.
+    /// The entry of a third party's module, and whose it is.
     pub fn entry(&self, name: &str) -> Result<Option<(Origin, Entry)>, InstallError> {
         let mut locks = self.places.locked().collect::<Vec<_>>();
-        // The account's own first: that is the one it can change.
+        // The account's own entry comes first, because the account can change it.
         locks.reverse();
         for (origin, directory) in locks {
             if let Some(entry) = Lock::read(directory, origin.owner())?.entry(name) {
@@ -173,7 +172,8 @@ impl Workshop {
         Ok(None)
     }
 
-    /// Pins a component, with what it may do, in the place of what was there when it was looked at.
+    /// Pins a component with its grants. It replaces `before`, the entry that was there when the component was
+    /// examined.
     pub fn install(
         &self,
         origin: Origin,
@@ -185,7 +185,7 @@ impl Workshop {
         let description = examined.description();
         let refused =
             |reason: String| InstallError::Refused { path: examined.module.path().to_owned(), reason };
-        // The bytes that were examined, and no others.
+        // These must be the bytes that were examined.
         let bytes = examined.module.bytes().map_err(|error| refused(error.to_string()))?;
         let source = std::path::absolute(examined.module.path());
         let source = source.unwrap_or_else(|_| examined.module.path().to_owned());
@@ -212,7 +212,7 @@ impl Workshop {
         Ok(())
     }
 
-    /// Takes a third party's module away.
+    /// Removes a third party's module.
     pub fn remove(&self, name: &str) -> Result<(), InstallError> {
         let (mut editing, sha256) = self.edit(name)?;
         editing.lock.modules.retain(|entry| entry.name != name);
@@ -221,7 +221,7 @@ impl Workshop {
         Ok(())
     }
 
-    /// Has a module, or whatever has these bytes, never loaded.
+    /// Disables a module by its name, or every component with these bytes.
     pub fn disable(&self, wanted: &Disabled, origin: Origin) -> Result<(), InstallError> {
         let name = wanted.to_string();
         let means = |candidate: &Candidate| wanted.names(&candidate.name, &candidate.sha256);
@@ -235,7 +235,7 @@ impl Workshop {
         {
             entry.enabled = false;
         }
-        // Bytes wherever they lie, and a name that others have as well.
+        // The lock also names bytes wherever they lie, and a name that modules of other origins have.
         left += usize::from(name.starts_with("sha256:"));
         if left > 0 && !editing.lock.disabled.contains(wanted) {
             editing.lock.disabled.push(wanted.clone());
@@ -243,7 +243,7 @@ impl Workshop {
         Ok(editing.commit()?)
     }
 
-    /// Undoes what [`Workshop::disable`] did.
+    /// Undoes [`ModuleInstaller::disable`].
     pub fn enable(&self, wanted: &Disabled, origin: Origin) -> Result<(), InstallError> {
         let name = wanted.to_string();
         let directory = self.editable(origin)?;
@@ -266,7 +266,7 @@ impl Workshop {
         }
     }
 
-    /// Why there is nothing of this name to be changed.
+    /// The error for a name that no module has, or whose lock can't be read.
     fn unknown(&self, name: &str) -> InstallError {
         match self.places.locked().find_map(|(origin, directory)| Lock::read(directory, origin.owner()).err())
         {
@@ -275,7 +275,7 @@ impl Workshop {
         }
     }
 
-    /// Every component's bytes beside its pin, disabled ones too, and every component without a pin.
+    /// Compares every component with its pin, including disabled ones, and lists components without a pin.
     pub fn verify(&self) -> Vec<Verified> {
         let found = Found::at(&self.places);
         let pinned = found.candidates.into_iter().map(|candidate| {
@@ -291,7 +291,8 @@ impl Workshop {
         pinned.chain(unpinned).collect()
     }
 
-    /// [`Workshop::verify`], and each component compiled anew: what is kept of it has to be the same.
+    /// Does the same as [`ModuleInstaller::verify`], and compiles each component again to compare the code in the
+    /// cache.
     pub async fn verify_compiled(&self) -> Vec<Verified> {
         let candidates = Found::at(&self.places).candidates;
         let mut all = self.verify();
@@ -304,19 +305,19 @@ impl Workshop {
         all
     }
 
-    /// What is used now, after a change: why a module isn't, if it isn't.
+    /// The reason why a module isn't used after a change. None where it is.
     pub async fn unused(&self, name: &str) -> Option<String> {
         let registry = self.registry.reload(&self.places, self.registry.config()).await;
         registry.absent().iter().find(|absent| absent.name == name).map(|absent| absent.reason.clone())
     }
 
-    /// Whether a module's component is what was pinned.
+    /// Whether a module's component is the pinned one.
     pub fn is_as_pinned(&self, name: &str) -> bool {
         let faulty = |verified: &Verified| verified.name == name && verified.fault.is_some();
         !self.verify().iter().any(faulty)
     }
 
-    /// Begins to change the lock that has this module.
+    /// Opens the lock that has this module, for a change.
     fn edit(&self, name: &str) -> Result<(Editing, String), InstallError> {
         let Some((origin, entry)) = self.entry(name)? else {
             let is_hosts = |candidate: &Candidate| candidate.origin == Origin::Host && candidate.name == name;

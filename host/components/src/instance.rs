@@ -1,4 +1,4 @@
-//! Fresh stores: one for each call of a tool, and one for each description, with every limit set.
+//! Makes a store with all limits for each call of a tool, and for each description.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use wasmtime::component::ResourceTable;
 use wasmtime::{Store, UpdateDeadline};
 use wasmtime_wasi::{Deterministic, FsPerms, HostMonotonicClock, HostWallClock, WasiCtx, WasiCtxBuilder};
 
+use super::call_clock::CallClock;
 use super::engine::Shared;
 use super::limits::{GuestTime, HANDLES, HOST_CALL_BYTES, Limiter};
 use super::log::Stream;
 use super::output::Printer;
 use super::store::{Call, CallContext, State};
-use super::wall::WallTime;
 use host_base::problem::{Category, Problem};
 use host_capability::DataDirectory;
 
-/// How long a module may compute to describe itself.
+/// The time that a module may compute to describe itself.
 const DESCRIBING: Duration = Duration::from_secs(2);
-/// What one `get-random-bytes` may ask for: the host makes them all before the guest can take them.
+/// The number of bytes that one `get-random-bytes` may ask for. The host makes all of them before the guest takes them.
 const RANDOM_BYTES: u64 = 1 << 20;
 
-/// A fresh store for one call of a module's tool, with the guest's time limit.
+/// A store for one call of a module's tool.
 pub(super) fn for_call(
     shared: &Shared,
     (guest_time, wall_time): (Duration, Duration),
@@ -40,7 +40,7 @@ pub(super) fn for_call(
     Ok(new_store(shared, (guest_time, wall_time), wasi.build(), Some(call)))
 }
 
-/// A directory of data, to be read, where it is there and is as it should be.
+/// Gives the guest read access to a directory of data, where the directory exists and can be trusted.
 fn give(wasi: &mut WasiCtxBuilder, directory: &DataDirectory) -> Result<(), Problem> {
     let refused = |why: String| {
         let message = format!("the module may read {}, but not as it is now: {why}", directory.path());
@@ -54,8 +54,8 @@ fn give(wasi: &mut WasiCtxBuilder, directory: &DataDirectory) -> Result<(), Prob
     Ok(())
 }
 
-/// A fresh store for a description: clock and seed are fixed, so that it says the same every time. What it prints goes
-/// nowhere.
+/// A store for a description. Clock and seed are fixed, so that a component describes itself in the same way every
+/// time. Its output is discarded.
 pub(super) fn for_description(shared: &Shared) -> Store<State> {
     let wasi = WasiCtxBuilder::new()
         .insecure_random_seed(0)
@@ -81,24 +81,15 @@ pub(super) fn new_store(
     let limits = shared.limits();
     let limiter = Limiter::new((limits.memory_mib.get() as usize) << 20);
     let most_host_calls = limits.host_calls.get();
-    let wall_time = Arc::new(WallTime::new(wall_time));
-    let state = State {
-        wasi,
-        table,
-        limiter,
-        guest_time,
-        host_calls: 0,
-        most_host_calls,
-        streams: 0,
-        wall_time,
-        call,
-    };
+    let clock = Arc::new(CallClock::new(wall_time));
+    let state =
+        State { wasi, table, limiter, guest_time, host_calls: 0, most_host_calls, streams: 0, clock, call };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);
     store.set_max_component_handles(HANDLES);
-    // A plain deadline would count the time of host calls, too: a guest that waited for a command would be stopped
-    // on its return. So every tick only asks how long the guest itself has run.
+    // A plain deadline would include the time of calls into the host, so that a guest would be stopped after a long
+    // command. Every tick checks the guest's own time instead.
     store.set_epoch_deadline(1);
     store.epoch_deadline_callback(|store| {
         store.data().guest_time.check()?;

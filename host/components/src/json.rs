@@ -1,4 +1,4 @@
-//! JSON that stays the text that it is, until somebody needs what it says.
+//! JSON that is kept as text until its value is needed.
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// A value, and its text. Cheap to clone.
+/// A value and its JSON text. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Json<T>(Arc<Inner<T>>);
 
@@ -18,7 +18,7 @@ struct Inner<T> {
 }
 
 impl<T: Serialize> Json<T> {
-    /// The text of this value.
+    /// The JSON text of a value.
     pub fn new(value: &T) -> serde_json::Result<Self> {
         let text = serde_json::value::to_raw_value(value)?;
         Ok(Self(Arc::new(Inner { text, value: OnceLock::new() })))
@@ -26,13 +26,13 @@ impl<T: Serialize> Json<T> {
 }
 
 impl<T: DeserializeOwned + Default> Json<T> {
-    /// The value, for who needs it once: the default, where the text is of something else.
+    /// Parses the value without keeping it. The result is the default where the text is of another type.
     pub fn read(&self) -> T {
         serde_json::from_str(self.0.text.get()).unwrap_or_default()
     }
 }
 
-/// The value, which is read at the first time.
+/// The value, which is parsed at its first use.
 impl<T: DeserializeOwned + Default> Deref for Json<T> {
     type Target = T;
 
@@ -41,7 +41,7 @@ impl<T: DeserializeOwned + Default> Deref for Json<T> {
     }
 }
 
-/// Two are equal where their texts are, or where these say the same.
+/// Two are equal where their texts or their values are.
 impl<T: DeserializeOwned + Default + PartialEq> PartialEq for Json<T> {
     fn eq(&self, other: &Self) -> bool {
         self.0.text.get() == other.0.text.get() || **self == **other

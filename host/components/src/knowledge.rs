@@ -1,10 +1,12 @@
-//! The knowledge interface: profiles as a module sees them, those entries that hold for the target.
+//! The knowledge interface: profiles as a module sees them, with the entries that hold for the target.
 
 use std::sync::Arc;
 
 use super::bindings::sysadmin::module::knowledge as guest;
 use super::store::{Call, State};
-use host_knowledge::{self as known, Candidate, Family, Known, Profile, Resolved, Status, holds_on};
+use host_knowledge::{
+    self as known, Candidate, Family, LoadedProfile, Profile, Status, TargetServices, holds_on,
+};
 use host_target::Services;
 
 impl guest::Host for State {
@@ -14,14 +16,14 @@ impl guest::Host for State {
         let Some(found) = knowledge.find(&name, &call.facts.family) else { return Ok(None) };
         let seen = call.services().await;
         call.learn(found);
-        Ok(Some(profile(found, &Resolved::new(knowledge, &call.facts.family, &seen))))
+        Ok(Some(profile(found, &TargetServices::new(knowledge, &call.facts.family, &seen))))
     }
 
     async fn detected(&mut self) -> wasmtime::Result<Vec<guest::Profile>> {
         let call = self.call()?;
         let knowledge = call.gate.knowledge().get();
         let seen = call.services().await;
-        let resolved = Resolved::new(knowledge, &call.facts.family, &seen);
+        let resolved = TargetServices::new(knowledge, &call.facts.family, &seen);
         let detected = resolved.detected().map(|(found, _)| {
             call.learn(found);
             profile(found, &resolved)
@@ -31,13 +33,14 @@ impl guest::Host for State {
 }
 
 impl Call {
-    /// What can't be asked isn't told: what is known of a service is worth something all the same.
+    /// The services of the target. It is empty where the target doesn't answer, because a profile is useful without
+    /// them too.
     async fn services(&self) -> Arc<Services> {
         self.target.services(false).await.unwrap_or_default()
     }
 }
 
-fn profile(found: &Known, resolved: &Resolved) -> guest::Profile {
+fn profile(found: &LoadedProfile, resolved: &TargetServices) -> guest::Profile {
     let Profile {
         id,
         name,
@@ -59,7 +62,7 @@ fn profile(found: &Known, resolved: &Resolved) -> guest::Profile {
         troubleshooting,
         ..
     } = &found.profile;
-    let (status, config_seen) = resolved.of(id);
+    let (status, config_seen) = resolved.status_of(id);
     let here = |of: &Family| holds_on(of, resolved.family());
     guest::Profile {
         id: id.clone(),
@@ -140,7 +143,7 @@ fn expectation(
     guest::Expectation { exit, contains: contains.clone(), matches: matches.clone(), lacks: lacks.clone() }
 }
 
-fn validator(one: &known::Validate, profile: &Profile, family: &str) -> guest::Validator {
+fn validator(one: &known::Validator, profile: &Profile, family: &str) -> guest::Validator {
     let candidate = one.candidate.as_ref().and_then(|argv| Candidate::of(profile, argv, family));
     guest::Validator {
         argv: one.argv.clone(),
@@ -153,7 +156,7 @@ fn validator(one: &known::Validate, profile: &Profile, family: &str) -> guest::V
     }
 }
 
-fn health_check(one: &known::Health) -> guest::HealthCheck {
+fn health_check(one: &known::HealthCheck) -> guest::HealthCheck {
     guest::HealthCheck {
         id: one.id.clone(),
         what: one.what.clone(),
@@ -233,7 +236,7 @@ fn owned(ids: Vec<&str>) -> Vec<String> {
     ids.into_iter().map(str::to_owned).collect()
 }
 
-fn needs(of: &Profile, resolved: &Resolved) -> Vec<guest::Need> {
+fn needs(of: &Profile, resolved: &TargetServices) -> Vec<guest::Need> {
     let needs = of.requires.iter().map(|one| guest::Need {
         role: one.role.clone(),
         why: one.why.clone(),
@@ -245,8 +248,8 @@ fn needs(of: &Profile, resolved: &Resolved) -> Vec<guest::Need> {
     needs.collect()
 }
 
-/// As the profile says, and those that say it of themselves.
-fn dependants(of: &Profile, resolved: &Resolved) -> Vec<guest::Dependant> {
+/// The dependants that the profile names, and the profiles that name this one as their need.
+fn dependants(of: &Profile, resolved: &TargetServices) -> Vec<guest::Dependant> {
     let declared = of.required_by.iter().map(|one| guest::Dependant {
         role: one.role.clone(),
         why: one.why.clone(),
@@ -262,7 +265,7 @@ fn dependants(of: &Profile, resolved: &Resolved) -> Vec<guest::Dependant> {
     declared.chain(others).collect()
 }
 
-fn interaction(one: &known::Interaction, resolved: &Resolved) -> guest::Interaction {
+fn interaction(one: &known::Interaction, resolved: &TargetServices) -> guest::Interaction {
     guest::Interaction {
         with: one.with.clone(),
         kind: match one.kind {
@@ -273,13 +276,13 @@ fn interaction(one: &known::Interaction, resolved: &Resolved) -> guest::Interact
             known::InteractionKind::Shares => guest::InteractionKind::Shares,
         },
         what: one.what.clone(),
-        active: resolved.of(&one.with).0 == Status::Active,
+        active: resolved.status_of(&one.with).0 == Status::Active,
     }
 }
 
-fn symptom(one: &known::Trouble, here: &impl Fn(&Family) -> bool) -> guest::Symptom {
+fn symptom(one: &known::Symptom, here: &impl Fn(&Family) -> bool) -> guest::Symptom {
     let checks = one.checks.iter().filter(|check| here(&check.family));
-    let diagnosis = |check: &known::Check| guest::Diagnosis {
+    let diagnosis = |check: &known::Diagnosis| guest::Diagnosis {
         argv: check.argv.clone(),
         root: check.root.0,
         findings: check.results.iter().map(finding).collect(),

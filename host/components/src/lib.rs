@@ -1,17 +1,17 @@
-//! Components: loaded, described, limited and called. Nothing outside this folder names wasmtime.
-// Not `forbid`: `cache.rs` deserializes compiled code, and says why.
+//! Finds, describes, limits and calls components. No other crate names wasmtime.
+// `forbid` isn't possible: `cache.rs` deserializes compiled code, and says why.
 #![deny(unsafe_code)]
 
-mod again;
 mod aliases;
 mod bindings;
 mod cache;
-pub mod common;
+mod call_clock;
 mod compile;
 mod config;
 mod convert;
 mod description;
 mod engine;
+pub mod host_arguments;
 mod idle;
 mod imports;
 mod install;
@@ -21,30 +21,30 @@ mod knowledge;
 mod limits;
 mod lock;
 mod log;
-mod looking;
+mod look_commands;
 mod module;
 mod output;
-mod reach;
 mod registry;
+mod replan;
 mod source;
 mod store;
 mod surface;
-mod system;
-mod wall;
+mod system_imports;
+mod system_services;
 
-pub use again::{Anew, Calling};
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
 pub use config::{Disabled, Limits, Modules, Policy};
 pub use description::{Description, Shape, Tool};
-pub use install::{Examined, InstallError, Verified, Workshop};
+pub use install::{Examined, InstallError, ModuleInstaller, Verified};
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
-pub use reach::{Connections, Jobs, PublicKey, Reach, Session};
-pub use registry::{Cold, Conflict, Registry, Route, kept_list};
+pub use registry::{CompileMode, Conflict, Registry, Route, kept_list};
+pub use replan::{ReplanCall, ToolCall};
 pub use source::read_sums;
-pub use source::{Absent, Origin, Places, SUMS};
-pub use store::{CallContext, Handing, Progress, Times};
+pub use source::{Absent, ModuleDirectories, Origin, SUMS};
+pub use store::{CallContext, PlanHandling, TimeLimits};
+pub use system_services::{ConnectionService, JobService, PublicKey, SessionService, SystemServices};
 
-/// The contract that this host speaks, as `sysadmin:module@0.1.0`.
+/// The version of the contract that this host speaks.
 pub const CONTRACT: &str = "sysadmin:module@0.1.0";

@@ -1,4 +1,4 @@
-//! What one call may use, and how it is said that it used more.
+//! The limits of a call, and the problems of a guest that exceeds one.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -10,20 +10,20 @@ use wasmtime::{ResourceLimiter, Trap};
 
 use host_base::problem::{Category, Problem};
 
-/// Of all tables together. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
+/// The number of elements of all tables together. QuickJS needs 751, Python 5,684, StarlingMonkey 7,702.
 pub(super) const TABLE_ELEMENTS: usize = 10_000;
-/// Of its core modules; a component that was put together of several languages' has ten or so.
+/// The number of core instances. A component that combines several languages has about ten.
 pub(super) const INSTANCES: u32 = 100;
 pub(super) const TABLES: u32 = 100;
 pub(super) const MEMORIES: u32 = 10;
-/// Of nested calls. What is left of the fiber's 2 MiB is for the host's own.
+/// The number of bytes of the guest's stack. The rest of the fiber's 2 MiB is for the host.
 pub(super) const STACK_BYTES: usize = 512 << 10;
-/// What one call into the host, or one answer, may hand over.
+/// The number of bytes that one call into the host, or one answer, may hand over.
 pub(super) const HOST_CALL_BYTES: usize = 16 << 20;
-/// Streams, pollables and resources of the guest's own that are open at once.
+/// The number of streams, pollables and the guest's own resources that may be open at once.
 pub(super) const HANDLES: usize = 1_000;
 
-/// Why the host stopped a guest.
+/// The limit for which the host stopped a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Stopped {
     #[error("it computed for longer than {} s, which is what it may", .0.as_secs_f64())]
@@ -47,8 +47,8 @@ pub(super) enum Stopped {
 }
 
 impl Stopped {
-    /// Why an error came up, where one of these limits is the reason. `refused` is what the limiter said no to: the
-    /// guest only saw a growth that failed, and then gave up in its own way.
+    /// The limit that an error is about, if it is about one. `refused` is the limiter's latest refusal: the guest saw
+    /// only that memory did not grow, and then failed in its own way.
     pub(super) fn because(error: &wasmtime::Error, refused: Option<Self>) -> Option<Self> {
         if let Some(stopped) = error.downcast_ref::<Self>() {
             return Some(*stopped);
@@ -59,7 +59,8 @@ impl Stopped {
         if let Some(ResourceTableError::Full) = error.downcast_ref::<ResourceTableError>() {
             return Some(Self::Handles);
         }
-        // wasmtime has no types for these. Only the root is looked at: what is around it names the guest's functions.
+        // wasmtime has no types for these errors. Only the root cause is compared: the text around it contains names
+        // from the guest.
         let root = error.root_cause().to_string();
         let told = [
             ("fuel allocated for hostcalls has been exhausted", Self::CallSize),
@@ -69,7 +70,7 @@ impl Stopped {
         told.iter().find(|(text, _)| root.contains(text)).map(|(_, stopped)| *stopped).or(refused)
     }
 
-    /// For the caller of this module.
+    /// The problem for the caller of this module.
     pub(super) fn problem(self, module: &str) -> Problem {
         let code = match self {
             Self::Time(_) => "MODULE_TIME_LIMIT",
@@ -86,18 +87,18 @@ impl Stopped {
     }
 }
 
-/// wasmtime's own limits count each memory and table by itself; this one counts them all. It remembers a refusal,
-/// because the guest only sees a failed growth and then traps as `unreachable`.
+/// Limits all memories and tables of a call together, while wasmtime's own limits are for each. It keeps a refusal,
+/// because the guest sees only a failed growth and then traps as `unreachable`.
 pub(super) struct Limiter {
     most_memory: usize,
     memory: usize,
     elements: usize,
-    /// The latest growth that was refused.
+    /// The limit of the latest refused growth.
     pub(super) refused: Option<Stopped>,
 }
 
 impl Limiter {
-    /// With so many bytes for all linear memories together.
+    /// A limiter with this many bytes for all linear memories together.
     pub(super) fn new(most_memory: usize) -> Self {
         Self { most_memory, memory: 0, elements: 0, refused: None }
     }
@@ -142,31 +143,31 @@ impl ResourceLimiter for Limiter {
     }
 }
 
-/// The guest's time: that of a processor, while its call is being worked on, and not while it waits for a command or for its
-/// turn on a thread. What it makes the host do on the spot counts as its own: filling 64 MiB of memory is one instruction.
+/// The processor time of a guest. It counts while the guest runs, and not while the guest waits for a command or for a
+/// thread. Work that the guest makes the host do in one instruction counts as well, such as filling 64 MiB of memory.
 #[derive(Clone)]
 pub(super) struct GuestTime {
     allowed: Duration,
     spent: Arc<Mutex<Spent>>,
 }
 
-/// On a machine that has much else to do, a call is worked on for longer than it has a processor; up to so many times what
-/// it may have.
+/// The factor by which the elapsed time may exceed the processor time that a guest may use, since a busy machine runs
+/// it with interruptions.
 const LONGER: u32 = 4;
 
 #[derive(Default)]
 struct Spent {
     before: Used,
-    /// The processor's time that its thread had used when work on it began, and when that was.
+    /// The thread's processor time and the moment when the guest was last started. None while it doesn't run.
     since: Option<(Duration, Instant)>,
 }
 
 /// The time that a call has used.
 #[derive(Clone, Copy, Default)]
 struct Used {
-    /// Time of a processor.
+    /// The processor time.
     processor: Duration,
-    /// Time by the clock on the wall.
+    /// The elapsed time.
     wall: Duration,
 }
 
@@ -189,7 +190,7 @@ impl Spent {
     }
 }
 
-/// The time of a processor that this thread has used.
+/// The processor time that this thread has used.
 fn of_processor() -> Duration {
     let used = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(used).unwrap_or_default()
@@ -200,7 +201,7 @@ impl GuestTime {
         Self { allowed, spent: Arc::default() }
     }
 
-    /// Works on a call, counting.
+    /// Runs a call and counts its time.
     pub(super) async fn counting<T>(self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|cx| {
@@ -212,7 +213,7 @@ impl GuestTime {
         .await
     }
 
-    /// Asked while the guest runs, on its thread.
+    /// Checks the limits. It is called on the guest's thread while the guest runs.
     pub(super) fn check(&self) -> Result<(), Stopped> {
         let spent = self.with(|spent| spent.so_far());
         match spent.processor > self.allowed || spent.wall > self.allowed * LONGER {

@@ -1,8 +1,8 @@
-//! `modules.lock`: which third parties' modules there are, the bytes that each is, and what each may do.
+//! `modules.lock`: the third parties' modules of a directory, with their bytes' hashes and their grants.
 //!
-//! The operator writes it through `linux-sysadmin modules`; a server only reads it. It says what is trusted, so it
-//! counts only where nobody but its owner can write to it, and one that can't be read in full is no lock at all:
-//! then none of its modules is loaded.
+//! The operator writes it through `linux-sysadmin modules`; a server only reads it. It decides what is trusted, so it
+//! is used only where nobody but its owner can write to it. If it can't be read as a whole, none of its modules is
+//! loaded.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::{Disabled, is_module_name};
 use host_base::sha256::is_sha256;
-use host_base::small_file;
+use host_base::trusted_file;
 use host_capability::Requests;
 
 /// The file's name, in the directory of the components.
@@ -24,18 +24,18 @@ const HEAD: &str = "\
 # Written by `linux-sysadmin modules add`, `update`, `enable`, `disable` and `remove`; a running server follows it.
 ";
 
-/// The only form of the file that this version knows.
+/// The version of the file's format.
 const VERSION: u32 = 1;
 
-/// The whole file.
+/// The contents of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lock {
     version: u32,
-    /// Modules that come with the host, by name, and components, as `sha256:HEX`, that are never loaded.
+    /// Modules that are never loaded: names of the host's own modules, and components as `sha256:HEX`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disabled: Vec<Disabled>,
-    /// In the order of their names.
+    /// The modules, in the order of their names.
     #[serde(default)]
     pub modules: Vec<Entry>,
 }
@@ -50,45 +50,46 @@ impl Default for Lock {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// Its own.
+    /// The module's name.
     pub name: String,
-    /// Its own.
+    /// The module's version.
     pub version: String,
     /// The file that it was added from.
     pub source: String,
-    /// Of the component's bytes.
+    /// The SHA-256 of the component.
     pub sha256: String,
-    /// SHA-256 of what it says of itself.
+    /// The SHA-256 of the component's description.
     pub description: String,
-    /// Whether it is loaded.
+    /// True where the module is loaded.
     pub enabled: bool,
-    /// Tools of the host's own modules that it takes the place of.
+    /// Tools of the host's own modules that this module replaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
-    /// What it may do.
+    /// The requests that the operator accepted.
     #[serde(default)]
     pub grants: Requests,
 }
 
 impl Entry {
-    /// The component's file: named by its bytes, so that an update never writes over what a server may be reading.
+    /// The name of the component's file. It is made of the hash, so that an update never overwrites a file that a
+    /// server may be reading.
     pub fn file(&self) -> String {
         format!("{}-{}.wasm", self.name, self.sha256.get(..12).unwrap_or(&self.sha256))
     }
 }
 
-/// Why a lock doesn't count.
+/// The reason why a lock isn't used.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// It can't be read or written.
+    /// A file can't be read or written.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file or the directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It isn't what it should be.
+    /// The contents are invalid.
     #[error(
         "{}, line {line}: {reason}. Correct that line, or move the file away and add the modules again",
         path.display()
@@ -96,26 +97,26 @@ pub enum LockError {
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What was found, and what was expected.
+        /// The finding, and the expected form.
         reason: String,
     },
-    /// Others could have written it.
+    /// Others than the owner can write to it.
     #[error("{} can be written to by others than its owner, who must be {owner}: nothing in it is trusted", path.display())]
     Untrusted {
         /// The file or the directory.
         path: PathBuf,
-        /// Who should own it.
+        /// The account that should own it.
         owner: &'static str,
     },
 }
 
 impl Lock {
-    /// Reads a directory's lock; an empty one where there is none.
+    /// Reads a directory's lock. A directory without one has an empty lock.
     pub fn read(directory: &Path, owner: Owner) -> Result<Self, LockError> {
         let path = directory.join(NAME);
-        let text = match small_file::read(&path, |metadata| {
+        let text = match trusted_file::read(&path, |metadata| {
             owner.check(&path, metadata).map_err(Refusal::Lock)
         }) {
             Ok(text) => text,
@@ -139,7 +140,7 @@ impl Lock {
         Ok(lock)
     }
 
-    /// What a lock that doesn't count disables all the same, `None` where even that can't be read.
+    /// The modules that a lock disables although it is invalid. None where even that can't be read.
     pub fn disabled_by_broken(directory: &Path) -> Option<Vec<Disabled>> {
         #[derive(Deserialize)]
         struct Part {
@@ -154,19 +155,19 @@ impl Lock {
             #[serde(default)]
             enabled: serde_yaml::Value,
         }
-        let text = small_file::read(&directory.join(NAME), |_| io::Result::Ok(())).ok()?;
+        let text = trusted_file::read(&directory.join(NAME), |_| io::Result::Ok(())).ok()?;
         let Part { mut disabled, modules } = serde_yaml::from_str(&text).ok()?;
         let not_enabled = modules.into_iter().filter(|entry| entry.enabled != serde_yaml::Value::Bool(true));
         disabled.extend(not_enabled.map(|entry| entry.name));
         Some(disabled)
     }
 
-    /// The module of this name.
+    /// The entry of the module with this name.
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.modules.iter().find(|entry| entry.name == name)
     }
 
-    /// Replaces the file, all of it or nothing.
+    /// Replaces the file as a whole, or not at all.
     fn write(&self, directory: &Path) -> Result<(), LockError> {
         let path = directory.join(NAME);
         let io = |source| LockError::Io { path: path.clone(), source };
@@ -175,7 +176,7 @@ impl Lock {
     }
 }
 
-/// Who alone may write to a directory of modules.
+/// The only account that may write to a directory of modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The account that the server runs as.
@@ -184,7 +185,7 @@ pub enum Owner {
     Root,
 }
 
-/// Why a lock isn't read.
+/// The reason why a lock isn't read.
 enum Refusal {
     Io(io::Error),
     Lock(LockError),
@@ -216,18 +217,18 @@ impl Owner {
     }
 }
 
-/// A directory of modules that is being changed, by nobody else at the same time.
+/// A directory of modules that is locked for a change.
 pub struct Editing {
     directory: PathBuf,
-    /// As it was read, and as it is to be.
+    /// The lock as it was read, for the caller to change.
     pub lock: Lock,
-    /// Components that it named.
+    /// The components that the lock named before.
     before: Vec<String>,
     _held: File,
 }
 
 impl Editing {
-    /// Waits for whoever is changing it. Makes the directory where there is none.
+    /// Waits until nobody else changes the directory, and locks it. The directory is made where it doesn't exist.
     pub fn begin(directory: &Path, owner: Owner) -> Result<Self, LockError> {
         let io = |source| LockError::Io { path: directory.to_owned(), source };
         let mode = if owner == Owner::Root { 0o755 } else { 0o700 };
@@ -241,14 +242,14 @@ impl Editing {
         Ok(Self { directory: directory.to_owned(), lock, before, _held: held })
     }
 
-    /// Puts a component there, under the name that its entry gives it.
+    /// Writes a component under the file name of its entry.
     pub fn put(&self, entry: &Entry, bytes: &[u8]) -> Result<(), LockError> {
         let path = self.directory.join(entry.file());
         put(&path, bytes).map_err(|source| LockError::Io { path, source })
     }
 
-    /// Writes the lock, then removes the components that it named before and doesn't any more. In this order a server that reads at any moment finds
-    /// every component that the lock names.
+    /// Writes the lock, and then removes the components that it doesn't name any more. By this order a server finds
+    /// every component that the lock names at any moment.
     pub fn commit(mut self) -> Result<(), LockError> {
         self.lock.modules.sort_by(|left, right| left.name.cmp(&right.name));
         self.lock.write(&self.directory)?;
@@ -265,7 +266,7 @@ impl Editing {
     }
 }
 
-/// Every `*.wasm` of a directory, in the order of their names; none where there is no directory.
+/// Every `*.wasm` file of a directory, in the order of names. Empty where there is no directory.
 pub fn components(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -280,7 +281,7 @@ pub fn components(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A whole file under its name, or nothing.
+/// Writes a file as a whole, or not at all.
 fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
     let temporary = path.with_extension(format!("{}.new", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&temporary)?;

@@ -1,4 +1,4 @@
-//! What the log holds of one call: what its guest printed and what was refused to it, bounded, whatever it does.
+//! The log lines of one call: what its guest printed and what was refused to it. Their number and size are limited.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -9,22 +9,22 @@ use memchr::memchr;
 use host_base::problem::Problem;
 use host_text::visible::visible;
 
-/// Printed lines of one call that are logged.
+/// The number of printed lines of one call that are logged.
 const MOST_LINES: usize = 100;
-/// All of them together, as they are logged.
+/// The number of bytes of all logged lines together.
 const MOST_BYTES: usize = 16 << 10;
-/// Of one line.
+/// The number of bytes of one line.
 const LINE_BYTES: usize = 500;
-/// Refusals of one call that are logged.
+/// The number of refusals of one call that are logged.
 const MOST_REFUSALS: u64 = 20;
 
-/// One call's part of the log. What didn't fit is counted, and the count is logged when the call has ended.
+/// The log of one call. What exceeds the limits is counted, and the count is logged when the call ends.
 pub(super) struct CallLog {
     module: Arc<str>,
     state: Mutex<State>,
 }
 
-/// Where a guest printed.
+/// The stream that a guest printed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Stdout,
@@ -37,7 +37,7 @@ struct State {
     stderr: Line,
     lines: usize,
     bytes: usize,
-    /// A line didn't fit; nor does any after it, or the log would have holes.
+    /// True once a line did not fit. No later line is logged then, so that the log has no gaps.
     full: bool,
     left_out: LeftOut,
     refusals: u64,
@@ -49,7 +49,7 @@ struct LeftOut {
     bytes: u64,
 }
 
-/// The line that is being printed, as far as it can be logged.
+/// The current line, as far as it can be logged.
 #[derive(Default)]
 struct Line {
     kept: Vec<u8>,
@@ -57,12 +57,12 @@ struct Line {
 }
 
 impl CallLog {
-    /// Of a call of this module.
+    /// The log of a call of this module.
     pub(super) fn new(module: &Arc<str>) -> Self {
         Self { module: module.clone(), state: Mutex::default() }
     }
 
-    /// What a guest printed, in pieces of any size.
+    /// Adds output of the guest, in pieces of any size.
     pub(super) fn printed(&self, stream: Stream, piece: &[u8]) {
         if !tracing::enabled!(tracing::Level::INFO) {
             return;
@@ -77,13 +77,13 @@ impl CallLog {
         state.line(stream).add(rest);
     }
 
-    /// The guest looks at something: `run` or `open` and the commands, as they are shown, or `read`, `stat` or `list` and the
-    /// paths.
+    /// Logs that the guest looks at something. `how` is `run` or `open` with the commands as they are shown, or `read`,
+    /// `stat` or `list` with the paths.
     pub(super) fn looks<T: Debug>(&self, how: &str, at: impl FnOnce() -> Vec<T>) {
         tracing::debug!(module = &*self.module, how, at = ?at(), "looks");
     }
 
-    /// A grant didn't allow something; `granted` is what comes close to it.
+    /// Logs that the grants did not allow something. `granted` lists similar grants.
     pub(super) fn refused(&self, problem: &Problem, granted: &[&str]) {
         let mut state = self.state();
         state.refusals += 1;
@@ -165,7 +165,7 @@ impl Line {
     }
 }
 
-/// As text, without the piece of a character that a cut may leave at the end.
+/// The text, without a part of a character that a cut may leave at the end.
 fn visible_bytes(bytes: &[u8]) -> String {
     let whole = match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],

@@ -1,4 +1,4 @@
-//! One module: found, described, and called, each call in a store of its own.
+//! A module: its description, its code, and its calls, each in a store of its own.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,10 +16,10 @@ use wasmtime::component::InstancePre;
 
 use super::bindings::exports::sysadmin::module::tools;
 use super::bindings::{SystemModule, SystemModulePre};
-use super::cache::{Cache, Known, Stamp, compiled};
+use super::cache::{Cache, CachedDescription, FileStamp, compiled};
 use super::compile::{self, CompileError};
 use super::description::{Description, DescriptionError, Tool};
-use super::engine::{Lazy, Shared};
+use super::engine::{LazyEngine, Shared};
 use super::idle::{Slot, Slots};
 use super::instance;
 use super::limits::Stopped;
@@ -33,49 +33,49 @@ use host_base::sha256;
 use host_capability::{Grants, Requests};
 use host_text::visible::excerpt;
 
-/// The largest component that is read: a Python guest has 18 MiB.
+/// The number of bytes of the largest component. A Python guest has 18 MiB.
 const LARGEST: u64 = 128 << 20;
-/// A description is data; a module that takes longer is waiting for something.
+/// The time for a description. A module that takes longer waits for something.
 const DESCRIBE: Duration = Duration::from_secs(5);
-/// A tool's whole answer.
+/// The number of bytes of a tool's whole answer.
 const LARGEST_REPLY: usize = 8 << 20;
-/// Values in it, counted generously: as text a value may take two bytes, and parsed some hundred.
+/// The number of values in an answer. A value may take two bytes as text, and about a hundred when it is parsed.
 const MOST_VALUES: usize = 500_000;
 
-/// What a tool said.
+/// The answer of a tool.
 pub struct Reply {
-    /// JSON text.
+    /// The data, as JSON text.
     pub data: String,
-    /// Before limit and filter, where the module applied them.
+    /// The number of rows before limit and filter, where the module applied them.
     pub total: Option<u64>,
-    /// Of an analysis.
+    /// The summary of an analysis.
     pub summary: Option<String>,
-    /// Of an analysis.
+    /// The severity of an analysis.
     pub severity: Option<String>,
-    /// What the caller should know besides.
+    /// Notes for the caller.
     pub notes: Vec<String>,
 }
 
 /// A component that may be called.
 pub struct Module {
-    /// What it said of itself.
+    /// The description that the component gave of itself.
     pub description: Description,
-    /// Of its bytes.
+    /// The SHA-256 of the component.
     pub sha256: String,
-    /// Who answers for it.
+    /// The origin of the module.
     pub origin: Origin,
     path: PathBuf,
-    /// Of a third party's.
+    /// The entry in `modules.lock`. None for the host's own modules.
     entry: Option<Entry>,
     loader: Arc<Loader>,
     ready: Arc<Slot<Ready>>,
-    /// Held while its code is loaded, so that calls which come meanwhile wait for that.
+    /// Held while the code is loaded, so that other calls wait for it.
     loading: tokio::sync::Mutex<()>,
-    /// Its component says something else of itself than this.
+    /// True once the component has given another description than this one.
     is_disowned: AtomicBool,
 }
 
-/// A component that was seen to be what it is listed as: its code, and what it may do.
+/// The code and the grants of a component whose bytes and description have been checked.
 struct Ready {
     code: SystemModulePre<State>,
     grants: Arc<Grants>,
@@ -92,30 +92,30 @@ impl Ready {
     }
 }
 
-/// When a file's bytes are read to know that they are those that were pinned.
+/// When a file's bytes are compared with their pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bytes {
-    /// Always.
+    /// The bytes are always read.
     Read,
-    /// Not where the file is still the one that they were last read from: they are read before anything of them runs.
+    /// The bytes are not read where the file's metadata haven't changed. They are read before any of the code runs.
     AsKept,
 }
 
-/// What loads components.
+/// Loads components.
 #[derive(Default)]
 pub(super) struct Loader {
-    pub(super) engine: Lazy,
+    pub(super) engine: LazyEngine,
     pub(super) cache: Cache,
     slots: Slots<Ready>,
 }
 
 impl Loader {
-    pub(super) fn new(engine: Lazy, cache: Cache) -> Self {
+    pub(super) fn new(engine: LazyEngine, cache: Cache) -> Self {
         Self { engine, cache, slots: Slots::default() }
     }
 }
 
-/// Why a file isn't a module.
+/// The reason why a file can't be used as a module.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LoadError {
     #[error("the WebAssembly engine can't start: {0:#}")]
@@ -161,8 +161,8 @@ pub(super) enum LoadError {
 }
 
 impl Loader {
-    /// Tells which of these files are as pinned, and what is kept of what their components said, which isn't asked of those
-    /// that are in use. As many are looked at at the same time as there are processors.
+    /// Compares these files with their pins, and looks up their kept descriptions unless they are in use already. It
+    /// works on as many files at a time as there are processors.
     pub(super) fn look_at_all(
         &self,
         candidates: &[Candidate],
@@ -190,21 +190,21 @@ impl Loader {
 
     fn look_at(&self, candidate: &Candidate, bytes: Bytes) -> Result<Option<Description>, LoadError> {
         let known = self.cache.known(&candidate.sha256);
-        let stamp = Stamp::of(&candidate.path);
+        let stamp = FileStamp::of(&candidate.path);
         let is_known = known.as_ref().is_some_and(|known| known.file.is_some() && known.file == stamp);
         if !is_known || bytes == Bytes::Read {
             verify(candidate)?;
         }
         let Some(mut known) = known else { return Ok(None) };
-        let is_same = || stamp == Stamp::of(&candidate.path);
-        if !is_known && stamp.as_ref().is_some_and(Stamp::is_settled) && is_same() {
+        let is_same = || stamp == FileStamp::of(&candidate.path);
+        if !is_known && stamp.as_ref().is_some_and(FileStamp::is_settled) && is_same() {
             known.file = stamp;
             self.cache.keep_known(&known, &candidate.sha256);
         }
         Ok(Some(known.description))
     }
 
-    /// The description that the component of a file gives of itself, and its code.
+    /// Has the component of a file describe itself. The result also has the code.
     async fn describe(
         &self,
         source: &Source<'_>,
@@ -218,7 +218,7 @@ impl Loader {
         Ok((description, pre))
     }
 
-    /// The code of these bytes, ready to be called: from the cache, or compiled now.
+    /// The code of these bytes, ready to be called. It comes from the cache, or is compiled now.
     async fn prepare(&self, source: &Source<'_>, bytes: &[u8]) -> Result<SystemModulePre<State>, LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
         let (sha256, compatibility) = (source.sha256, shared.compatibility());
@@ -248,7 +248,7 @@ impl Loader {
         }
     }
 
-    /// A problem where what is kept of a component isn't what compiling it makes.
+    /// Compiles a component again, and compares the result with the code in the cache.
     pub(super) async fn compares(&self, candidate: &Candidate) -> Result<(), LoadError> {
         let Candidate { path, sha256, origin, .. } = candidate;
         let compatibility = self.engine.get().map_err(LoadError::Engine)?.compatibility();
@@ -263,7 +263,7 @@ impl Loader {
     }
 }
 
-/// A component's file, and what its bytes must be.
+/// A component's file, with the hash that its bytes must have.
 struct Source<'a> {
     path: &'a Path,
     sha256: &'a str,
@@ -271,8 +271,8 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The pinned bytes, and no others. They are in pages of their own, which go back to the system with them: the
-    /// allocator would keep what was as large once, and most of this is let go of at once.
+    /// Reads the bytes and compares them with the pin. They are in an anonymous mapping, which returns to the system at
+    /// once. The allocator would keep so large a block, although most of it is dropped soon after.
     fn read(&self) -> Result<MmapMut, LoadError> {
         let mut file = open(self.path)?;
         let length = usize::try_from(file.get_ref().metadata()?.len()).map_err(io::Error::other)?;
@@ -291,7 +291,7 @@ impl Source<'_> {
 }
 
 impl Module {
-    /// From a file that was looked at: by what is kept of what its component said, or by what it says now.
+    /// Makes a module from a file that was looked at, by its kept description or by a new one.
     pub(super) async fn load(
         loader: &Arc<Loader>,
         candidate: Candidate,
@@ -304,7 +304,7 @@ impl Module {
                 let source = Source { path: &path, sha256: &sha256, origin };
                 let (description, code) = loader.describe(&source).await?;
                 let ready = Ready::new(code, &description, entry.as_ref())?;
-                let known = Known { description, file: None };
+                let known = CachedDescription { description, file: None };
                 loader.cache.keep_known(&known, &sha256);
                 (known.description, Some(ready))
             }
@@ -336,22 +336,22 @@ impl Module {
         })
     }
 
-    /// Its file.
+    /// The component's file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Bytes of its file.
+    /// The size of the component's file in bytes.
     pub fn size(&self) -> u64 {
         std::fs::metadata(&self.path).map_or(0, |metadata| metadata.len())
     }
 
-    /// The file's bytes, where they are still those that were pinned.
+    /// The component's bytes, compared with their pin.
     pub(super) fn bytes(&self) -> Result<MmapMut, LoadError> {
         Source { path: &self.path, sha256: &self.sha256, origin: self.origin }.read()
     }
 
-    /// Whether a candidate is what this module was loaded from, so that it needn't be loaded again.
+    /// Whether this module was loaded from the same candidate, so that it needn't be loaded again.
     pub(super) fn is(&self, candidate: &Candidate) -> bool {
         self.sha256 == candidate.sha256
             && self.path == candidate.path
@@ -360,27 +360,27 @@ impl Module {
             && !self.is_disowned.load(Ordering::Relaxed)
     }
 
-    /// Whether it takes the place of a tool of the host's own modules.
+    /// Whether it replaces this tool of the host's own modules.
     pub(super) fn replaces(&self, tool: &str) -> bool {
         self.replaced().iter().any(|replaced| replaced == tool)
     }
 
-    /// Tools of the host's own modules that it takes the place of.
+    /// The tools of the host's own modules that it replaces.
     pub fn replaced(&self) -> &[String] {
         self.entry.as_ref().map_or(&[], |entry| &entry.replaces)
     }
 
-    /// What it may do.
+    /// The grants of the module.
     pub async fn grants(&self) -> Result<Arc<Grants>, Problem> {
         Ok(self.ready().await?.grants.clone())
     }
 
-    /// What of its requests holds.
+    /// The requests that are granted.
     pub fn granted(&self) -> Requests {
         self.requests(true)
     }
 
-    /// What of its requests the operator declined.
+    /// The requests that the operator declined.
     pub fn not_granted(&self) -> Requests {
         self.requests(false)
     }
@@ -393,7 +393,7 @@ impl Module {
         requests
     }
 
-    /// Whether what it learns of a service allows it to look there.
+    /// Whether the profiles that it asks for allow it to look at those services.
     pub fn learns(&self) -> bool {
         self.origin == Origin::Host && self.imports("knowledge")
     }
@@ -405,7 +405,7 @@ impl Module {
         })
     }
 
-    /// Calls a tool. Whatever the guest does, what comes back is a reply or a problem.
+    /// Calls a tool. Whatever the guest does, the result is a reply or a problem.
     pub async fn call(
         &self,
         tool: &Tool,
@@ -413,14 +413,14 @@ impl Module {
         context: (Option<u32>, Option<String>),
         call: CallContext,
     ) -> Result<Reply, Problem> {
-        let wall_time = call.times.of(tool.duration.wall_time());
+        let wall_time = call.time_limits.of(tool.duration.wall_time());
         let ready = self.ready().await?;
         let shared = self.shared().map_err(|error| self.unavailable(&error))?;
         let _running = shared.running();
         let module: Arc<str> = self.description.name.as_str().into();
         let times = (tool.duration.guest_time(), wall_time);
         let mut store = instance::for_call(shared, times, &module, call)?;
-        let (guest_time, looking) = (store.data().guest_time.clone(), store.data().wall_time.clone());
+        let (guest_time, clock) = (store.data().guest_time.clone(), store.data().clock.clone());
         let context = tools::Context { limit: context.0, filter: context.1 };
         let calling = async {
             let instance = ready.code.instantiate_async(&mut store).await?;
@@ -428,7 +428,7 @@ impl Module {
         };
         let called = tokio::select! {
             called = guest_time.counting(calling) => called,
-            () = looking.is_over() => return Err(too_long(tool, wall_time)),
+            () = clock.has_run_out() => return Err(too_long(tool, wall_time)),
         };
         let answer = match called {
             Ok(answer) => answer,
@@ -445,8 +445,8 @@ impl Module {
         })
     }
 
-    /// Code and grants, once the file's bytes are seen to be those that were pinned, and to say of themselves what was kept:
-    /// nothing of the module runs before that, and nothing is granted to it.
+    /// The code and the grants. Before the first use, the file's bytes are compared with their pin, and the component's
+    /// description with the kept one. Until then, no code of the module runs, and nothing is granted to it.
     async fn ready(&self) -> Result<Arc<Ready>, Problem> {
         if let Some(ready) = self.ready.get(Instant::now()) {
             return Ok(ready);
@@ -484,7 +484,7 @@ impl Module {
     fn stopped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
         let name = &self.description.name;
         if let Some(problem) = trap.downcast_ref::<Problem>() {
-            // Whoever called is told: it is no fault of the module.
+            // The caller is told the reason, which is no fault of the module.
             tracing::debug!(module = name, reason = problem.message, "a call was ended");
             return problem.clone();
         }
@@ -499,7 +499,7 @@ impl Module {
     }
 }
 
-/// What an answer would take once it is parsed.
+/// Refuses an answer that would take too much memory once it is parsed.
 fn check_size(module: &str, reply: &str) -> Result<(), Problem> {
     let values = reply.bytes().filter(|byte| b",[{".contains(byte)).count();
     if reply.len() <= LARGEST_REPLY && values <= MOST_VALUES {
@@ -520,18 +520,18 @@ fn too_long(tool: &Tool, allowed: Duration) -> Problem {
     Problem::new("TOOL_TIMEOUT", Category::Timeout, message)
 }
 
-/// Whether a candidate's file is what it should be.
+/// Compares a candidate's file with its pin.
 pub(super) fn verify(candidate: &Candidate) -> Result<(), LoadError> {
     let Candidate { path, sha256, origin, .. } = candidate;
     Source { path, sha256, origin: *origin }.check(hash(path)?)
 }
 
-/// The file's SHA-256, piece by piece: nothing else of it is needed.
+/// The SHA-256 of a file, which is read in pieces.
 pub(super) fn hash(path: &Path) -> Result<String, LoadError> {
     Ok(hex::encode(sha256::digest(open(path)?)?))
 }
 
-/// A regular file of a sensible size: a pipe or a device by this name would never end.
+/// Opens a regular file of a limited size. Reading a pipe or a device would never end.
 fn open(path: &Path) -> Result<io::Take<File>, LoadError> {
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     let metadata = file.metadata()?;
@@ -544,7 +544,7 @@ fn open(path: &Path) -> Result<io::Take<File>, LoadError> {
     Ok(file.take(LARGEST))
 }
 
-/// Asked twice: what is pinned must be the same every time.
+/// Has a component describe itself twice. The description must be the same every time, because it is pinned.
 async fn describe(
     shared: &Shared,
     pre: &SystemModulePre<State>,

@@ -1,4 +1,5 @@
-//! A guest's stdout and stderr: they end in the log, never on the server's own stdout, which belongs to the protocol.
+//! The standard output and error of a guest. They go to the log, and never to the server's own standard output, which
+//! belongs to the protocol.
 
 use std::io;
 use std::pin::Pin;
@@ -11,10 +12,10 @@ use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
 use super::log::{CallLog, Stream};
 
-/// What one write may hand over: as much as WASI's own streams take.
+/// The number of bytes that one write may hand over, as for WASI's own streams.
 const PERMIT: usize = 64 << 10;
 
-/// One of the two. All that it does is count and log, so it never waits and never fails.
+/// One of the two streams. It only counts and logs, so it never waits and never fails.
 #[derive(Clone)]
 pub(super) struct Printer {
     log: Arc<CallLog>,

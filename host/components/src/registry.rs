@@ -1,4 +1,4 @@
-//! The modules that are used, and which of them answers to a tool's name.
+//! The modules that are used, and the module that answers to a tool's name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -6,116 +6,123 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::cache::{Cache, Stamp};
+use super::cache::{Cache, FileStamp};
 use super::config::Modules;
 use super::description::Tool;
-use super::engine::Lazy;
+use super::engine::LazyEngine;
 use super::module::{Bytes, Loader, Module};
-use super::source::{Absent, Candidate, Origin, Places, candidates};
+use super::source::{Absent, Candidate, ModuleDirectories, Origin, candidates};
 use host_target::Facts;
 
-/// Every module, every tool. What is loaded is what was pinned, and a change of any file makes a new registry.
+/// All modules and their tools. Each component was compared with its pin, and a change of any file makes a new
+/// registry.
 pub struct Registry {
     loader: Arc<Loader>,
     config: Modules,
-    /// Whether a component waits to be compiled.
+    /// True where a component waits to be compiled.
     later: bool,
     modules: Vec<Arc<Module>>,
     absent: Vec<Absent>,
-    /// Tool name to the modules that have it, with the tool's index in each.
+    /// The modules that have a tool, by its name, with the tool's index in each.
     tools: BTreeMap<String, Vec<(usize, usize)>>,
-    /// What older clients call a tool, and its name.
+    /// The aliases of tools, with the tools' names.
     aliases: BTreeMap<String, String>,
-    /// Every name and alias that any of the modules has.
+    /// All names and aliases of tools.
     names: BTreeSet<String>,
-    /// What it was made of, where the same would make the same again.
+    /// A hash of what the registry was made of. None where the same files could make another registry.
     of: Option<String>,
 }
 
-/// What to do with a third party's component that isn't in the cache.
+/// When to compile a third party's component that isn't in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cold {
-    /// Compile it now, however long that takes.
-    Compile,
-    /// Leave it out for now: somebody waits for the rest.
+pub enum CompileMode {
+    /// The component is compiled now, however long that takes.
+    Now,
+    /// The component is left out for now, because somebody waits for the others.
     Later,
 }
 
-/// Where a call goes.
+/// The destination of a call.
 pub enum Route {
-    /// To this module's tool.
+    /// This module's tool answers.
     Module(Arc<Module>, Tool),
-    /// Nowhere: no module that has it serves the target; the reasons.
+    /// No module with this tool serves the target, for these reasons.
     NotServed(Vec<String>),
-    /// Nowhere: no module has it.
+    /// No module has this tool.
     Unknown,
 }
 
-/// Two modules that can't be used together.
+/// The reason why two modules can't be used together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Conflict {
-    /// Modules are known by their names.
+    /// Both modules have the same name.
     #[error("there is another module named {module}, {}", origin.described())]
     Name {
-        /// Of both.
+        /// The name of both.
         module: String,
-        /// Whose the other one is.
+        /// The origin of the other module.
         origin: Origin,
     },
-    /// Neither name nor target says which one is meant.
+    /// Both modules have a tool of one name for the same targets.
     #[error("module {module}, {}, has a tool {tool} for the same targets", origin.described())]
     Shadows {
-        /// The one that is there.
+        /// The module that is there.
         module: String,
-        /// Whose it is.
+        /// The origin of that module.
         origin: Origin,
-        /// What both have.
+        /// The tool that both have.
         tool: String,
     },
-    /// Clients see one tool.
+    /// Both modules have a tool of one name, and the two don't look the same to clients.
     #[error(
         "module {module} has a tool {tool} whose schema, shape, risk, place or aliases differ from this one's"
     )]
     Differs {
-        /// The one that is there.
+        /// The module that is there.
         module: String,
-        /// What both have.
+        /// The tool that both have.
         tool: String,
     },
-    /// What a call names is one tool, whatever the target.
+    /// An alias of one tool is a name or alias of another one. A name in a call must mean one tool, whatever the
+    /// target.
     #[error("{name} means the tool {tool} of module {module}, {}", origin.described())]
     Alias {
-        /// The one that is there.
+        /// The module that is there.
         module: String,
-        /// Whose it is.
+        /// The origin of that module.
         origin: Origin,
-        /// Its tool.
+        /// The tool that is there.
         tool: String,
-        /// What both tools would answer to: to one of them at least it is an alias.
+        /// The name that both tools would answer to. For at least one of them it is an alias.
         name: String,
     },
 }
 
 impl Registry {
-    /// A registry of no module, yet.
+    /// A registry without modules.
     pub fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
-        let loader = Loader::new(Lazy::new(config.limits.clone()), Cache::open(cache));
+        let loader = Loader::new(LazyEngine::new(config.limits.clone()), Cache::open(cache));
         Self::empty(Arc::new(loader), config)
     }
 
-    /// Loads what the places hold. A component that can't be used takes nothing else with it.
-    pub async fn load(&self, places: &Places, cold: Cold) -> Self {
+    /// Loads the modules of the directories. A component that can't be used doesn't affect the others.
+    pub async fn load(&self, places: &ModuleDirectories, cold: CompileMode) -> Self {
         Self::empty(self.loader.clone(), &self.config).filled(places, &[], (cold, Bytes::AsKept)).await
     }
 
-    /// As [`Registry::load`], with a loader that others use as well, and with every file read.
-    pub(super) async fn with(loader: Arc<Loader>, places: &Places, config: &Modules, cold: Cold) -> Self {
+    /// Does the same as [`Registry::load`] with a loader that others share, and reads every file.
+    pub(super) async fn with(
+        loader: Arc<Loader>,
+        places: &ModuleDirectories,
+        config: &Modules,
+        cold: CompileMode,
+    ) -> Self {
         Self::empty(loader, config).filled(places, &[], (cold, Bytes::Read)).await
     }
 
-    /// Anew, keeping what hasn't changed. Every file is read.
-    pub async fn reload(&self, places: &Places, config: &Modules) -> Self {
-        let how = (Cold::Compile, Bytes::Read);
+    /// Loads the modules again, and keeps those that haven't changed. It reads every file.
+    pub async fn reload(&self, places: &ModuleDirectories, config: &Modules) -> Self {
+        let how = (CompileMode::Now, Bytes::Read);
         Self::empty(self.loader.clone(), config).filled(places, &self.modules, how).await
     }
 
@@ -124,18 +131,23 @@ impl Registry {
         Self { loader, config: config.clone(), modules, absent, tools, aliases, names, of, later: false }
     }
 
-    /// What this was made of: a hash of the pins and of the files' metadata, taken before any file was read. None, where
-    /// the same files could make another one, because one of them was just changed or can't be used.
+    /// A hash of the pins and of the files' metadata, taken before any file was read. None where the same files could
+    /// make another registry, because one was changed just now or can't be used.
     pub fn of(&self) -> Option<&str> {
         self.of.as_deref()
     }
 
-    /// Keeps this as the list of tools.
+    /// Keeps this list of tools in the cache.
     pub fn keep_list(&self, list: &[u8]) {
         self.loader.cache.keep_list(list);
     }
 
-    async fn filled(mut self, places: &Places, known: &[Arc<Module>], (cold, bytes): (Cold, Bytes)) -> Self {
+    async fn filled(
+        mut self,
+        places: &ModuleDirectories,
+        known: &[Arc<Module>],
+        (cold, bytes): (CompileMode, Bytes),
+    ) -> Self {
         let config = &self.config;
         let (candidates, absent) = candidates(places, config);
         self.absent = absent;
@@ -146,8 +158,8 @@ impl Registry {
             let as_pinned = looked_at.is_ok();
             let unchanged = known.iter().find(|module| module.is(&candidate)).filter(|_| as_pinned);
             let must_compile = matches!(&looked_at, Ok(None)) && origin != Origin::Host;
-            if cold == Cold::Later && unchanged.is_none() && as_pinned && origin != Origin::Host {
-                // Those after it wait as well: what it is called and has is theirs to respect.
+            if cold == CompileMode::Later && unchanged.is_none() && as_pinned && origin != Origin::Host {
+                // Later components wait as well, because the names of this one's tools aren't known yet.
                 if self.later || must_compile {
                     self.later = true;
                     let reason = "it is not compiled yet; a server does that while it runs";
@@ -173,25 +185,25 @@ impl Registry {
         self
     }
 
-    /// Tells the log what is not used.
+    /// Logs the modules that are not used.
     pub fn tell_absent(&self) {
         for absent in self.absent.iter().filter(|absent| !absent.disabled) {
             tracing::error!(module = absent.name, reason = absent.reason, "a module is not used");
         }
     }
 
-    /// What it was made by.
+    /// The configuration that it was made by.
     pub fn config(&self) -> &Modules {
         &self.config
     }
 
-    /// Whether a component waits to be compiled; reloading does it.
+    /// Whether a component waits to be compiled. [`Registry::reload`] compiles it.
     pub fn is_waiting(&self) -> bool {
         self.later
     }
 
-    /// Why this module can't be used beside those that are there; one of its own name is left out of it where it is to
-    /// take that one's place.
+    /// The conflicts of a module with those that are there. With `updates`, the module replaces the one of its own
+    /// name, which is left out of the comparison.
     pub(super) fn conflicts(&self, module: &Module, updates: bool) -> Vec<Conflict> {
         let mut conflicts = Vec::new();
         let name = &module.description.name;
@@ -255,12 +267,12 @@ impl Registry {
         &self.modules
     }
 
-    /// What is not used, and why.
+    /// The modules that are not used, with the reasons.
     pub fn absent(&self) -> &[Absent] {
         &self.absent
     }
 
-    /// Every tool once, by name.
+    /// Each tool once, in the order of names.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.tools.values().filter_map(|found| {
             let (module, index) = found.first()?;
@@ -268,7 +280,7 @@ impl Registry {
         })
     }
 
-    /// Which module answers to this tool's name on a target.
+    /// The module that answers to a tool's name on a target.
     pub fn route(&self, tool: &str, facts: &Facts) -> Route {
         let Some(candidates) = self.tools.get(tool) else { return Route::Unknown };
         let mut reasons = Vec::new();
@@ -282,7 +294,7 @@ impl Registry {
         Route::NotServed(reasons)
     }
 
-    /// The tool that answers to this name or alias, whichever module has it.
+    /// The tool with this name or alias, in whichever module.
     pub fn tool(&self, name: &str) -> Option<&Tool> {
         let found = self.tools.get(name).or_else(|| self.tools.get(self.aliases.get(name)?));
         let (module, index) = found?.first()?;
@@ -290,20 +302,25 @@ impl Registry {
     }
 }
 
-/// What was last kept as the list of tools, and what a registry of these places would be made of now.
-pub fn kept_list(cache: Option<PathBuf>, places: &Places, config: &Modules) -> Option<(Vec<u8>, String)> {
+/// The list of tools that was last kept, and the hash of what a registry of these directories would be made of now.
+pub fn kept_list(
+    cache: Option<PathBuf>,
+    places: &ModuleDirectories,
+    config: &Modules,
+) -> Option<(Vec<u8>, String)> {
     Some((Cache::open(cache).list()?, made_of(&candidates(places, config).0)?))
 }
 
-/// A hash of all that decides which tools these have: this program, their pins, and their files' metadata.
+/// A hash of all that decides which tools there are: this program, the pins, and the files' metadata.
 fn made_of(candidates: &[Candidate]) -> Option<String> {
-    let program = std::env::current_exe().ok().and_then(|program| Stamp::of(&program))?;
-    let files = candidates.iter().map(|candidate| Stamp::of(&candidate.path).filter(Stamp::is_settled));
+    let program = std::env::current_exe().ok().and_then(|program| FileStamp::of(&program))?;
+    let files =
+        candidates.iter().map(|candidate| FileStamp::of(&candidate.path).filter(FileStamp::is_settled));
     let files = files.collect::<Option<Vec<_>>>()?;
     Some(hex::encode(Sha256::digest(format!("{program:?} {candidates:?} {files:?}"))))
 }
 
-/// The names and aliases of its tools.
+/// The names and aliases of a module's tools.
 fn names(module: &Module) -> impl Iterator<Item = &str> {
     let tools = module.description.tools.iter();
     tools.flat_map(|tool| std::iter::once(&tool.name).chain(&tool.aliases.tool)).map(String::as_str)

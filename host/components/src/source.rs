@@ -1,4 +1,4 @@
-//! Where components come from, and which bytes each is to be: found before anything of them is opened.
+//! Finds components and their pins, before any component is opened.
 //!
 //! | origin | where | pinned by |
 //! |---|---|---|
@@ -17,28 +17,28 @@ use super::config::{Disabled, Modules, Policy};
 use super::lock::{self, Entry, Lock, Owner};
 use super::surface::World;
 use host_base::sha256::is_sha256;
-use host_base::small_file;
+use host_base::trusted_file;
 
-/// The file that pins what comes with the host, as sha256sum(1) writes and checks it.
+/// The file that pins the host's own modules, in the format of sha256sum(1).
 pub const SUMS: &str = "SHA256SUMS";
 
-/// Root's modules, for every account of the machine.
+/// The directory of the system's modules, which all accounts of the machine share.
 const SYSTEM: &str = "/var/lib/linux-sysadmin/modules";
 
-/// Who answers for a module.
+/// The one who answers for a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// It comes with this program.
+    /// The module comes with this program.
     Host,
-    /// A third party's, added by root for everyone.
+    /// The module is a third party's, and root added it for everyone.
     System,
-    /// A third party's, added by the account that the server runs as.
+    /// The module is a third party's, and the server's account added it.
     User,
 }
 
 impl Origin {
-    /// What the module may import.
+    /// The contract's world that the module may import.
     pub(super) fn world(self) -> World {
         match self {
             Self::Host => World::System,
@@ -46,7 +46,7 @@ impl Origin {
         }
     }
 
-    /// For people.
+    /// The origin in words.
     pub fn described(self) -> &'static str {
         match self {
             Self::Host => "which comes with the host",
@@ -55,7 +55,7 @@ impl Origin {
         }
     }
 
-    /// Who alone may write to its directory.
+    /// The only account that may write to the directory of such modules.
     pub(super) fn owner(self) -> Owner {
         match self {
             Self::Host | Self::System => Owner::Root,
@@ -66,28 +66,28 @@ impl Origin {
 
 /// The directories of modules.
 #[derive(Clone, Debug)]
-pub struct Places {
-    /// What comes with the host, where it was found.
+pub struct ModuleDirectories {
+    /// The directory of the host's own modules, where it was found.
     pub host: Option<PathBuf>,
-    /// Root's.
+    /// The directory of the system's modules.
     pub system: PathBuf,
-    /// The account's own, where it has a home.
+    /// The directory of the account's own modules. None where the account has no home directory.
     pub user: Option<PathBuf>,
 }
 
-impl Places {
-    /// With the host's own modules in this directory.
+impl ModuleDirectories {
+    /// The usual directories, with this one for the host's own modules.
     pub fn new(host: Option<PathBuf>) -> Self {
-        let user = host_base::directories::of_account("XDG_DATA_HOME", ".local/share");
+        let user = host_base::directories::program_directory("XDG_DATA_HOME", ".local/share");
         Self { host, system: SYSTEM.into(), user: user.map(|directory| directory.join("modules")) }
     }
 
-    /// All of them, also those that aren't there.
+    /// All directories, including those that don't exist.
     pub fn directories(&self) -> impl Iterator<Item = &Path> {
         [self.host.as_deref(), Some(self.system.as_path()), self.user.as_deref()].into_iter().flatten()
     }
 
-    /// Where third parties' modules are, root's first.
+    /// The directories of third parties' modules, the system's first.
     pub fn locked(&self) -> impl Iterator<Item = (Origin, &Path)> {
         let user = self.user.as_deref().map(|directory| (Origin::User, directory));
         [(Origin::System, self.system.as_path())].into_iter().chain(user)
@@ -97,13 +97,13 @@ impl Places {
 /// A component that is to be loaded.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
-    /// Of a third party's the module's, of the host's the file's.
+    /// The name of a third party's module, or of a file of the host's.
     pub(super) name: String,
     pub(super) origin: Origin,
     pub(super) path: PathBuf,
-    /// What its bytes must be.
+    /// The pinned SHA-256.
     pub(super) sha256: String,
-    /// Of a third party's.
+    /// The entry in `modules.lock`. None for the host's own modules.
     pub(super) entry: Option<Entry>,
 }
 
@@ -112,38 +112,38 @@ pub(super) struct Candidate {
 pub struct Absent {
     /// The module's name, or the file's.
     pub name: String,
-    /// Whose it is.
+    /// The origin of the module.
     pub origin: Origin,
-    /// Where its file is, or should be.
+    /// The path where the file is or should be.
     #[serde(skip)]
     pub path: PathBuf,
-    /// For the operator: what was expected and what was found.
+    /// The reason for the operator: what was expected and what was found.
     pub reason: String,
-    /// The operator wants it so; nothing is wrong.
+    /// True where the operator has disabled the module, so that nothing is wrong.
     pub disabled: bool,
 }
 
 impl Absent {
-    /// Refused because something is wrong.
+    /// A module that isn't used because something is wrong.
     pub(super) fn refused(name: &str, origin: Origin, path: &Path, reason: impl ToString) -> Self {
         let (name, reason) = (name.to_owned(), reason.to_string());
         Self { name, origin, path: path.to_owned(), reason, disabled: false }
     }
 }
 
-/// Everything that is pinned, and what lies there without a pin.
+/// All pinned components, and the components without a pin.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
     pub(super) absent: Vec<Absent>,
-    /// What locks disable besides their own modules, with the lock that says so.
+    /// The names and hashes that locks disable besides their own modules, each with the path of the lock.
     disabled: Vec<(PathBuf, Disabled)>,
-    /// A lock that can't even be read so far as to know what it disables.
+    /// The path of a lock that is too damaged to tell what it disables.
     unknown: Option<PathBuf>,
 }
 
-/// Everything that is there, and what is to be loaded of it.
-pub(super) fn candidates(places: &Places, config: &Modules) -> (Vec<Candidate>, Vec<Absent>) {
+/// The components that are to be loaded, and those that are not, with the reasons.
+pub(super) fn candidates(places: &ModuleDirectories, config: &Modules) -> (Vec<Candidate>, Vec<Absent>) {
     let Found { candidates, mut absent, disabled, unknown } = Found::at(places);
     let mut kept = Vec::new();
     for candidate in candidates {
@@ -178,8 +178,8 @@ pub(super) fn candidates(places: &Places, config: &Modules) -> (Vec<Candidate>, 
 }
 
 impl Found {
-    /// What these places hold.
-    pub(super) fn at(places: &Places) -> Self {
+    /// The components in these directories.
+    pub(super) fn at(places: &ModuleDirectories) -> Self {
         let mut found = Self::default();
         if let Some(directory) = &places.host {
             found.of_host(directory);
@@ -190,7 +190,7 @@ impl Found {
         found
     }
 
-    /// What comes with the host: `SHA256SUMS` says which bytes.
+    /// Adds the host's own components, which `SHA256SUMS` pins.
     fn of_host(&mut self, directory: &Path) {
         let components = self.components(Origin::Host, directory);
         let sums = match components.is_empty() {
@@ -219,7 +219,7 @@ impl Found {
         }
     }
 
-    /// What `modules.lock` names, and what lies beside it.
+    /// Adds the components that `modules.lock` names, and those that lie beside it.
     fn of_lock(&mut self, origin: Origin, directory: &Path) {
         let path = directory.join(lock::NAME);
         let lock = match Lock::read(directory, origin.owner()) {
@@ -230,7 +230,7 @@ impl Found {
                     Some(disabled) => {
                         self.disabled.extend(disabled.into_iter().map(|wanted| (path.clone(), wanted)));
                     }
-                    // What it disables isn't known, so nothing is certain not to be disabled.
+                    // It isn't known what the lock disables, so any component may be disabled.
                     None => self.unknown = Some(path),
                 }
                 return;
@@ -258,13 +258,13 @@ impl Found {
     }
 }
 
-/// What a file of sums pins: name to SHA-256. An error says where it isn't one, and nothing of what is there.
+/// The pins of a file of sums: names with their SHA-256. An error names the line that is invalid, without its contents.
 pub fn read_sums(path: &Path) -> Result<BTreeMap<String, String>, String> {
-    let text = small_file::read(path, |_| std::io::Result::Ok(()));
+    let text = trusted_file::read(path, |_| std::io::Result::Ok(()));
     let text = text.map_err(|error| format!("{}: {error}", path.display()))?;
     let line = |(number, line): (usize, &str)| match line.split_once(char::is_whitespace) {
         Some((sha256, name)) if is_sha256(sha256) => {
-            // A star there means "read as binary".
+            // A star stands for "read as binary".
             Ok((name.trim_start().trim_start_matches('*').to_owned(), sha256.to_owned()))
         }
         _ => Err(format!("{}, line {}: expected `SHA-256  name.wasm`", path.display(), number + 1)),
@@ -287,7 +287,7 @@ mod tests {
 
     struct Setting {
         directory: tempfile::TempDir,
-        places: Places,
+        places: ModuleDirectories,
     }
 
     impl Setting {
@@ -298,8 +298,11 @@ mod tests {
             for name in ["host", "user"] {
                 fs::DirBuilder::new().mode(0o700).create(below(name)).unwrap();
             }
-            let places =
-                Places { host: Some(below("host")), system: below("none"), user: Some(below("user")) };
+            let places = ModuleDirectories {
+                host: Some(below("host")),
+                system: below("none"),
+                user: Some(below("user")),
+            };
             Self { directory, places }
         }
 
@@ -361,7 +364,7 @@ mod tests {
         let whole = lock("hello", B, "disabled: [cron]\n");
         setting.write("user/modules.lock", &whole);
         assert_eq!(setting.found(&Modules::default()).0, ["session", "hello"]);
-        // Understood so far, and then not at all.
+        // The file is cut, so that a part of it is valid.
         setting.write("user/modules.lock", whole.replace("enabled: true", "enabled: tru"));
         assert_eq!(setting.found(&Modules::default()).0, ["session"]);
         for broken in [format!("{whole}zzz\n"), "disabled: [\n".to_owned(), "\0".to_owned()] {

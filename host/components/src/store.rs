@@ -1,4 +1,4 @@
-//! One call's store: its memory, time and calls are counted, and nothing of it outlives the call.
+//! The store of one call. It counts the call's memory, time and calls into the host, and ends with the call.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -8,98 +8,95 @@ use std::time::Duration;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use super::call_clock::CallClock;
 use super::limits::{GuestTime, Limiter, Stopped};
 use super::log::CallLog;
-use super::reach::Reach;
-use super::wall::WallTime;
+use super::system_services::SystemServices;
 use host_base::Risk;
 use host_base::problem::Problem;
 use host_capability::Grants;
-use host_gate::Ask;
-use host_gate::Executed;
+use host_gate::CommandLog;
 use host_gate::Origin;
-use host_gate::{Again, Gate, Held, Looked, Outcome, Planned};
-use host_knowledge::Known;
+use host_gate::{Confirmer, ProgressReporter};
+use host_gate::{Gate, ObservedOutputs, Outcome, PlannedChange, Replan, TargetLockSlot};
+use host_knowledge::LoadedProfile;
 use host_target::{Facts, Target};
 
-/// Told how far a call is: a fraction where it is known, and what it is at.
-pub type Progress = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
-
-/// Problems of one call whose details are kept.
+/// The number of problems of one call whose details are kept.
 const MOST_KEPT: usize = 16;
 
-/// What becomes of the plan that a module hands over.
+/// The handling of a plan that a module hands over.
 #[derive(Clone)]
-pub enum Handing {
-    /// It goes through the gate, which may have it made anew.
-    Applied(Arc<dyn Again>),
-    /// It is kept, and nothing else: it is compared with one that somebody has said yes to.
-    Kept(Arc<Mutex<Option<Planned>>>),
+pub enum PlanHandling {
+    /// The plan goes through the gate, which may have it made once more.
+    Applied(Arc<dyn Replan>),
+    /// The plan is only kept, to be compared with one that was confirmed.
+    Kept(Arc<Mutex<Option<PlannedChange>>>),
 }
 
-/// What a tool call may reach. Without one, as while a module is described, every import traps.
+/// All that a tool call may reach. While a module is described there is none, and every import traps.
 #[derive(Clone)]
 pub struct CallContext {
     /// The tool's name.
     pub tool: String,
-    /// Its risk, as its description says.
+    /// The tool's risk, as its description names it.
     pub risk: Risk,
-    /// Where commands run and files are.
+    /// The machine on which commands run and files are read.
     pub target: Arc<Target>,
-    /// What is known of it.
+    /// The facts about the target.
     pub facts: Arc<Facts>,
-    /// What the module may do.
+    /// The grants of the module.
     pub grants: Arc<Grants>,
-    /// Whether what it learns of a service allows it to look there.
+    /// True where the profiles that the module asks for allow it to look at those services.
     pub learns: bool,
-    /// How long the call and its commands may take.
-    pub times: Times,
-    /// What only modules that come with the host import.
-    pub reach: Reach,
-    /// What ran.
-    pub executed: Arc<Executed>,
-    /// What plans go through.
+    /// The time limits of the call and its commands.
+    pub time_limits: TimeLimits,
+    /// The services behind the interfaces that only the host's own modules import.
+    pub system_services: SystemServices,
+    /// The log that the commands are added to.
+    pub command_log: Arc<CommandLog>,
+    /// The gate that plans go through.
     pub gate: Arc<Gate>,
-    /// Who asks.
+    /// The client, the tool, the module and the arguments.
     pub origin: Arc<Origin>,
-    /// Only what would be.
+    /// True for a dry run, which changes nothing.
     pub dry_run: bool,
-    /// Of a tool that changes the target: nobody else does meanwhile.
-    pub turn: Held,
-    /// Who can put a question to somebody.
-    pub ask: Arc<dyn Ask>,
-    /// The way that the plan of the call goes.
-    pub handing: Handing,
+    /// The lock on the target, for a tool that changes it.
+    pub target_lock: TargetLockSlot,
+    /// The way to ask for a confirmation.
+    pub confirmer: Arc<dyn Confirmer>,
+    /// The handling of the call's plan.
+    pub plan_handling: PlanHandling,
     /// The outcome of the plan, once there is one.
     pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
-    /// Told how far the tool is, in its own words.
-    pub progress: Progress,
+    /// The function that is told how far the tool is, in the tool's own words.
+    pub progress: ProgressReporter,
 }
 
-/// How long what has a duration category may take.
+/// The time limits of a call and its commands.
 #[derive(Clone, Copy, Debug)]
-pub struct Times {
-    /// So many times what is usual: twice, where that wasn't enough.
-    pub times: u32,
-    /// The longest of all, where the operator set one.
+pub struct TimeLimits {
+    /// The factor on the usual time. It is 2 where the usual time was not enough.
+    pub factor: u32,
+    /// The longest time, where the operator has set one.
     pub ceiling: Option<Duration>,
 }
 
-impl Default for Times {
+impl Default for TimeLimits {
     fn default() -> Self {
-        Self { times: 1, ceiling: None }
+        Self { factor: 1, ceiling: None }
     }
 }
 
-impl Times {
-    /// For what usually may take so long.
+impl TimeLimits {
+    /// The limit for something that usually has this one.
     pub(super) fn of(self, usual: Duration) -> Duration {
-        let longer = usual.saturating_mul(self.times);
+        let longer = usual.saturating_mul(self.factor);
         self.ceiling.map_or(longer, |ceiling| ceiling.min(longer))
     }
 }
 
-/// What a store holds.
+/// The data in a store.
 pub(super) struct State {
     pub(super) wasi: WasiCtx,
     pub(super) table: ResourceTable,
@@ -107,42 +104,42 @@ pub(super) struct State {
     pub(super) guest_time: GuestTime,
     pub(super) host_calls: u32,
     pub(super) most_host_calls: u32,
-    /// Commands that are being read from.
+    /// The number of commands that the guest reads from.
     pub(super) streams: usize,
-    pub(super) wall_time: Arc<WallTime>,
+    pub(super) clock: Arc<CallClock>,
     pub(super) call: Option<Call>,
 }
 
-/// A call under way: its context, and its part of the log.
+/// A call under way: its context, and its log.
 pub(super) struct Call {
     pub(super) context: CallContext,
     pub(super) log: Arc<CallLog>,
-    /// SHA-256 of each file that was read whole; none where it wasn't there.
-    pub(super) seen: Mutex<HashMap<String, Option<String>>>,
-    /// What commands said.
-    pub(super) looked: Arc<Looked>,
+    /// The SHA-256 of each file that was read whole. None stands for a file that did not exist.
+    pub(super) file_hashes: Mutex<HashMap<String, Option<String>>>,
+    /// The outputs of the commands by which the module looked.
+    pub(super) observed: Arc<ObservedOutputs>,
     learned: Mutex<Learned>,
-    /// Problems that say more than a guest can be told.
+    /// Problems with details that a guest can't be told.
     kept: Mutex<Vec<Problem>>,
 }
 
-/// What a call learned of services by their profiles.
+/// The grants that a call has got by profiles of services.
 #[derive(Default)]
 struct Learned {
-    /// What each profile allows, by its id.
+    /// The grants of each profile, by its id.
     grants: Vec<(String, Arc<Grants>)>,
-    /// What the call may do with all of them, once that was asked since the last one came.
+    /// All grants of the call together. None after a profile was added, until they are needed.
     allowed: Option<Arc<Grants>>,
 }
 
 impl Call {
     pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
         let log = Arc::new(CallLog::new(module));
-        let (seen, looked, learned, kept) = Default::default();
-        Self { context, log, seen, looked, learned, kept }
+        let (file_hashes, observed, learned, kept) = Default::default();
+        Self { context, log, file_hashes, observed, learned, kept }
     }
 
-    /// What the module may do by now.
+    /// The current grants of the call.
     pub(super) fn grants(&self) -> Arc<Grants> {
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         let Learned { grants, allowed } = &mut *learned;
@@ -153,8 +150,8 @@ impl Call {
         allowed.get_or_insert_with(|| Arc::new(all())).clone()
     }
 
-    /// What a profile allows holds from now on, for this call.
-    pub(super) fn learn(&self, known: &Known) {
+    /// Adds the grants of a profile to this call.
+    pub(super) fn learn(&self, known: &LoadedProfile) {
         if !self.learns {
             return;
         }
@@ -165,7 +162,7 @@ impl Call {
         }
     }
 
-    /// Keeps what only the host says of a problem.
+    /// Keeps a problem whose details only the host knows.
     pub(super) fn keep(&self, problem: &Problem) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < MOST_KEPT {
@@ -173,7 +170,8 @@ impl Call {
         }
     }
 
-    /// What a guest hands on as it was told is the host's own problem, with all that it says.
+    /// The host's own problem with its details, where the guest hands on a problem as it was told. Otherwise the
+    /// guest's problem.
     fn recognized(&self, problem: Problem) -> Problem {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let is_same = |kept: &&Problem| (&kept.code, &kept.message) == (&problem.code, &problem.message);
@@ -193,7 +191,8 @@ impl Deref for Call {
 }
 
 impl State {
-    /// The call, counting one call into the host. A trap where there is none, or one too many.
+    /// Counts a call into the host and returns the call. It traps where there is no call, or one call into the host too
+    /// many.
     pub(super) fn call(&mut self) -> wasmtime::Result<&Call> {
         self.host_calls += 1;
         if self.host_calls > self.most_host_calls {
@@ -213,7 +212,7 @@ impl State {
         }
     }
 
-    /// Why the guest was stopped, where it used more than it may.
+    /// The limit that the guest exceeded, if it did.
     pub(super) fn stopped(&self, trap: &wasmtime::Error) -> Option<Stopped> {
         Stopped::because(trap, self.limiter.refused)
     }
@@ -225,7 +224,7 @@ impl WasiView for State {
     }
 }
 
-/// The problem that every import gives where the host doesn't do yet what the contract allows for.
+/// The problem of an import that the contract has and this version of the host doesn't offer.
 pub(super) fn unsupported(what: &str) -> Problem {
     Problem::new(
         "NOT_SUPPORTED",
@@ -236,7 +235,7 @@ pub(super) fn unsupported(what: &str) -> Problem {
 
 #[cfg(test)]
 impl CallContext {
-    /// Of a tool that looks, on this machine, by a module that may do nothing.
+    /// The context of a tool that looks at this machine, with a module that may do nothing.
     pub(super) fn of_a_test() -> Self {
         let target = Arc::new(Target::local(host_target::Overrides::default()));
         let origin = Origin::new(
@@ -253,15 +252,15 @@ impl CallContext {
             target,
             grants: Arc::new(Grants::new("test")),
             learns: false,
-            times: Times::default(),
-            reach: Reach::default(),
-            executed: Arc::default(),
+            time_limits: TimeLimits::default(),
+            system_services: SystemServices::default(),
+            command_log: Arc::default(),
             gate: Arc::new(Gate::of_a_test()),
             origin: Arc::new(origin),
             dry_run: false,
-            turn: Held::default(),
-            ask: Arc::new(host_gate::Nobody),
-            handing: Handing::Kept(Arc::default()),
+            target_lock: TargetLockSlot::default(),
+            confirmer: Arc::new(host_gate::NoConfirmer),
+            plan_handling: PlanHandling::Kept(Arc::default()),
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),
         }
@@ -283,7 +282,7 @@ mod tests {
             (2, Some(40), 30, 40),
             (2, Some(90), 30, 60),
         ] {
-            let times = Times { times, ceiling: ceiling.map(seconds) };
+            let times = TimeLimits { factor: times, ceiling: ceiling.map(seconds) };
             assert_eq!(times.of(seconds(usual)), seconds(expected), "{times:?}");
         }
     }

@@ -1,13 +1,13 @@
-//! What a component imports and exports, read from its bytes: before anything of it is compiled or run.
+//! The imports and exports of a component, read from its bytes before any of it is compiled or run.
 
 use wasmparser::{Parser, Payload};
 
 use super::CONTRACT;
 
-/// WASI that is linked, and empty. Sockets and http are in no linker.
+/// The WASI packages that are linked and give no access. Sockets and http are in no linker.
 const WASI: [&str; 5] = ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/"];
 
-/// Interfaces of the contract that every module may import; `system-module` has more.
+/// The interfaces of the contract that every module may import. `system-module` has more.
 const TOOL_MODULE: [&str; 10] = [
     "confirm",
     "distro-context",
@@ -21,15 +21,15 @@ const TOOL_MODULE: [&str; 10] = [
     "types",
 ];
 
-/// What only a module that comes with the host may import besides.
+/// The interfaces that only the host's own modules may import besides.
 const SYSTEM_MODULE: [&str; 3] = ["session", "target-control", "jobs"];
 
-/// Which of the contract's worlds a module may have.
+/// The world of the contract that a module may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum World {
-    /// Everyone's.
+    /// The world of every module.
     Tool,
-    /// Of modules that come with the host.
+    /// The world of the host's own modules.
     System,
 }
 
@@ -40,28 +40,28 @@ pub(super) struct Surface {
     exports: Vec<String>,
 }
 
-/// Why a component can't be a module.
+/// The reason why a component can't be a module.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SurfaceError {
-    /// Something else.
+    /// The bytes are no component.
     #[error("it is not a WebAssembly component: {0}")]
     NotAComponent(String),
-    /// Another contract.
+    /// The component has another version of the contract.
     #[error("it speaks {0}, and this host speaks {CONTRACT}")]
     Contract(String),
-    /// Outside its world.
+    /// The component imports an interface that no module may have.
     #[error("it imports {0}, which no module may have")]
     Import(String),
-    /// Inside the other world.
+    /// The component imports an interface that only the host's own modules may have.
     #[error("it imports {0}, which only modules that come with the host may have")]
     SystemImport(String),
-    /// A module that can't be called.
+    /// The component lacks an interface that every module must export.
     #[error("it doesn't export {0}, which every module must")]
     Export(String),
 }
 
 impl Surface {
-    /// Reads the bytes; nothing of them is run.
+    /// Reads the imports and exports. It runs no code of the component.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, SurfaceError> {
         let wrong = |error: &dyn std::fmt::Display| SurfaceError::NotAComponent(error.to_string());
         if !Parser::is_component(bytes) {
@@ -89,7 +89,7 @@ impl Surface {
         Ok(surface)
     }
 
-    /// Whether the component keeps to a world. What it exports besides is nobody's concern.
+    /// Whether the component keeps to a world. Additional exports don't matter.
     pub(super) fn check(&self, world: World) -> Result<(), SurfaceError> {
         check_imports(&self.imports, world)?;
         let (package, version) = CONTRACT.split_once('@').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A command that the grants allow, with what of it may be shown.
+//! A command that the grants allow, and the form in which it may be shown.
 
 use std::borrow::Cow;
 
@@ -8,27 +8,27 @@ use host_capability::{Grants, HoleType, command_line};
 use host_target::Target;
 use host_text::redact::redact;
 
-/// Characters of what a command reads that are shown.
+/// The number of characters of a command's input that are shown.
 pub const STDIN: usize = 8000;
 
 /// A command that the grants allow.
 #[derive(Clone, Debug)]
-pub struct Allowed {
-    /// What runs.
+pub struct AllowedCommand {
+    /// The command as it runs.
     pub command: Command,
-    /// What of it may be shown.
+    /// The command without its secrets, as it may be shown.
     pub shown: Command,
-    /// How sudo is called for it, if it is.
+    /// The words that call sudo for the command. They are empty where it runs without sudo.
     pub prefix: String,
-    /// Whether no grant says what all of its arguments may be.
+    /// True where no grant restricts all of the command's arguments.
     pub free_form: bool,
     pub(super) paths: Vec<(HoleType, String)>,
-    /// Where those led when the plan was held against the target.
+    /// The paths that the command's paths led to when the plan was prepared, in the same order.
     pub leads: Vec<String>,
 }
 
-impl Allowed {
-    /// Whether it is the very same command, with all that it reads.
+impl AllowedCommand {
+    /// Whether both are the same command with the same input.
     pub fn is(&self, other: &Self) -> bool {
         let (this, that) = (&self.command, &other.command);
         this.program == that.program
@@ -36,17 +36,17 @@ impl Allowed {
             && this.privilege == that.privilege
     }
 
-    /// Whether its arguments hold what nobody may see.
+    /// Whether the arguments hold a secret.
     pub fn has_secrets(&self) -> bool {
         self.shown.args != self.command.args
     }
 
-    /// Whether what is shown of its line isn't all of it.
+    /// Whether some of the arguments are not shown.
     pub(super) fn hides_arguments(&self) -> bool {
         self.has_secrets() || matches!(redact(&self.line()), Cow::Owned(_))
     }
 
-    /// Whether all of it is shown, with what it reads.
+    /// Whether the whole command is shown, with all of its input.
     pub fn is_shown_whole(&self) -> bool {
         let stdin = self.command.stdin.as_deref().map(std::str::from_utf8);
         !self.hides_arguments()
@@ -59,19 +59,19 @@ impl Allowed {
             }
     }
 
-    /// The whole line, as it may be shown.
+    /// The whole command line, as it may be shown.
     pub fn line(&self) -> String {
         command_line(&self.prefix, &self.shown)
     }
 
-    /// Paths of its words that lead elsewhere, and where to.
+    /// The paths among the arguments that lead elsewhere, each with the path that it leads to.
     pub fn led(&self) -> impl Iterator<Item = (&str, &str)> {
         let paths =
             self.paths.iter().map(|(_, path)| path.as_str()).zip(self.leads.iter().map(String::as_str));
         paths.filter(|(asked, leads)| asked != leads)
     }
 
-    /// Where its paths lead; a problem where that is where no grant does.
+    /// Resolves the command's paths. The result is a problem where one leads to a place that no grant covers.
     pub async fn leads_where_granted(
         &self,
         target: &Target,

@@ -1,18 +1,18 @@
-//! The section `safety` of the configuration: who is asked, and from which risk on.
+//! The section `safety` of the configuration: from which risk on a person is asked, and how.
 
 use host_base::Risk;
 use serde::{Deserialize, Serialize};
 
-/// What is asked before it is done.
+/// The configuration of confirmations.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Safety {
-    /// Who is asked, and how.
+    /// The way by which a confirmation is asked for.
     pub confirmation: Confirmation,
-    /// From this risk on, a person has to confirm.
+    /// The lowest risk that needs a person's confirmation.
     #[serde(deserialize_with = "threshold")]
     pub confirmation_threshold: Risk,
-    /// Whether a dry run may show such a change without asking.
+    /// True where a dry run may show such a change without a confirmation.
     pub dry_run_bypass_confirmation: bool,
 }
 
@@ -26,20 +26,20 @@ impl Default for Safety {
     }
 }
 
-/// How a confirmation is had, from every client.
+/// The way by which a confirmation is asked for, whatever the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Confirmation {
-    /// As the client can: it asks its user, or else in two steps.
+    /// The client asks its user where it can. Otherwise it confirms in a second call.
     #[default]
     Auto,
-    /// A person elsewhere, with `linux-sysadmin approve`.
+    /// A person confirms at a terminal, with `linux-sysadmin approve`.
     Terminal,
-    /// The client says so in a second call.
+    /// The client confirms in a second call.
     TwoStep,
 }
 
-/// What only looks is never asked about.
+/// Refuses the risk `read-only`: a tool that only looks never asks.
 fn threshold<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Risk, D::Error> {
     match Risk::deserialize(deserializer)? {
         Risk::ReadOnly => {

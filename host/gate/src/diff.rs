@@ -1,4 +1,4 @@
-//! What a change would do to a file, as a unified diff to be read before it is made.
+//! The change of a file as a unified diff, which is shown before the change is made.
 
 use std::time::Duration;
 
@@ -8,35 +8,35 @@ use similar::{ChangeTag, DiffOp, TextDiff};
 use host_text::redact::redact_lines;
 use host_text::visible::{excerpt, visible};
 
-/// Lines around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 3;
-/// What is shown of a diff; the rest is counted.
+/// The number of lines of a diff that are shown. The others are only counted.
 const MOST_LINES: usize = 200;
-/// The same in bytes.
+/// The number of bytes of a diff that are shown.
 const MOST_BYTES: usize = 16 << 10;
-/// Characters of one line.
+/// The number of characters of one line that are shown.
 const LONGEST_LINE: usize = 400;
-/// Above this, contents are told apart by their size alone.
+/// The size in bytes above which contents are not compared line by line.
 const LARGEST: usize = 32 << 20;
-/// For the shortest diff; after that, a longer one is taken.
+/// The time for finding the shortest diff. After that, a longer one is taken.
 const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A change to one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileDiff {
-    /// In unified form, without secrets and with everything visible. None where there is nothing that could be read.
+    /// The unified diff, without secrets and with every character visible. None where the contents are no text.
     pub text: Option<String>,
-    /// Lines, those that aren't shown among them.
+    /// The number of added lines, including those that aren't shown.
     pub added: u64,
-    /// Lines, those that aren't shown among them.
+    /// The number of removed lines, including those that aren't shown.
     pub removed: u64,
-    /// What the diff doesn't show.
+    /// A sentence about what the diff doesn't show.
     pub note: Option<String>,
-    /// Whether everything that would be new can be read in it.
+    /// True where the diff shows all new contents.
     pub whole: bool,
 }
 
-/// Compares contents; none is a file that doesn't exist. Always an answer, in about a second at most.
+/// Compares contents; none stands for a file that doesn't exist. It takes about a second at most.
 pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff {
     let noted = |note: String| FileDiff { note: Some(note), ..FileDiff::default() };
     if before == after {
@@ -60,7 +60,8 @@ pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff
     };
     let (added, removed) = (count(|op| op.new_range().len()), count(|op| op.old_range().len()));
 
-    // Whole contents are redacted and not the diff: one that begins in the middle of a key doesn't look like one.
+    // The whole contents are redacted, and not the diff: a diff that begins in the middle of a key doesn't look like a
+    // key.
     let (old, new) = (redact_lines(old), redact_lines(new));
     let shown = [lines(&old), lines(&new)];
     let line = |side: usize, at: usize| shown[side].get(at).copied().unwrap_or("[redacted]");
@@ -101,7 +102,7 @@ pub fn diff(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> FileDiff
         notes.push("lines that look the same differ in a secret that isn't shown".to_owned());
     }
     let note = (!notes.is_empty()).then(|| notes.join("; "));
-    // A file that is created or removed empty has no lines.
+    // A file without contents has no lines, although it is created or removed.
     let is_shown = added + removed > 0;
     let note = if is_shown { note } else { Some(sizes) };
     FileDiff { text: is_shown.then_some(text.text), added, removed, note, whole }
@@ -111,7 +112,7 @@ fn text(contents: &[u8]) -> Option<&str> {
     std::str::from_utf8(contents).ok().filter(|text| !text.contains('\0'))
 }
 
-/// Each with the newline that ends it.
+/// The lines, each with the newline that ends it.
 fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
@@ -123,7 +124,7 @@ fn header(mark: &str, side: &str, path: &str, exists: bool) -> String {
     }
 }
 
-/// Lines up to the limits, and how many came after.
+/// The lines up to the limits, and the number of lines that were left out.
 #[derive(Default)]
 struct Shown {
     text: String,
@@ -133,7 +134,8 @@ struct Shown {
 
 impl Shown {
     fn push(&mut self, line: &str) {
-        // Once something is left out, everything after it is: a diff with holes reads as another one.
+        // After the first line that is left out, all others are left out too. A diff with gaps would read as another
+        // diff.
         if self.left_out > 0 || self.lines >= MOST_LINES || self.text.len() + line.len() >= MOST_BYTES {
             self.left_out += 1;
             return;
@@ -230,7 +232,7 @@ mod tests {
         let found = of("user = a\npassword = one\n", "user = a\npassword = two\n");
         assert!(found.text.unwrap().ends_with("-password = [redacted]\n+password = [redacted]\n"));
         assert!(found.note.unwrap().contains("differ in a secret"));
-        // What is shown is the middle of a key, where nothing says that it is one.
+        // The diff shows the middle of a key, where no line marks it as a key.
         let body: String = (0..20).map(|line| format!("AAAAB3NzaC1yc2EAAAADAQABAAABgQ{line:02}\n")).collect();
         let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\n");
         let found = of(&key, &key.replace("gQ10", "gQxx"));

@@ -1,56 +1,58 @@
-//! What a plan is executed with: by its steps, by its undo, and by the guard that lies on the target meanwhile.
+//! The data that a plan's steps, its undo and its guard share while the plan is executed.
 
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::executed::Executed;
-use super::meant::Meant;
+use super::command_log::CommandLog;
+use super::expected_target::ExpectedTarget;
 use super::plan::Action;
-use super::prepare::{Doing, Plan};
-use super::turn::Held;
+use super::prepare::{PreparedAction, PreparedPlan};
+use super::target_lock::TargetLockSlot;
 use host_base::problem::Problem;
 use host_capability::Grants;
 use host_target::Target;
 
-/// Told what runs.
-pub type Telling = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
+/// A function that is called with the fraction that is done, where it is known, and a sentence about the current step.
+pub type ProgressReporter = Arc<dyn Fn(Option<f32>, &str) + Send + Sync>;
 
-/// What a plan is executed with.
+/// The data that a plan is executed with.
 pub struct Execution {
-    /// What runs.
-    pub plan: Plan,
-    /// Where.
+    /// The plan.
+    pub plan: PreparedPlan,
+    /// The machine that the plan changes.
     pub target: Arc<Target>,
-    /// What the module may do.
+    /// The grants of the module.
     pub grants: Arc<Grants>,
-    /// The machine that it is for.
-    pub meant: Meant,
-    /// The target is this plan's alone until it is over.
-    pub turn: Held,
-    /// Where commands are noted.
-    pub executed: Arc<Executed>,
-    /// Nobody waits for the answer any more: what can be stopped is, and what was done is undone.
+    /// The machine and account that the plan was made for.
+    pub expected: ExpectedTarget,
+    /// The lock that keeps other plans from the target until this one has ended.
+    pub target_lock: TargetLockSlot,
+    /// The log that the commands are added to.
+    pub command_log: Arc<CommandLog>,
+    /// Set when nobody waits for the answer any more. The plan stops where it can, and is undone.
     pub cancelled: CancellationToken,
-    /// Told what runs.
-    pub telling: Telling,
+    /// The function that is told about each step.
+    pub progress: ProgressReporter,
 }
 
 impl Execution {
-    /// A problem where the target isn't the one that is meant any more, or isn't this plan's alone: a connection that was
-    /// lost may have come back to either.
-    pub async fn still(&self) -> Result<(), Problem> {
-        self.meant.answers(&self.target).await?;
-        self.turn.keep(&self.target).await
+    /// Checks that the target is still the expected one and still locked. A connection that was lost and made again may
+    /// lead to another machine, and the lock may be lost with it.
+    pub async fn check_target(&self) -> Result<(), Problem> {
+        self.expected.check(&self.target).await?;
+        self.target_lock.renew(&self.target).await
     }
 
-    /// A step in a few words.
+    /// A short title of a step.
     pub fn title(&self, number: usize) -> String {
-        match (&self.plan.steps[number].doing, &self.plan.change.steps[number].action) {
-            (Doing::Run(command), _) => command.line(),
-            (Doing::File(site, _), Action::Remove(_)) => format!("remove {}", site.path),
-            (Doing::File(site, _), Action::MakeDirectory(_)) => format!("make directory {}", site.path),
-            (Doing::File(site, _), _) => format!("write {}", site.path),
+        match (&self.plan.steps[number].action, &self.plan.change.steps[number].action) {
+            (PreparedAction::Run(command), _) => command.line(),
+            (PreparedAction::File(site, _), Action::Remove(_)) => format!("remove {}", site.path),
+            (PreparedAction::File(site, _), Action::MakeDirectory(_)) => {
+                format!("make directory {}", site.path)
+            }
+            (PreparedAction::File(site, _), _) => format!("write {}", site.path),
         }
     }
 }

@@ -1,18 +1,18 @@
-//! What is said of steps on files that didn't go well.
+//! The problems of steps that work on files.
 
 use host_base::Output;
 use host_base::problem::{Category, Problem};
 use host_target::STALE;
 use host_text::redact::excerpt;
 
-/// What a command said: its errors, or else its output.
+/// The error output of a command, or its standard output where there is none.
 pub(super) fn said(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
     let (stderr, stdout) = (text(&output.stderr), text(&output.stdout));
     excerpt(if stderr.is_empty() { &stdout } else { &stderr }, 2000)
 }
 
-/// What became of a step's command that didn't succeed.
+/// The problem of a step's command that failed.
 pub(super) fn failed(program: &str, path: &str, output: &Output) -> Problem {
     let said = said(output);
     let (code, category) = if said.contains("No space left on device") || said.contains("Disk quota exceeded")
@@ -34,25 +34,25 @@ pub(super) fn failed(program: &str, path: &str, output: &Output) -> Problem {
     )
 }
 
-/// A file isn't any more what it was when it was looked at.
+/// The problem of a file that has changed since the host looked at it.
 pub(super) fn changed(path: &str) -> Problem {
     let message = format!("{path} has been changed since it was looked at, so nothing was written to it");
     Problem::new("FILE_CHANGED", Category::State, message)
         .remedy("Call the tool again: it begins with what is there now")
 }
 
-/// The first problem, with what went wrong when its traces were removed.
+/// The first problem, together with the one that came up while the step's copies were removed.
 pub(super) fn also(mut problem: Problem, second: &Problem) -> Problem {
     let message =
         format!("{}; and what had been begun could not be taken back: {}", problem.message, second.message);
-    if problem.is_uncertain() || second.is_of_the_line() || second.code == STALE {
+    if problem.is_uncertain() || second.is_connection_failure() || second.code == STALE {
         return Problem::uncertain(message);
     }
     problem.message = message;
     problem
 }
 
-/// A question about a file came back without an answer.
+/// The problem where the target gave no answer about a file.
 pub(super) fn no_answer() -> Problem {
     Problem::new("NO_ANSWER", Category::Internal, "the target gave no answer")
 }

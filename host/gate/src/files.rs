@@ -1,18 +1,20 @@
-//! Files and directories of a plan: each step is all or nothing, and can be taken back byte for byte.
+//! The steps of a plan that work on files and directories. Each step happens as a whole or not at all, and can be
+//! undone byte for byte.
 //!
-//! A file is written beside its place, under its own name in a fresh directory that nobody else may enter: what reads a
-//! directory by any name (`conf.d`) never sees a half-written file, and a program that validates it finds the name that
-//! it expects. Then it is renamed over its place. The former file is kept in that directory as a link to the very same
-//! file, so that putting it back brings contents, owner, mode, times, access control list and security context along.
+//! A new file is first written into a fresh directory beside its place, under its own name. Nobody else may enter that
+//! directory, so a program that reads all files of a directory (`conf.d`) never sees a half-written one, and a program
+//! that validates the file finds the name that it expects. Then the file is renamed over its place. The directory keeps
+//! the former file as a hard link, so that putting it back restores contents, owner, mode, times, access control list
+//! and security context.
 //!
-//! There is one way to write, by commands, so that it is the same here and on another machine. They are those of
-//! `capability/verbs.yaml`: with another account's rights nothing runs that the module's grants don't bring along.
+//! Files are written by commands only, in the same way on this machine and on others. The commands are those of
+//! `capability/verbs.yaml`: with another account's rights, nothing runs that the module's grants don't include.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::expected_target::ExpectedTarget;
 use super::file_problems::{also, changed, failed, no_answer, said};
-use super::meant::Meant;
 use super::plan::{Action, Directory, Write};
 use host_base::faults;
 use host_base::problem::{Category, Problem};
@@ -20,42 +22,43 @@ use host_base::sha256;
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::Access;
 use host_capability::is_lexically_safe;
-use host_target::{Found, Kind, ReadRequest, Target};
+use host_target::{FileKind, Found, ReadRequest, Target};
 use host_text::redact::excerpt;
 
-/// The largest file that a plan replaces or removes: it is read to be shown, and to see that nobody has changed it.
+/// The size in bytes of the largest file that a plan replaces or removes. The host reads the file to show it, and to
+/// see whether somebody has changed it.
 const LARGEST: usize = 8 << 20;
-/// What one read gives, as in [`host_target`].
+/// The number of bytes that one read returns, as in [`host_target`].
 const PIECE: u64 = 1 << 20;
-/// For one of the host's own commands: they touch one file each.
+/// The time for one of the host's own commands, each of which works on one file.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The name of the former file in the staging directory.
 const KEPT: &str = ".previous";
-/// Of staging directories; the rest of the name is the change's and the step's.
+/// The beginning of a staging directory's name. The rest is made of the change's id and the step's number.
 const STAGING: &str = ".linux-sysadmin-";
-/// What a new file is made with where the plan doesn't say.
+/// The mode of a new file where the plan names none.
 const NEW_MODE: u32 = 0o644;
 
-/// Where a step's file or directory is, and what is there before the plan.
+/// The place of a step's file or directory, and what was there before the plan.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Without links.
+    /// The path without symbolic links.
     pub path: String,
-    /// What is there; nothing, if nothing.
+    /// The file or directory that was found. None where nothing was there.
     pub found: Option<Found>,
-    /// The contents of a file.
+    /// The contents of the file that was found.
     pub before: Option<Vec<u8>>,
-    /// The directory that copies are kept in.
+    /// The directory for copies.
     pub staging: String,
     access: Access,
-    /// Whose step it is.
+    /// The number of the step.
     step: usize,
 }
 
 impl Site {
-    /// Looks at the place of the step with this number, in the change with this id. A problem where the step would
-    /// write to something else than a plain file of one name. `permits` is asked first, about the path without
-    /// links and whether anything is there.
+    /// Looks at the place of a step of the change with this id; `(id, number)` names both. The result is a problem
+    /// where the step would work on anything but a regular file with one name. `permits` is asked first, with the path
+    /// without links and whether anything is there.
     pub async fn survey(
         target: &Target,
         access: Access,
@@ -82,10 +85,11 @@ impl Site {
         permits(&path, located.found.is_some())?;
         let (parent, name) = split(&path);
         if name == KEPT || name.starts_with(STAGING) {
-            let message = format!("{path} has a name that the host keeps its own copies by");
+            let message = format!("{path} has a name that the host uses for its own copies");
             return Err(Problem::new("INVALID_PATH", Category::Validation, message));
         }
-        // Fourteen digits of the change's id and two of the step's number: no two steps share one.
+        // The name has fourteen digits of the change's id and two of the step's number, so that no two steps share a
+        // directory.
         let staging = format!("{parent}/{STAGING}{}{number:02x}", &id[..14.min(id.len())]);
         let mut site = Self { staging, found: located.found, before: None, access, path, step: number };
         site.check(action)?;
@@ -95,7 +99,7 @@ impl Site {
         Ok(site)
     }
 
-    /// One that is on record; what was there before isn't known.
+    /// The place of a step in the audit log, which doesn't hold the former contents.
     pub fn recorded(path: &str, staging: &str, access: Access, step: usize) -> Result<Self, Problem> {
         let is_beside = |staging: &str| {
             let name = staging.strip_prefix(split(path).0).and_then(|rest| rest.strip_prefix('/'));
@@ -123,34 +127,31 @@ impl Site {
                 Action::Remove(_) => Err(Problem::new(
                     "FILE_NOT_FOUND",
                     Category::NotFound,
-                    format!("{path} is to be removed, and isn't there"),
+                    format!("{path} is to be removed, but isn't there"),
                 )),
                 _ => Ok(()),
             };
         };
         if let Action::MakeDirectory(_) = action {
-            return state(
-                "FILE_EXISTS",
-                format!("{path} is to be made as a directory, and is there already"),
-            );
+            return state("FILE_EXISTS", format!("{path} is to be made as a directory, but exists already"));
         }
         match found.kind {
-            Kind::File if found.metadata.links == 1 => Ok(()),
-            Kind::File => denied(
+            FileKind::File if found.metadata.links == 1 => Ok(()),
+            FileKind::File => denied(
                 "HARD_LINK",
                 format!(
-                    "{path} has {} names; expected a file with this one only: what is another's may be meant",
+                    "{path} has {} names; expected a file with this name only: the other name may be somebody else's",
                     found.metadata.links
                 ),
             ),
-            Kind::Symlink => denied(
+            FileKind::Symlink => denied(
                 "SYMLINK",
                 format!("{path} is a symlink; expected a regular file: name what it leads to"),
             ),
-            Kind::Directory => {
+            FileKind::Directory => {
                 denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected a regular file"))
             }
-            Kind::Other => denied(
+            FileKind::Other => denied(
                 "NOT_A_REGULAR_FILE",
                 format!("{path} is a device, pipe or socket; expected a regular file"),
             ),
@@ -182,12 +183,12 @@ impl Site {
         }
     }
 
-    /// Of the contents before the plan.
+    /// The SHA-256 of the contents before the plan.
     pub fn sha256(&self) -> Option<String> {
         self.before.as_deref().map(sha256::of)
     }
 
-    /// A problem where somebody has changed it since the plan was made.
+    /// Checks that nobody has changed the place since the plan was made.
     async fn unchanged(&self, target: &Target) -> Result<(), Problem> {
         let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
         let located = located.unwrap_or_else(|| Err(no_answer()))?;
@@ -200,27 +201,27 @@ impl Site {
         }
     }
 
-    /// Where the former file is kept.
+    /// The path of the former file's copy.
     pub fn kept(&self) -> String {
         format!("{}/{KEPT}", self.staging)
     }
 
-    /// Where the new file is until it goes live.
+    /// The path of the new file until it is renamed over its place.
     pub fn staged(&self) -> String {
         format!("{}/{}", self.staging, split(&self.path).1)
     }
 
-    /// Takes the step. Where that fails, what was begun is taken back at once. `validate` is the file's own validation,
-    /// ready to run but for the `{}`.
+    /// Executes the step. A step that fails is undone at once. `validate` is the command that validates the new file,
+    /// with `{}` for the file's path.
     pub async fn apply(
         &self,
         target: &Target,
         action: &Action,
         validate: Option<&Command>,
-        meant: &Meant,
+        expected: &ExpectedTarget,
     ) -> Result<(), Problem> {
         self.unchanged(target).await?;
-        let selinux = meant.facts().mac_system == "selinux";
+        let selinux = expected.facts().mac_system == "selinux";
         let applied = match action {
             Action::Write(write) => self.write(target, write, validate, selinux).await,
             Action::Remove(_) => self.remove(target).await,
@@ -230,10 +231,10 @@ impl Site {
         let Err(problem) = applied else { return Ok(()) };
         let lost = problem.is_uncertain();
         let taken_back = async {
-            // Where the connection was had back, the step's traces are on the machine that it was lost to.
-            meant.answers(target).await?;
+            // After a reconnection, the step's copies are on the machine that was lost.
+            expected.check(target).await?;
             match self.take_back(target, action, lost).await {
-                // What was on its way when the connection went has come after it was looked for.
+                // The last command of the lost connection may have reached the target after the check for copies.
                 Err(problem) if lost && problem.code == "DIRECTORY_NOT_EMPTY" => {
                     self.take_back(target, action, lost).await
                 }
@@ -253,12 +254,12 @@ impl Site {
         })
     }
 
-    /// However far the step came. Where that can't be seen, the copies stay. Where the connection was lost in the middle
-    /// of a command, that one may yet come to the target while it is looked: nothing is removed by name that it could
-    /// have brought there.
+    /// Undoes the step, however far it came. The copies stay where that can't be seen. Where the connection was lost in
+    /// the middle of a command, the command may still reach the target meanwhile, so nothing is removed that it could
+    /// have put there.
     async fn take_back(&self, target: &Target, action: &Action, lost: bool) -> Result<(), Problem> {
         if let Action::MakeDirectory(_) = action {
-            // Where a command has said that it failed, it is seen to already.
+            // A command that reported its failure has left nothing behind.
             return match lost && self.is_there(target).await? {
                 true => self.remove_directory(target).await,
                 false => Ok(()),
@@ -268,7 +269,7 @@ impl Site {
             return Ok(());
         }
         let was_renamed = !self.holds(target, self.staged()).await?;
-        // From now on there is nothing that could still be renamed over the place.
+        // From here on, no file is left that could still be renamed over the place.
         self.run(target, "rm", &["--force", "--", &self.staged()], None).await?;
         if self.holds(target, self.kept()).await? {
             self.put_back(target).await?;
@@ -294,7 +295,8 @@ impl Site {
         self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
         self.pass("in-staging")?;
         if self.found.is_some() {
-            // Mode, owner, access control list, extended attributes and security context, before there are contents.
+            // The new file gets mode, owner, access control list, extended attributes and security context before it
+            // has contents.
             let like = ["--attributes-only", "--preserve=all", "--no-dereference", "--", &self.path, &staged];
             self.run(target, "cp", &like, None).await?;
         }
@@ -311,7 +313,7 @@ impl Site {
         }
         if let Some(validate) = validate {
             self.validate(target, validate, &staged).await?;
-            // That may have taken long.
+            // The validation may have taken long.
             self.unchanged(target).await?;
         }
         self.pass("after-staging")?;
@@ -322,7 +324,7 @@ impl Site {
         self.run(target, "mv", &["--no-target-directory", "--", &staged, &self.path], None).await?;
         self.pass("after-rename")?;
         if selinux && self.found.is_none() {
-            // What the policy says of a path, it says of its last place.
+            // SELinux labels a file by its final path.
             self.run(target, "restorecon", &["--", &self.path], None).await?;
         }
         Ok(())
@@ -355,7 +357,7 @@ impl Site {
         }
     }
 
-    /// `user:group`, where either was asked for: the other stays.
+    /// The argument `user:group` for chown where the plan names either. The other one stays as it is.
     fn owner(&self, owner: &Option<String>, group: &Option<String>) -> Result<Option<String>, Problem> {
         let known = self.found.as_ref().map(|found| &found.metadata);
         match (owner, group, known) {
@@ -392,7 +394,7 @@ impl Site {
         Err(Problem::new("VALIDATION_FAILED", Category::Validation, message))
     }
 
-    /// Takes the step back, after it has succeeded.
+    /// Undoes the step after it has succeeded.
     pub async fn undo(&self, target: &Target, action: &Action) -> Result<(), Problem> {
         match action {
             Action::Run(_) => Ok(()),
@@ -422,27 +424,27 @@ impl Site {
         }
     }
 
-    /// A directory that the step made; one that holds something by now stays.
+    /// Removes a directory that the step made. A directory that isn't empty stays.
     pub async fn remove_directory(&self, target: &Target) -> Result<(), Problem> {
         self.run(target, "rmdir", &["--", &self.path], None).await.map(drop)
     }
 
-    /// A file that the step made.
+    /// Removes a file that the step made.
     pub async fn remove_new(&self, target: &Target) -> Result<(), Problem> {
         self.run(target, "rm", &["--force", "--", &self.path], None).await.map(drop)
     }
 
-    /// The former file, at its place again.
+    /// Puts the former file back at its place.
     pub async fn put_back(&self, target: &Target) -> Result<(), Problem> {
         let kept = self.kept();
-        // Before the new one is renamed over it, it has both names, and `mv` wants two files.
+        // Until the new file is renamed over it, the former file has both names, and `mv` needs two different files.
         if self.is_at_place(target).await? {
             return self.run(target, "rm", &["--force", "--", &kept], None).await.map(drop);
         }
         self.run(target, "mv", &["--no-target-directory", "--", &kept, &self.path], None).await.map(drop)
     }
 
-    /// Whether the file at the place is the very one that is kept.
+    /// Whether the file at the place is the same file as the copy.
     async fn is_at_place(&self, target: &Target) -> Result<bool, Problem> {
         let located = target.locate(vec![self.path.clone(), self.kept()], &self.access).await;
         let mut files = Vec::new();
@@ -453,7 +455,7 @@ impl Site {
         Ok(matches!(files.as_slice(), [Some(place), Some(kept)] if place == kept))
     }
 
-    /// A problem that names where the former file still is.
+    /// Adds the path of the former file's copy to a problem.
     fn with_copy(&self, mut problem: Problem) -> Problem {
         if self.found.is_none() {
             return problem;
@@ -462,12 +464,12 @@ impl Site {
         problem
     }
 
-    /// Whether the former file is kept.
+    /// Whether the copy of the former file exists.
     pub async fn is_kept(&self, target: &Target) -> Result<bool, Problem> {
         Ok(self.is_staged(target).await? && self.holds(target, self.kept()).await?)
     }
 
-    /// Whether there is a directory of copies.
+    /// Whether the directory for copies exists.
     pub async fn is_staged(&self, target: &Target) -> Result<bool, Problem> {
         self.holds(target, self.staging.clone()).await
     }
@@ -493,7 +495,7 @@ impl Site {
         self.run(target, "rmdir", &["--", &self.staging], None).await.map(drop)
     }
 
-    /// Contents at the place now, as its SHA-256; nothing where there is no regular file.
+    /// The SHA-256 of the file at the place now. None where there is no regular file.
     pub async fn now(&self, target: &Target) -> Result<Option<String>, Problem> {
         let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
         match located.unwrap_or_else(|| Err(no_answer()))?.found {
@@ -502,7 +504,8 @@ impl Site {
         }
     }
 
-    /// What the target itself would do to take the step back: programs with their arguments, and what must be there.
+    /// The commands by which the target itself would undo the step. Each has its arguments and, where needed, a path
+    /// that must exist for it to run.
     pub fn undo_by_target(&self, action: &Action) -> Vec<(Vec<String>, Option<String>)> {
         let argv = |argv: &[&str]| argv.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         match action {
@@ -523,7 +526,7 @@ impl Site {
         }
     }
 
-    /// One of the host's own commands on this place.
+    /// Runs one of the host's own commands on the place.
     async fn run(
         &self,
         target: &Target,
@@ -549,7 +552,7 @@ impl Site {
             privilege,
             timeout: TIMEOUT,
             keep: Keep::Head,
-            heard: None,
+            output_buffer: None,
         };
         let output = run_one(target, &command).await?;
         match output.exit_code {
@@ -559,17 +562,17 @@ impl Site {
     }
 }
 
-/// Runs one command on the target that changes something.
+/// Runs a command that changes the target.
 pub(super) async fn run_one(target: &Target, command: &Command) -> Result<Output, Problem> {
     target.act(command).await
 }
 
-/// As `chmod` takes it.
+/// The mode in the form that `chmod` takes.
 pub(super) fn octal(mode: u32) -> String {
     format!("{mode:04o}")
 }
 
-/// Before and behind the last slash.
+/// The parts of a path before and after its last slash.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
 }

@@ -1,13 +1,14 @@
-//! A change that could cut the connection undoes itself on the target, unless the host gets through again.
+//! A guard undoes a change on the target by itself, unless the host can still reach the target after the last step.
 //!
-//! Before the first step the undo lies on the target as units of its service manager: one for each command, each with
-//! its argv and no shell, chained so that the latest step is undone first, and started by a timer. A step's units do
-//! nothing until the step has been marked as begun. Every step starts the timer anew; after the last one the host looks
-//! whether the target can be reached by a new connection, and takes the units away.
+//! Before the first step, the host puts the undo on the target as systemd units: one unit for each command, with its
+//! argument vector and no shell. The units are ordered so that the latest step is undone first, and a timer starts
+//! them. The units of a step do nothing until the step is marked as begun. Each step restarts the timer. After the last
+//! step the host tries a new connection to the target; where it succeeds, the host removes the units.
 //!
-//! The connection may go in the middle of any of these commands. Each of them says where the target is to be, and not how
-//! it gets there, so each may be given again, but for the mark of a step: where it is lost, the step doesn't begin. As long
-//! as nobody has heard that the timer is stopped, the target is taken to undo by itself.
+//! The connection may be lost during any of these commands. Each command says which state the target has to be in
+//! afterwards, so that it can be repeated. The mark of a step is the exception: where the connection is lost during it,
+//! the step doesn't begin. Until the target has confirmed that the timer is stopped, the host assumes that the target
+//! undoes the change.
 
 mod network;
 mod units;
@@ -20,68 +21,69 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::allowed::Allowed;
+use super::allowed::AllowedCommand;
 use super::execution::Execution;
 use super::plan::Action;
-use super::prepare::Doing;
+use super::prepare::PreparedAction;
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 use host_base::program::PATH;
 use host_target::Target;
 use network::Network;
 use units::UNITS;
-pub use units::{Left, Units};
+pub use units::{GuardState, GuardUnits};
 
-/// Between two looks at whether the target is reached.
+/// The time between two attempts to reach the target.
 const AGAIN: Duration = Duration::from_millis(500);
-/// For the target's own undo to give the way back, and for the host to find it.
+/// The time in which the target's undo restores the connection and the host reconnects.
 const SETTLING: Duration = Duration::from_secs(30);
 
-/// One command of the undo, as the target would run it by itself.
-struct Item {
-    /// Step that it belongs to; those after the undo belong to none.
+/// One command of the undo, as the target would run it.
+struct UndoUnit {
+    /// The number of the step that it belongs to. None for the commands that run after every undo.
     step: Option<usize>,
     argv: Vec<String>,
     env: Vec<(String, String)>,
     stdin: Option<Vec<u8>>,
     user: Option<String>,
-    /// A path that must be there.
+    /// A path that must exist for the command to run.
     needs: Option<String>,
-    /// As a person reads it.
+    /// The command line as it is shown. It is empty for a command that only removes copies.
     line: String,
 }
 
-/// The undo on the target.
+/// The undo of one change on the target.
 pub struct Guard<'a> {
     target: &'a Target,
-    units: Units<'a>,
+    units: GuardUnits<'a>,
     wait: Duration,
-    /// From when the timer is started until it fires.
+    /// The time from a start of the timer until it fires.
     runs: Duration,
-    /// When it has fired for sure, unless it was stopped.
+    /// The moment at which the timer has certainly fired, unless it was stopped.
     due: Mutex<Instant>,
-    /// Whether the timer was told to stop.
+    /// True once the host has told the timer to stop.
     stopped: AtomicBool,
-    items: Vec<Item>,
-    /// Of this machine; of another one a connection tells.
+    items: Vec<UndoUnit>,
+    /// The network of this machine before the change. A remote target has none: the connection itself tells whether it
+    /// can be reached.
     before: Option<Network>,
 }
 
-/// What the guard found.
-pub enum Watched {
-    /// The target is reached, and nothing is left of the guard.
+/// The result of a guard.
+pub enum GuardOutcome {
+    /// The target can be reached, and the guard's units are removed.
     Disarmed,
-    /// It has undone the change: what, and what not.
+    /// The target has undone the change. The lists name what was undone and what was not.
     Fired(Vec<String>, Vec<String>),
-    /// The target can't be reached. It undoes the change by itself, by then; nobody knows where the timer may have been
-    /// stopped.
+    /// The target can't be reached, and undoes the change by itself at this time. The time is none where the timer may
+    /// have been stopped.
     Unreached(Option<Timestamp>),
 }
 
 impl<'a> Guard<'a> {
-    /// Puts the undo on the target, and starts its timer.
+    /// Puts the undo on the target, and starts the timer.
     pub async fn arm(execution: &'a Execution, id: &str, wait: Duration) -> Result<Self, Problem> {
-        let facts = execution.meant.facts();
+        let facts = execution.expected.facts();
         let unavailable = |why: &str| {
             let message =
                 format!("this change could cut the connection, and can't undo itself on the target: {why}");
@@ -99,8 +101,8 @@ impl<'a> Guard<'a> {
             false => Some(Network::of(target).await?),
         };
         let items = items(execution).await?;
-        let units = Units::new(target, id, items.len(), execution.plan.steps.len());
-        // A step's own time beside the wait: the timer is started before the step.
+        let units = GuardUnits::new(target, id, items.len(), execution.plan.steps.len());
+        // The timer starts before a step, so it has to allow for the step's own time as well.
         let steps = execution.plan.change.steps.iter().filter_map(|step| match &step.action {
             Action::Run(run) => Some(run.command.timeout),
             _ => None,
@@ -109,7 +111,7 @@ impl<'a> Guard<'a> {
         let (due, stopped) = (Mutex::new(Instant::now() + runs), AtomicBool::new(false));
         let guard = Self { target, units, wait, runs, due, stopped, items, before };
         if let Err(problem) = guard.put().await {
-            // A timer that stays finds no step begun.
+            // A timer that could not be removed does nothing, since no step is marked as begun.
             guard.units.remove().await;
             return Err(before_any_step(problem));
         }
@@ -117,7 +119,7 @@ impl<'a> Guard<'a> {
         Ok(guard)
     }
 
-    /// The timer has been started anew, or may have been.
+    /// Notes that the timer has been restarted, or may have been.
     fn restarted(&self) {
         *self.due.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + self.runs;
     }
@@ -154,7 +156,8 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// A step is about to begin. A problem where the target is undoing already: what came now would stay.
+    /// Marks a step as begun. The result is a problem where the target already undoes the change, because it would not
+    /// undo this step.
     pub async fn begins(&self, step: usize) -> Result<(), Problem> {
         let begun = async {
             self.units.command("mkdir", &["--", &self.units.mark(step)], None).await?;
@@ -169,27 +172,27 @@ impl<'a> Guard<'a> {
         }
     }
 
-    /// A step that failed isn't undone.
+    /// Removes the mark of a step that failed, so that the target doesn't undo it.
     pub async fn has_failed(&self, step: usize) {
         if let Err(problem) = self.units.command("rmdir", &["--", &self.units.mark(step)], None).await {
             tracing::warn!(guard = self.units.name, step, %problem, "the guard still takes a failed step for a begun one");
         }
     }
 
-    /// The steps are through: looks whether the target can be reached anew, until the time is over.
-    pub async fn watch(self) -> Watched {
+    /// Tries to reach the target by a new connection after the last step, until the time is over.
+    pub async fn watch(self) -> GuardOutcome {
         let until = Instant::now() + self.wait;
         while Instant::now() < until {
-            // One that hangs tells nothing.
+            // An attempt that hangs counts as one that failed.
             let reached = tokio::time::timeout_at(until, self.is_reached()).await.unwrap_or(false);
             if reached {
                 match self.disarm().await {
-                    Ok(true) => return Watched::Disarmed,
+                    Ok(true) => return GuardOutcome::Disarmed,
                     Ok(false) => break,
                     Err(problem) => {
                         self.again(&problem);
-                        // It may hang for long where a new one is to be had.
-                        self.target.leave_connection().await;
+                        // The old connection may hang for long although a new one works.
+                        self.target.drop_connection().await;
                     }
                 }
             }
@@ -201,15 +204,15 @@ impl<'a> Guard<'a> {
     async fn is_reached(&self) -> bool {
         match &self.before {
             Some(before) => before.still_holds(self.target).await,
-            None => self.target.is_reached_anew().await.is_ok(),
+            None => self.target.check_new_connection().await.is_ok(),
         }
     }
 
-    /// A step has failed, and the host undoes by itself, unless the target was first.
-    pub async fn stand_down(self) -> Watched {
+    /// Removes the guard after a step has failed, so that the host undoes the change, unless the target has begun to.
+    pub async fn stand_down(self) -> GuardOutcome {
         while Instant::now() < self.due() {
             match self.disarm().await {
-                Ok(true) => return Watched::Disarmed,
+                Ok(true) => return GuardOutcome::Disarmed,
                 Ok(false) => break,
                 Err(problem) => self.again(&problem),
             }
@@ -218,8 +221,8 @@ impl<'a> Guard<'a> {
         self.fires().await
     }
 
-    /// Nobody knows how far a step came: the target undoes it along with all before it.
-    pub async fn left_to_target(self) -> Watched {
+    /// Leaves the undo to the target, because the host doesn't know how far a step came.
+    pub async fn left_to_target(self) -> GuardOutcome {
         while Instant::now() < self.due()
             && let Err(problem) = self.has_fired().await
         {
@@ -233,10 +236,10 @@ impl<'a> Guard<'a> {
         tracing::info!(guard = self.units.name, %problem, "the target didn't answer; it is asked again");
     }
 
-    /// Has it fire, or sees that it has. Where nobody answers, it does so without being told.
-    async fn fires(&self) -> Watched {
-        // It is due, or is to be: not waiting for the timer's own moment changes nothing but the waiting. The timer stays
-        // until that is under way: whichever comes first, the service is started.
+    /// Starts the undo on the target, or waits until the timer does. The timer needs no connection.
+    async fn fires(&self) -> GuardOutcome {
+        // The undo is started now instead of at the timer's own time. The timer stays until the service has started, so
+        // that the service is started in either case.
         let _ = self.units.systemctl(&["start", "--", &self.service()]).await;
         let until = self.due().max(Instant::now()) + SETTLING;
         while !self.has_settled().await && Instant::now() < until {
@@ -245,32 +248,32 @@ impl<'a> Guard<'a> {
         if self.has_fired().await.is_err() {
             let is_sure = !self.stopped.load(Ordering::Acquire);
             let left = self.due().saturating_duration_since(Instant::now());
-            return Watched::Unreached(is_sure.then(|| Timestamp::now() + left));
+            return GuardOutcome::Unreached(is_sure.then(|| Timestamp::now() + left));
         }
         let _ = self.units.systemctl(&["stop", "--", &self.timer()]).await;
         let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
         for (number, item) in self.items.iter().enumerate() {
-            let ran = self.show(&self.units.item(number), "Result,ConditionResult,ActiveState").await;
-            // What keeps copies is nobody's news.
+            let state = self.show(&self.units.item(number), "Result,ConditionResult,ActiveState").await;
+            // A command that only removes copies isn't reported.
             if item.line.is_empty() {
                 continue;
             }
-            let has = |word: &str| ran.as_ref().is_ok_and(|shown| shown.lines().any(|line| line == word));
+            let has = |word: &str| state.as_ref().is_ok_and(|shown| shown.lines().any(|line| line == word));
             if has("ConditionResult=yes") && has("Result=success") && has("ActiveState=active") {
                 undone.push(item.line.clone());
-            } else if ran.is_err() || has("ConditionResult=yes") || self.is_marked(item.step).await {
+            } else if state.is_err() || has("ConditionResult=yes") || self.is_marked(item.step).await {
                 not_undone.push(item.line.clone());
             }
         }
         self.units.remove().await;
-        Watched::Fired(undone, not_undone)
+        GuardOutcome::Fired(undone, not_undone)
     }
 
-    /// Whether the target has undone all that it undoes: the start that was sent may not have come, and the timer's own
-    /// is to come then.
+    /// Whether the target has finished its undo. The start that the host sent may have been lost; then the timer starts
+    /// the undo.
     async fn has_settled(&self) -> bool {
         let Ok(true) = self.has_fired().await else {
-            // Nothing has begun yet, or nobody answers.
+            // The undo has not begun, or the target doesn't answer.
             let _ = self.units.systemctl(&["start", "--", &self.service()]).await;
             return matches!(self.has_fired().await, Ok(true)) && self.is_at_rest().await;
         };
@@ -285,7 +288,7 @@ impl<'a> Guard<'a> {
         })
     }
 
-    /// Takes the timer and the units away; false where the timer was first.
+    /// Removes the timer and the units. The result is false where the timer has fired already.
     async fn disarm(&self) -> Result<bool, Problem> {
         let stopped = self.units.systemctl(&["stop", "--", &self.timer()]).await;
         if stopped.as_ref().map_or_else(Problem::is_uncertain, |_| true) {
@@ -307,7 +310,7 @@ impl<'a> Guard<'a> {
         format!("{}.service", self.units.name)
     }
 
-    /// Whether the target has begun to undo: the service waits for each of its parts, so each is looked at.
+    /// Whether the target has begun the undo. The service waits for each of its units, so each unit is checked.
     async fn has_fired(&self) -> Result<bool, Problem> {
         let units = std::iter::once(self.service())
             .chain((0..self.items.len()).map(|number| self.units.item(number)));
@@ -326,7 +329,7 @@ impl<'a> Guard<'a> {
                 .any(|line| line.strip_prefix("Job=").is_some_and(|job| !matches!(job, "" | "0")));
             has("ActiveState=inactive") && !started && !queued
         };
-        // Blocks are set apart by empty lines, one for each unit.
+        // systemctl prints one block for each unit, with empty lines between them.
         let blocks: Vec<&str> = shown.trim().split("\n\n").collect();
         Ok(blocks.len() != units.len() || !blocks.into_iter().all(waits))
     }
@@ -342,7 +345,7 @@ impl<'a> Guard<'a> {
         }
     }
 
-    fn unit(&self, number: usize, item: &Item) -> String {
+    fn unit(&self, number: usize, item: &UndoUnit) -> String {
         let mut unit = "[Unit]\nDescription=Undo of one step\n".to_owned();
         if number > 0 {
             let _ = writeln!(unit, "After={}", self.units.item(number - 1));
@@ -351,7 +354,7 @@ impl<'a> Guard<'a> {
             let _ = writeln!(unit, "ConditionPathExists={}", escaped(path));
         }
         unit.push_str("\n[Service]\nType=oneshot\nRemainAfterExit=yes\n");
-        // As where the host runs it.
+        // The environment is the same as for commands that the host runs.
         for (name, value) in [("PATH", PATH), ("LC_ALL", "C.UTF-8")] {
             let _ = writeln!(unit, "Environment={name}={value}");
         }
@@ -376,14 +379,14 @@ impl<'a> Guard<'a> {
     }
 }
 
-/// The target has undone the change, or is at it.
+/// The problem where the target has undone the change, or is undoing it.
 pub fn cut() -> Problem {
     let message =
         "the way to the target was cut and didn't come back in time, so the target has undone the change";
     Problem::new("CONNECTION_CUT", Category::Network, message)
 }
 
-/// The target can't be reached any more.
+/// The problem where the target can't be reached any more.
 pub fn unreached(name: &str, due: Option<Timestamp>) -> Problem {
     let message = match due {
         Some(due) => format!(
@@ -397,7 +400,7 @@ pub fn unreached(name: &str, due: Option<Timestamp>) -> Problem {
         .remedy(format!("Look at {name} after that, by another way where there is one"))
 }
 
-/// The connection went while the guard was got ready: what the plan is about hasn't begun.
+/// The problem where the connection was lost before the plan's first step.
 fn before_any_step(problem: Problem) -> Problem {
     if !problem.is_uncertain() {
         return problem;
@@ -407,20 +410,28 @@ fn before_any_step(problem: Problem) -> Problem {
     Problem::new("CONNECTION_LOST", Category::Network, message)
 }
 
-/// The undo of the latest step first, then what comes after every undo.
-async fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
-    let (plan, uid) = (&execution.plan, execution.meant.facts().uid);
+/// The commands of the undo: those of the latest step first, then those that run after every undo.
+async fn items(execution: &Execution) -> Result<Vec<UndoUnit>, Problem> {
+    let (plan, uid) = (&execution.plan, execution.expected.facts().uid);
     let mut items = Vec::new();
     for (step, prepared) in plan.steps.iter().enumerate().rev() {
-        if let Doing::File(site, _) = &prepared.doing {
+        if let PreparedAction::File(site, _) = &prepared.action {
             let action = &plan.change.steps[step].action;
             let privilege = action.path().map_or(Privilege::Root, |at| at.privilege.clone());
             for (count, (mut argv, needs)) in site.undo_by_target(action).into_iter().enumerate() {
                 argv[0] = execution.target.program(&argv[0]).await?;
-                // The first one is the undo itself, the others remove what was kept for it.
+                // The first command is the undo itself. The others remove its copies.
                 let line = if count == 0 { execution.title(step) } else { String::new() };
                 let user = user(&privilege, uid);
-                items.push(Item { step: Some(step), argv, env: Vec::new(), stdin: None, user, needs, line });
+                items.push(UndoUnit {
+                    step: Some(step),
+                    argv,
+                    env: Vec::new(),
+                    stdin: None,
+                    user,
+                    needs,
+                    line,
+                });
             }
         }
         for command in &prepared.undo {
@@ -433,27 +444,32 @@ async fn items(execution: &Execution) -> Result<Vec<Item>, Problem> {
     Ok(items)
 }
 
-async fn item(execution: &Execution, step: Option<usize>, allowed: &Allowed) -> Result<Item, Problem> {
+async fn item(
+    execution: &Execution,
+    step: Option<usize>,
+    allowed: &AllowedCommand,
+) -> Result<UndoUnit, Problem> {
     if allowed.has_secrets() {
-        // Units can be read by everybody.
+        // Every account can read units.
         let message = "a guard's undo holds a secret, which would lie on the target for everybody to read";
         return Err(Problem::new("GUARD_UNAVAILABLE", Category::State, message));
     }
     let command = &allowed.command;
     let mut argv = vec![execution.target.program(&command.program).await?];
     argv.extend(command.args.iter().cloned());
-    Ok(Item {
+    Ok(UndoUnit {
         step,
         argv,
         env: command.env.clone(),
         stdin: command.stdin.clone(),
-        user: user(&command.privilege, execution.meant.facts().uid),
+        user: user(&command.privilege, execution.expected.facts().uid),
         needs: None,
         line: allowed.line(),
     })
 }
 
-/// As root where no other account is named: the caller's commands reach no further than root's.
+/// The account that a command runs as. Without another account's name that is root: the caller's commands need no more
+/// rights than root has.
 fn user(privilege: &Privilege, caller: u32) -> Option<String> {
     match privilege {
         Privilege::User(name) => Some(name.clone()),
@@ -462,7 +478,8 @@ fn user(privilege: &Privilege, caller: u32) -> Option<String> {
     }
 }
 
-/// One word of a command line, systemd.syntax(7) and systemd.service(5): nothing in it is expanded.
+/// One word of a command line in a unit, so that systemd expands nothing in it, see systemd.syntax(7) and
+/// systemd.service(5).
 fn quoted(word: &str, is_argument: bool) -> String {
     let mut quoted = "\"".to_owned();
     for character in word.chars() {
@@ -479,7 +496,7 @@ fn quoted(word: &str, is_argument: bool) -> String {
     quoted
 }
 
-/// A path that isn't split at blanks.
+/// A path in a unit, with its blanks escaped.
 fn escaped(path: &str) -> String {
     path.replace('%', "%%")
 }

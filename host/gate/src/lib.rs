@@ -1,38 +1,40 @@
-//! The one way to change a target: a plan as a whole is held against the grants, weighed, shown, put on record, and then
-//! executed in a task of its own, which undoes a half-done one.
+//! The only way to change a target. The gate checks a whole plan against the grants, assesses its risk, shows it, asks
+//! for a confirmation where needed, and records it. Then it executes the plan in a task of its own, and undoes a plan
+//! that fails half-way.
 //!
-//! Who asks for a plan may go away at any time. What has begun is finished or undone all the same: the gate owns it, not
+//! The caller may go away at any time. A plan that has begun is finished or undone all the same: the gate owns it, not
 //! the request, and the server ends only when no plan is running.
 #![forbid(unsafe_code)]
 
-mod again;
 mod allowed;
-mod asking;
+mod command_log;
 mod config;
+mod confirmation;
+mod confirmation_method;
 mod diff;
 mod execute;
-mod executed;
 mod execution;
+mod expected_target;
 mod file_problems;
 mod files;
 mod guard;
-pub mod locks;
-mod looked;
-mod meant;
-mod method;
+mod observed_output;
 mod origin;
+mod path_rights;
 mod plan;
 mod prepare;
 mod preview;
+mod privilege_check;
 mod question;
 mod record;
 pub mod recover;
 mod replaced;
-mod standing;
-mod turn;
+mod replan;
+pub mod resource_locks;
+mod risk_assessment;
+mod target_lock;
 mod uncertain;
 mod units;
-mod weigh;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -44,212 +46,218 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub use again::{Again, Planned};
-use execute::{Ran, interrupted};
+use execute::{ExecutionReport, interrupted};
 use execution::Execution;
-pub use execution::Telling;
-use guard::{Guard, Watched};
+pub use execution::ProgressReporter;
+use expected_target::ExpectedTarget;
+use guard::{Guard, GuardOutcome};
 use host_base::sha256;
 use host_policy::Policy;
-pub use looked::Looked;
-use meant::Meant;
+pub use observed_output::ObservedOutputs;
 pub use plan::{Action, Change, Directory, FilePath, Run, Step, Write};
-use prepare::{Against, Plan};
+use prepare::{PlanContext, PreparedPlan};
 pub use question::Question;
-pub use turn::{Held, Turn};
+pub use replan::{PlannedChange, Replan};
+pub use target_lock::{TargetLock, TargetLockSlot};
 
+pub use command_log::{CommandLog, CommandNumber, LoggedCommand};
+pub use config::{Confirmation, Safety};
 #[cfg(any(test, feature = "test-support"))]
-pub use asking::Nobody;
-pub use asking::{
-    Answer, Ask, CONFIRMATION_REQUIRED, EXPIRES, confirmation_required, declined, expired, not_shown,
+pub use confirmation::NoConfirmer;
+pub use confirmation::{
+    Answer, CONFIRMATION_REQUIRED, Confirmer, EXPIRES, confirmation_required, declined, expired, not_shown,
     unavailable,
 };
-pub use config::{Confirmation, Safety};
-pub use executed::{Executed, Line, Number};
-use host_audit::{Audit, DecidedBy, Durability, Event};
+pub use confirmation_method::ConfirmationMethod;
+use host_audit::{AuditLog, DecidedBy, Durability, Event};
 use host_base::Output;
 use host_base::Risk;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_capability::Grants;
-use host_knowledge::Lazy;
+use host_knowledge::LazyKnowledge;
 use host_target::{Facts, Target};
 use host_text::redact::redact_value;
 use host_text::visible::make_visible;
-pub use method::ConfirmationMethod;
 pub use origin::{Origin, target_used};
 
-/// What stands between a plan and a target.
+/// Checks, records and executes plans.
 pub struct Gate {
     safety: Safety,
-    /// None: those that come with this program.
+    /// The rules. None stands for the rules that come with the program.
     policy: Option<Arc<Policy>>,
-    knowledge: Lazy,
-    audit: Arc<Audit>,
-    turns: turn::Turns,
+    knowledge: LazyKnowledge,
+    audit: Arc<AuditLog>,
+    target_locks: target_lock::TargetLocks,
     running: TaskTracker,
 }
 
-/// Who asks for a plan, and with what.
-pub struct Asking {
-    /// Whoever called which tool of which module with which arguments.
+/// The call that a plan comes from, and all that the gate needs to work on it.
+pub struct PlanRequest {
+    /// The client, the tool, the module and the arguments.
     pub origin: Arc<Origin>,
-    /// The tool's own risk.
+    /// The risk that the tool's description names.
     pub risk: Risk,
-    /// What the module may do.
+    /// The grants of the module.
     pub grants: Arc<Grants>,
-    /// Where.
+    /// The machine that the plan changes.
     pub target: Arc<Target>,
-    /// What is known of it.
+    /// The facts about the target.
     pub facts: Arc<Facts>,
-    /// Only what would be.
+    /// True for a dry run, which changes nothing.
     pub dry_run: bool,
-    /// Since before the module's first look. A dry run needs none.
-    pub turn: Held,
-    /// Who can put a question to somebody.
-    pub ask: Arc<dyn Ask>,
-    /// The call that has made the plan, and can make it anew.
-    pub again: Arc<dyn Again>,
-    /// SHA-256 of each file that the module has read whole in this call; none where it wasn't there.
-    pub seen: HashMap<String, Option<String>>,
-    /// What commands said when the module looked.
-    pub looked: Arc<Looked>,
-    /// Where commands are noted.
-    pub executed: Arc<Executed>,
-    /// Told what runs.
-    pub telling: Telling,
+    /// The lock on the target, held since before the module's first look. A dry run needs none.
+    pub target_lock: TargetLockSlot,
+    /// The way to ask for a confirmation.
+    pub confirmer: Arc<dyn Confirmer>,
+    /// Makes the plan anew, by the same call.
+    pub replan: Arc<dyn Replan>,
+    /// The SHA-256 of each file that the module has read whole in this call. None stands for a file that did not exist.
+    pub file_hashes: HashMap<String, Option<String>>,
+    /// The outputs of the commands by which the module looked.
+    pub observed: Arc<ObservedOutputs>,
+    /// The log that the commands are added to.
+    pub command_log: Arc<CommandLog>,
+    /// The function that is told about each step.
+    pub progress: ProgressReporter,
 }
 
-/// What became of a plan.
+/// The outcome of a plan.
 pub enum Outcome {
-    /// Nothing was changed.
+    /// The call was a dry run, and nothing was changed.
     DryRun {
         /// The plan as it is shown.
         preview: Value,
-        /// Whether the change itself would be asked about.
+        /// Whether the change itself would need a confirmation.
         needs_confirmation: bool,
-        /// Of the native dry run, where there is one.
+        /// The output of the program's own simulation, where it has one.
         outputs: Vec<Output>,
     },
     /// All steps succeeded.
     Done {
-        /// One for each command.
+        /// The output of each command.
         outputs: Vec<Output>,
-        /// What the caller should know.
+        /// Sentences for the caller.
         notes: Vec<String>,
     },
     /// A step failed.
-    Broke {
-        /// Why, with what was undone among its details.
+    Failed {
+        /// The reason, with the undone steps among its details.
         problem: Problem,
-        /// The step that failed.
+        /// The number of the step that failed.
         step: usize,
-        /// One for each command that ran.
+        /// The output of each command that ran.
         outputs: Vec<Output>,
-        /// What was put back.
+        /// The things that were put back.
         undone: Vec<String>,
-        /// What was not.
+        /// The things that were not put back, with the reasons.
         not_undone: Vec<String>,
-        /// The connection went, and nobody knows how far everything came.
+        /// True where it isn't known how far the plan or its undo came.
         uncertain: bool,
     },
 }
 
 impl Gate {
-    /// With the operator's rules and profiles.
-    pub fn new(safety: Safety, policy: Option<Arc<Policy>>, knowledge: Lazy, audit: Arc<Audit>) -> Self {
-        let turns = turn::Turns::of_this_account(audit.directory());
-        Self { safety, policy, knowledge, audit, turns, running: TaskTracker::new() }
+    /// A gate with the operator's rules and profiles.
+    pub fn new(
+        safety: Safety,
+        policy: Option<Arc<Policy>>,
+        knowledge: LazyKnowledge,
+        audit: Arc<AuditLog>,
+    ) -> Self {
+        let target_locks = target_lock::TargetLocks::of_this_account(audit.directory());
+        Self { safety, policy, knowledge, audit, target_locks, running: TaskTracker::new() }
     }
 
-    /// Waits until nobody else changes the target. What a plan is made of has to be looked at within its turn: what
-    /// another one has in the middle is nothing to go by.
-    pub async fn turn(&self, target: &Target) -> Result<Turn, Problem> {
-        self.turns.take(target).await
+    /// Waits until no other plan changes the target, and locks it. A module has to look at the target under this lock:
+    /// what it sees in the middle of another change is no ground for a plan.
+    pub async fn lock_target(&self, target: &Target) -> Result<TargetLock, Problem> {
+        self.target_locks.acquire(target).await
     }
 
-    /// What the rules say of commands and files.
+    /// The rules for commands and files.
     pub fn policy(&self) -> &Policy {
         self.policy.as_deref().unwrap_or_else(|| Policy::builtin())
     }
 
-    /// What is known of services.
-    pub fn knowledge(&self) -> &Lazy {
+    /// The profiles of services.
+    pub fn knowledge(&self) -> &LazyKnowledge {
         &self.knowledge
     }
 
-    /// Where everything is on record.
-    pub fn audit(&self) -> &Arc<Audit> {
+    /// The audit log.
+    pub fn audit(&self) -> &Arc<AuditLog> {
         &self.audit
     }
 
-    /// Returns when no plan is running, and takes no more.
+    /// Refuses new plans, and waits until no plan is running.
     pub async fn finished(&self) {
         self.running.close();
         self.running.wait().await;
     }
 
-    /// Holds a plan against everything, and executes it where nothing is against it. A problem is a refusal: nothing has
-    /// been changed. Dropping the future doesn't drop the plan: what was done is undone.
-    pub async fn apply(&self, asking: Asking, change: Change) -> Result<Outcome, Problem> {
+    /// Checks a plan, and executes it where nothing forbids that. A problem means that nothing has been changed. The
+    /// plan goes on when the future is dropped; it is cancelled then, and its steps are undone.
+    pub async fn apply(&self, request: PlanRequest, change: Change) -> Result<Outcome, Problem> {
         let id = host_base::id::random()?;
-        if !asking.dry_run && !asking.turn.is_held() {
-            asking.turn.hold(self.turn(&asking.target).await?);
+        if !request.dry_run && !request.target_lock.is_held() {
+            request.target_lock.hold(self.lock_target(&request.target).await?);
         }
-        let against = Against {
-            grants: &asking.grants,
-            target: &asking.target,
-            facts: &asking.facts,
+        let context = PlanContext {
+            grants: &request.grants,
+            target: &request.target,
+            facts: &request.facts,
             policy: self.policy(),
             knowledge: self.knowledge.get(),
-            tool_risk: asking.risk,
-            seen: &asking.seen,
-            looked: &asking.looked,
+            tool_risk: request.risk,
+            file_hashes: &request.file_hashes,
+            observed: &request.observed,
         };
         let (plan, left) = tokio::join!(
-            against.prepare(&id, change),
-            recover::left_behind(self.audit.directory(), &asking.facts)
+            context.prepare(&id, change),
+            recover::left_behind(self.audit.directory(), &request.facts)
         );
         let mut plan = plan?;
         plan.warnings.extend(left.iter().cloned());
         let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;
-        let waits = needs_confirmation || asking.ask.holds_plans() && !asking.dry_run;
-        let (plan, identity, decided_by) = match asking.dry_run && self.safety.dry_run_bypass_confirmation {
-            false if waits => self.confirmed(&asking, &against, &id, plan, needs_confirmation).await?,
+        let waits = needs_confirmation || request.confirmer.holds_plans() && !request.dry_run;
+        let (plan, identity, decided_by) = match request.dry_run && self.safety.dry_run_bypass_confirmation {
+            false if waits => self.confirmed(&request, &context, &id, plan, needs_confirmation).await?,
             _ => {
-                let identity = identity(&asking, &plan, None)?;
+                let identity = identity(&request, &plan, None)?;
                 (plan, identity, DecidedBy::Policy)
             }
         };
         let preview = shown(&plan);
-        if asking.dry_run {
-            let outputs = simulate(&asking, &plan).await?;
+        if request.dry_run {
+            let outputs = simulate(&request, &plan).await?;
             return Ok(Outcome::DryRun { preview, needs_confirmation, outputs });
         }
-        // Taken before it is looked whether the end has begun: whoever waits for the end waits for this.
+        // The token is taken before the check for the server's end, so that the end waits for this plan.
         let token = self.running.token();
         if self.running.is_closed() {
             return Err(interrupted());
         }
         let cancelled = CancellationToken::new();
         let _gone = cancelled.clone().drop_guard();
-        let begun = record::begun(&id, &asking, &plan, record::Decided { preview, identity, decided_by });
+        let begun =
+            record::begun(&id, &request, &plan, record::DecidedPlan { preview, identity, decided_by });
         let execution = Execution {
-            meant: Meant::of(&asking),
-            turn: asking.turn,
+            expected: ExpectedTarget::of(&request),
+            target_lock: request.target_lock,
             plan,
-            target: asking.target,
-            grants: asking.grants,
-            executed: asking.executed,
+            target: request.target,
+            grants: request.grants,
+            command_log: request.command_log,
             cancelled: cancelled.clone(),
-            telling: asking.telling,
+            progress: request.progress,
         };
-        let executed = execution.executed.clone();
+        let command_log = execution.command_log.clone();
         let task = Task { id, execution, begun, audit: self.audit.clone() };
         let running = tokio::spawn(async move {
             let _token = token;
             let outcome = AssertUnwindSafe(task.run()).catch_unwind().await;
-            executed.ends();
+            command_log.ends();
             outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         let outcome = running.await;
@@ -263,26 +271,26 @@ impl Gate {
     }
 }
 
-/// A plan on its way, owned by nobody else.
+/// A plan that is executed. Nothing else owns it.
 struct Task {
     id: String,
     execution: Execution,
     begun: host_audit::ChangeBegun,
-    audit: Arc<Audit>,
+    audit: Arc<AuditLog>,
 }
 
 impl Task {
     async fn run(self) -> Result<Outcome, Problem> {
         let Self { id, execution, begun, audit } = self;
-        // Whatever the plan runs from here on, it runs on this machine or not at all.
-        let _pinned = execution.target.pin(execution.meant.identity());
-        execution.still().await?;
+        // From here on, the plan's commands run on this machine or not at all.
+        let _pinned = execution.target.pin(execution.expected.identity());
+        execution.check_target().await?;
         let change = &execution.plan.change;
-        locks::check(&execution.target, &change.locks, &change.affected_services).await?;
+        resource_locks::check(&execution.target, &change.locks, &change.affected_services).await?;
         if execution.cancelled.is_cancelled() {
             return Err(interrupted());
         }
-        // On record, and on the disk, before anything happens.
+        // The change is on record, and on the disk, before its first step.
         faults::pass(format_args!("before-begun"))?;
         replaced::keep(audit.directory(), &id, &execution.plan)
             .await
@@ -290,128 +298,129 @@ impl Task {
         append(&audit, Event::ChangeBegun(Box::new(begun)), Durability::Synced)
             .await
             .map_err(|error| not_on_record(&error))?;
-        execution.executed.begins(&id, &execution.cancelled);
-        let mut ran = Ran::default();
+        execution.command_log.begins(&id, &execution.cancelled);
+        let mut report = ExecutionReport::default();
         let armed = match (faults::pass(format_args!("after-begun")), change.guard) {
             (Err(problem), _) => Err(problem),
             (Ok(()), None) => Ok(None),
             (Ok(()), Some(wait)) => Guard::arm(&execution, &id, wait).await.map(Some),
         };
         match armed {
-            Err(problem) => ran.broke = Some(problem),
+            Err(problem) => report.failure = Some(problem),
             Ok(guard) => {
-                // A defect of ours is a step that failed, and leaves nothing half-done either.
-                let steps = AssertUnwindSafe(execution.steps(guard.as_ref(), &mut ran)).catch_unwind().await;
+                // A panic counts as a failed step, so that it leaves nothing half-done.
+                let steps =
+                    AssertUnwindSafe(execution.steps(guard.as_ref(), &mut report)).catch_unwind().await;
                 if steps.is_err() {
                     let message = "the host failed in the middle of the plan; its log says how";
-                    ran.broke = Some(Problem::new("INTERNAL_ERROR", Category::Internal, message));
+                    report.failure = Some(Problem::new("INTERNAL_ERROR", Category::Internal, message));
                 }
-                ended(&execution, &mut ran, guard).await;
+                ended(&execution, &mut report, guard).await;
             }
         }
         let interrupted = execution.cancelled.is_cancelled();
-        let mut on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
-        if let (Err(error), None) = (&on_record, &ran.broke) {
-            // Found without its end, it would be taken for half-done, and put back later.
-            ran.broke = Some(end_not_on_record(error));
-            execution.undo(&mut ran).await;
-            on_record = put_end_on_record(&audit, &id, &ran, interrupted).await;
+        let mut on_record = put_end_on_record(&audit, &id, &report, interrupted).await;
+        if let (Err(error), None) = (&on_record, &report.failure) {
+            // A change whose end isn't on record would be taken for a half-done one, and be put back later.
+            report.failure = Some(end_not_on_record(error));
+            execution.undo(&mut report).await;
+            on_record = put_end_on_record(&audit, &id, &report, interrupted).await;
         }
-        if on_record.is_ok() && ran.not_undone.is_empty() && !ran.uncertain {
+        if on_record.is_ok() && report.not_undone.is_empty() && !report.uncertain {
             replaced::forget(audit.directory(), &id);
         }
-        Ok(match ran.broke.take() {
-            None => Outcome::Done { outputs: ran.outputs, notes: execution.tidy().await },
-            // What was undone has no copies any more, and of what wasn't they may be all that is left.
+        Ok(match report.failure.take() {
+            None => Outcome::Done { outputs: report.outputs, notes: execution.tidy().await },
+            // The copies of undone steps are gone. The copies of other steps may be the only ones, so they stay.
             Some(mut problem) => {
                 if let Err(error) = on_record {
                     tracing::error!(change = id, %error, "the end of a change is not on record");
                 }
                 problem = problem
-                    .detail("failed_step", json!(ran.done))
-                    .detail("undone", json!(ran.undone))
-                    .detail("not_undone", json!(ran.not_undone));
-                if ran.uncertain {
-                    problem = uncertain::told(problem, &execution, &ran, &id);
+                    .detail("failed_step", json!(report.done))
+                    .detail("undone", json!(report.undone))
+                    .detail("not_undone", json!(report.not_undone));
+                if report.uncertain {
+                    problem = uncertain::told(problem, &execution, &report, &id);
                 }
-                let Ran { outputs, done: step, undone, not_undone, uncertain, .. } = ran;
-                Outcome::Broke { problem, step, outputs, undone, not_undone, uncertain }
+                let ExecutionReport { outputs, done: step, undone, not_undone, uncertain, .. } = report;
+                Outcome::Failed { problem, step, outputs, undone, not_undone, uncertain }
             }
         })
     }
 }
 
-/// After the last step, or after the one that failed: the guard is taken away or has fired, and what is half-done is
-/// undone.
-async fn ended(execution: &Execution, ran: &mut Ran, guard: Option<Guard<'_>>) {
-    let watched = match (guard, &ran.broke) {
-        (None, _) => Watched::Disarmed,
+/// Removes the guard after the last step or after the one that failed, or waits until it has fired. Then a half-done
+/// change is undone.
+async fn ended(execution: &Execution, report: &mut ExecutionReport, guard: Option<Guard<'_>>) {
+    let watched = match (guard, &report.failure) {
+        (None, _) => GuardOutcome::Disarmed,
         (Some(guard), None) => guard.watch().await,
-        (Some(guard), Some(_)) if ran.uncertain => guard.left_to_target().await,
+        (Some(guard), Some(_)) if report.uncertain => guard.left_to_target().await,
         (Some(guard), Some(_)) => guard.stand_down().await,
     };
     match watched {
-        Watched::Disarmed if ran.uncertain => execution.leave(ran),
-        Watched::Disarmed if ran.broke.is_some() => execution.undo(ran).await,
-        Watched::Disarmed => {}
-        Watched::Fired(undone, not_undone) => {
-            // What nobody knew of is undone as well.
-            ran.broke.take_if(|problem| problem.is_of_the_line());
-            ran.broke.get_or_insert_with(guard::cut);
-            (ran.undone, ran.not_undone, ran.uncertain) = (undone, not_undone, false);
+        GuardOutcome::Disarmed if report.uncertain => execution.leave(report),
+        GuardOutcome::Disarmed if report.failure.is_some() => execution.undo(report).await,
+        GuardOutcome::Disarmed => {}
+        GuardOutcome::Fired(undone, not_undone) => {
+            // The target has also undone a step whose end wasn't known.
+            report.failure.take_if(|problem| problem.is_connection_failure());
+            report.failure.get_or_insert_with(guard::cut);
+            (report.undone, report.not_undone, report.uncertain) = (undone, not_undone, false);
         }
-        Watched::Unreached(due) => {
-            ran.broke = Some(guard::unreached(execution.target.name(), due));
-            ran.uncertain = true;
-            execution.leave(ran);
+        GuardOutcome::Unreached(due) => {
+            report.failure = Some(guard::unreached(execution.target.name(), due));
+            report.uncertain = true;
+            execution.leave(report);
         }
     }
 }
 
-/// What a person or a model may see of a plan.
-fn shown(plan: &Plan) -> Value {
+/// The plan as a person or a model may see it.
+fn shown(plan: &PreparedPlan) -> Value {
     let mut preview = preview::preview(plan);
     redact_value(&mut preview);
     make_visible(&mut preview);
     preview
 }
 
-async fn simulate(asking: &Asking, plan: &Plan) -> Result<Vec<Output>, Problem> {
+async fn simulate(request: &PlanRequest, plan: &PreparedPlan) -> Result<Vec<Output>, Problem> {
     let Some(allowed) = &plan.dry_run else { return Ok(Vec::new()) };
-    let number = asking.executed.push(&allowed.prefix, &allowed.shown);
-    // It only looks: one that was lost has changed nothing.
-    let output = asking.target.run_all(std::slice::from_ref(&allowed.command)).await.pop();
+    let number = request.command_log.push(&allowed.prefix, &allowed.shown);
+    // The simulation only looks, so a lost connection has changed nothing.
+    let output = request.target.run_all(std::slice::from_ref(&allowed.command)).await.pop();
     let output = output.unwrap_or_else(|| Err(file_problems::no_answer()))?;
-    asking.executed.ended(number, output.exit_code);
+    request.command_log.ended(number, output.exit_code);
     Ok(vec![output])
 }
 
 fn not_on_record(error: &host_audit::AuditError) -> Problem {
-    let message = format!("nothing is changed that isn't on record, and it can't be put there: {error}");
+    let message = format!("nothing was changed, because the change can't be recorded: {error}");
     Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
         .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
 }
 
 fn end_not_on_record(error: &host_audit::AuditError) -> Problem {
-    let message = format!("that the change was made can't be put on record, so it was undone: {error}");
+    let message = format!("the change was undone, because its end can't be recorded: {error}");
     Problem::new("AUDIT_UNAVAILABLE", Category::Resource, message)
         .remedy("Free space, or mend what the message names; linux-sysadmin audit verify looks at all of it")
 }
 
 async fn put_end_on_record(
-    audit: &Arc<Audit>,
+    audit: &Arc<AuditLog>,
     id: &str,
-    ran: &Ran,
+    report: &ExecutionReport,
     interrupted: bool,
 ) -> Result<(), host_audit::AuditError> {
     let unwritable = |problem: Problem| host_audit::AuditError::Unwritable(problem.message);
     faults::pass(format_args!("before-ended")).map_err(unwritable)?;
-    append(audit, record::ended(id, ran, interrupted), Durability::Synced).await
+    append(audit, record::ended(id, report, interrupted), Durability::Synced).await
 }
 
-/// Waits for the disk, so not where others are to be answered.
+/// Appends an event to the audit log, on a thread that may wait for the disk.
 async fn append(
-    audit: &Arc<Audit>,
+    audit: &Arc<AuditLog>,
     event: Event,
     durability: Durability,
 ) -> Result<(), host_audit::AuditError> {
@@ -422,10 +431,9 @@ async fn append(
     }
 }
 
-/// SHA-256 of everything that makes this change what it is: the plan, what the program itself says of it, who asked for
-/// it, and the very machine.
-fn identity(asking: &Asking, plan: &Plan, simulated: Option<&str>) -> Result<String, Problem> {
-    let origin = &asking.origin;
+/// The SHA-256 of all that identifies a change: the plan, the output of its simulation, the caller and the machine.
+fn identity(request: &PlanRequest, plan: &PreparedPlan, simulated: Option<&str>) -> Result<String, Problem> {
+    let origin = &request.origin;
     let whole = json!({
         "plan": preview::identity(plan),
         "tool": origin.tool,
@@ -443,13 +451,13 @@ fn identity(asking: &Asking, plan: &Plan, simulated: Option<&str>) -> Result<Str
 
 #[cfg(any(test, feature = "test-support"))]
 impl Gate {
-    /// Nothing can be put on record, not even by root, so nothing is changed.
+    /// A gate that can record nothing, not even as root, and therefore changes nothing.
     pub fn of_a_test() -> Self {
         let settings = host_audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
-        let audit = Audit::new("/dev/null/linux-sysadmin".into(), settings);
-        // One may take its turn all the same, and come as far as the record.
-        let turns = turn::Turns::new(std::env::temp_dir().join("linux-sysadmin-tests"));
-        Self { turns, ..Self::new(Safety::default(), None, Lazy::default(), Arc::new(audit)) }
+        let audit = AuditLog::new("/dev/null/linux-sysadmin".into(), settings);
+        // A plan can take the lock on the target, and fails when it is to be recorded.
+        let target_locks = target_lock::TargetLocks::new(std::env::temp_dir().join("linux-sysadmin-tests"));
+        Self { target_locks, ..Self::new(Safety::default(), None, LazyKnowledge::default(), Arc::new(audit)) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who called which tool with what, and where it was to work: what every record of a call begins with.
+//! The caller, the tool, the arguments and the target of a call. Every record of a call begins with them.
 
 use serde_json::{Map, Value};
 
@@ -10,28 +10,28 @@ use host_text::redact::redact_value;
 /// A call, as far as it is known before it is answered.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The client's W3C trace id, or one of our own.
+    /// The client's W3C trace id, or one that the host made.
     pub trace_id: String,
-    /// As the client names itself; nobody has checked that.
+    /// The name that the client gives itself. Nobody has checked it.
     pub client: String,
     /// The version of MCP, or `cli`.
     pub protocol: String,
     /// The tool's name.
     pub tool: String,
-    /// What the client called the tool, where that is an alias.
+    /// The alias by which the client called the tool, if it used one.
     pub called_as: Option<String>,
-    /// The module that answers; none where none does.
+    /// The module that answers. None where no module does.
     pub module: Option<ModuleUsed>,
-    /// Where.
+    /// The machine that the call is for.
     pub target: Option<TargetUsed>,
-    /// Without their secrets.
+    /// The arguments without their secrets.
     pub arguments: Value,
-    /// Of the arguments as they came.
+    /// The SHA-256 of the arguments as they came.
     pub arguments_sha256: String,
 }
 
 impl Origin {
-    /// Of a call that has just come.
+    /// The origin of a new call.
     pub fn new(
         trace_id: String,
         client: String,
@@ -56,7 +56,7 @@ impl Origin {
     }
 }
 
-/// Which machine, whatever name it goes by. `host_key` is that of the connection, where there is one.
+/// The identity of a machine for the audit log. `host_key` is the key of the connection, where there is one.
 pub fn target_used(target: &Target, facts: &Facts, host_key: Option<String>) -> TargetUsed {
     TargetUsed {
         name: target.name().to_owned(),

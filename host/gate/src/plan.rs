@@ -1,56 +1,56 @@
-//! A plan as a module hands it over: data, complete before its first step.
+//! A plan as a module hands it over: data that is complete before its first step.
 
 use std::time::Duration;
 
-use super::locks::Lock;
+use super::resource_locks::ResourceLock;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 
-/// Steps of one plan.
+/// The largest number of steps of a plan.
 const STEPS: usize = 64;
-/// Commands of one kind beside them: of one step's undo, or after the undo.
+/// The largest number of commands in one step's undo, and of commands after the undo.
 const COMMANDS: usize = 16;
-/// Warnings, affected services, locks.
+/// The largest number of warnings, of affected services, and of locks.
 const TEXTS: usize = 50;
-/// Contents of all files together, and what commands read.
+/// The largest number of bytes of all files' contents and all commands' input together.
 const BYTES: usize = 8 << 20;
-/// A guard that waits longer is none.
+/// The longest time that a guard may wait.
 const LONGEST_GUARD: Duration = Duration::from_secs(600);
 
 /// A change to a target.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// One sentence.
+    /// One sentence about the change.
     pub summary: String,
-    /// In order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Run after an undo, whatever failed.
+    /// Commands that run after every undo, whichever step failed.
     pub after_undo: Vec<Command>,
-    /// How long the target waits for the host after the last step, before it undoes the change by itself.
+    /// The time that the target waits for the host after the last step, before it undoes the change by itself.
     pub guard: Option<Duration>,
-    /// What must not be held by somebody else.
-    pub locks: Vec<Lock>,
-    /// At least.
+    /// The resources that nobody else may hold.
+    pub locks: Vec<ResourceLock>,
+    /// The lowest risk that the module gives this plan.
     pub risk: Option<Risk>,
-    /// For whoever decides.
+    /// Warnings for the person who decides.
     pub warnings: Vec<String>,
-    /// Units that stop or restart.
+    /// The units that stop or restart.
     pub affected_services: Vec<String>,
-    /// The program's own simulation.
+    /// The command by which the program itself simulates the change.
     pub dry_run: Option<Command>,
 }
 
-/// One step.
+/// One step of a plan.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What it does.
+    /// The action of the step.
     pub action: Action,
-    /// Run where the step had succeeded and a later one failed.
+    /// The commands that undo the step. They run where the step succeeded and a later one failed.
     pub undo: Vec<Command>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Runs a command.
@@ -63,60 +63,60 @@ pub enum Action {
     MakeDirectory(Directory),
 }
 
-/// A command.
+/// A command of a plan.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What runs.
+    /// The command.
     pub command: Command,
-    /// Exit codes that are success.
+    /// The exit codes that mean success. An empty list stands for 0.
     pub success: Vec<i32>,
-    /// Whether it may be killed once it has started.
+    /// True where the command may be killed once it has started.
     pub interruptible: bool,
 }
 
-/// A file or directory, and whose rights touch it.
+/// A file or directory, and the rights that it is reached with.
 #[derive(Clone, Debug)]
 pub struct FilePath {
-    /// As it was asked for.
+    /// The path as the module gave it.
     pub path: String,
-    /// Never `RootIfAvailable`: the grants refuse it.
+    /// The rights. They are never `RootIfAvailable`: the grants refuse it.
     pub privilege: Privilege,
 }
 
 /// A file's new contents.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Where.
+    /// The file.
     pub at: FilePath,
-    /// All of them.
+    /// The whole contents.
     pub contents: Vec<u8>,
-    /// Permission bits.
+    /// The permission bits. None keeps those of the former file.
     pub mode: Option<u32>,
-    /// Whose.
+    /// The owner's name. None keeps the former owner.
     pub owner: Option<String>,
-    /// Whose.
+    /// The group's name. None keeps the former group.
     pub group: Option<String>,
-    /// Not shown, but for its hash.
+    /// True where only the hash of the contents may be shown.
     pub sensitive: bool,
-    /// With `{}` for the staged copy.
+    /// A command that validates the file, with `{}` for the path of the new file.
     pub validate: Option<Command>,
 }
 
-/// A directory that isn't there yet.
+/// A new directory.
 #[derive(Clone, Debug)]
 pub struct Directory {
-    /// Where.
+    /// The directory.
     pub at: FilePath,
-    /// Permission bits.
+    /// The permission bits.
     pub mode: u32,
-    /// Whose.
+    /// The owner's name.
     pub owner: Option<String>,
-    /// Whose.
+    /// The group's name.
     pub group: Option<String>,
 }
 
 impl Action {
-    /// The file or directory that it touches, if it isn't a command.
+    /// The file or directory that the action works on. None for a command.
     pub fn path(&self) -> Option<&FilePath> {
         match self {
             Self::Run(_) => None,
@@ -128,14 +128,14 @@ impl Action {
 }
 
 impl Change {
-    /// A problem where it is no plan that could be shown and executed.
+    /// Checks that the plan can be shown and executed.
     pub fn check(&self) -> Result<(), Problem> {
         let within = |what: &str, count: usize, most: usize| match count > most {
             true => Err(invalid(format!("{count} {what}; at most {most} are taken"))),
             false => Ok(()),
         };
         if self.steps.is_empty() {
-            return Err(invalid("no step; a plan that changes nothing isn't handed over"));
+            return Err(invalid("no step; a plan must change something"));
         }
         within("steps", self.steps.len(), STEPS)?;
         within("commands after the undo", self.after_undo.len(), COMMANDS)?;
@@ -160,7 +160,7 @@ impl Change {
             if let Some(FilePath { path, .. }) = step.action.path() {
                 if paths.contains(&path.as_str()) {
                     return Err(invalid(format!(
-                        "two steps for {path}; its last state is all that one needs"
+                        "two steps for {path}; one step with its last state is enough"
                     )));
                 }
                 paths.push(path);
@@ -192,7 +192,7 @@ pub(super) mod tests {
     use super::*;
     use host_base::Keep;
 
-    /// As the caller, within 10 s.
+    /// A command with the caller's rights and a time of 10 s.
     pub fn command(argv: &[&str]) -> Command {
         Command {
             program: argv[0].to_owned(),
@@ -202,7 +202,7 @@ pub(super) mod tests {
             privilege: Privilege::Caller,
             timeout: Duration::from_secs(10),
             keep: Keep::Head,
-            heard: None,
+            output_buffer: None,
         }
     }
 

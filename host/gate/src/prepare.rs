@@ -1,116 +1,118 @@
-//! A plan held against the grants and the target: what it would run to the letter, what is there now, how much harm it
-//! can do. Nothing has changed yet, and what can't be had ends here.
+//! Prepares a plan: checks it against the grants and the target, finds what is there now, and assesses the risk. It
+//! changes nothing. A plan that can't run as it stands is refused here.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::allowed::Allowed;
+use super::allowed::AllowedCommand;
 use super::diff::{FileDiff, diff};
 use super::file_problems::changed;
 use super::files::Site;
-use super::locks::Lock;
-use super::looked::Looked;
+use super::observed_output::ObservedOutputs;
 use super::plan::{Action, Change, FilePath, Step};
-use super::weigh::Weighing;
+use super::resource_locks::ResourceLock;
+use super::risk_assessment::RiskAssessment;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
-use host_capability::{Granted, Grants, command_line};
-use host_knowledge::{Done, Knowledge, graver};
+use host_capability::{GrantedStep, Grants, command_line};
+use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::Policy;
 use host_target::{Facts, Target};
 use host_text::visible::excerpt;
 
-/// Why a plan is grave that isn't shown whole.
+/// The reason for a high risk where the plan can't be shown whole.
 const HIDDEN: &str = "not all that it would write or run is shown";
-/// Characters of a grant that are shown: some name every unit of a kind.
+/// The number of characters of a grant that are shown. Some grants name every unit of a kind.
 const PATTERN: usize = 120;
 
-/// A plan that could be executed as it stands.
-pub struct Plan {
-    /// As it was handed over.
+/// A plan that can be executed as it stands.
+pub struct PreparedPlan {
+    /// The plan as the module handed it over.
     pub change: Change,
-    /// One for each of its steps.
-    pub steps: Vec<Prepared>,
-    /// Run after an undo.
-    pub after_undo: Vec<Allowed>,
-    /// The program's own simulation.
-    pub dry_run: Option<Allowed>,
-    /// The highest of all that has a say in it.
+    /// The prepared steps, one for each step of the plan.
+    pub steps: Vec<PreparedStep>,
+    /// Commands that run after every undo.
+    pub after_undo: Vec<AllowedCommand>,
+    /// The command by which the program itself simulates the change.
+    pub dry_run: Option<AllowedCommand>,
+    /// The highest risk of the tool, the plan, the grants, the policy and the profiles.
     pub risk: Risk,
-    /// What raised it above the tool's own, and what else has to be asked about.
+    /// The reasons for a risk above the tool's own, and for a confirmation.
     pub reasons: Vec<String>,
-    /// Facts from profiles of the services that it touches, besides those that raised its risk.
+    /// Facts from the profiles of affected services, apart from those that raised the risk.
     pub warnings: Vec<String>,
-    /// Whether somebody has to be asked, whatever the risk.
+    /// True where the plan needs a confirmation whatever its risk.
     pub asks: bool,
-    /// Ids of the policy's rules that it meets.
+    /// The ids of the policy's rules that the plan meets.
     pub rules: Vec<String>,
 }
 
-/// One step, ready.
-pub struct Prepared {
-    /// What it touches.
-    pub doing: Doing,
-    /// What it would write to a file, or give a program to read.
+/// One prepared step.
+pub struct PreparedStep {
+    /// The prepared action.
+    pub action: PreparedAction,
+    /// The change of the file's contents, or of the program's input.
     pub diff: Option<FileDiff>,
-    /// What the host has seen where a program would be given something else to read: the diff's other side.
+    /// The text that a program's new input replaces, as the host has seen it. It is the old side of the diff.
     pub before: Option<Arc<[u8]>>,
-    /// By what the host has seen that.
+    /// The command by which the host has seen that text.
     pub looked_by: Option<Command>,
-    /// Its undo, in order.
-    pub undo: Vec<Allowed>,
+    /// The commands that undo the step, in order.
+    pub undo: Vec<AllowedCommand>,
 }
 
-impl Prepared {
-    /// Whether all that this undo gives its program to read stands in the step's diff: it is what was there before.
-    pub fn is_in_diff(&self, undo: &Allowed) -> bool {
-        let Doing::Run(command) = &self.doing else { return false };
+impl PreparedStep {
+    /// Whether the step's diff shows all of this undo's input, because the undo puts the former text back.
+    pub fn is_in_diff(&self, undo: &AllowedCommand) -> bool {
+        let PreparedAction::Run(command) = &self.action else { return false };
         let without_end = |text: &[u8]| text.strip_suffix(b"\n").unwrap_or(text).to_vec();
         let (before, stdin) = (self.before.as_deref(), undo.command.stdin.as_deref());
         command.line() == undo.line() && before.is_some() && before.map(without_end) == stdin.map(without_end)
     }
 }
 
-/// What a step does.
-pub enum Doing {
+/// The action of a prepared step.
+pub enum PreparedAction {
     /// Runs a command.
-    Run(Allowed),
-    /// Writes, removes or makes what is at this place.
-    File(Box<Site>, Option<Allowed>),
+    Run(AllowedCommand),
+    /// Writes or removes a file, or makes a directory. The command validates a new file.
+    File(Box<Site>, Option<AllowedCommand>),
 }
 
-/// What plans are held against.
+/// All that a plan is checked against.
 #[derive(Clone, Copy)]
-pub struct Against<'a> {
-    /// What the module may do.
+pub struct PlanContext<'a> {
+    /// The grants of the module.
     pub grants: &'a Grants,
-    /// Where.
+    /// The machine that the plan changes.
     pub target: &'a Target,
-    /// What is known of it.
+    /// The facts about the target.
     pub facts: &'a Facts,
-    /// What the rules say.
+    /// The policy's rules.
     pub policy: &'a Policy,
-    /// What is known of services.
+    /// The profiles of services.
     pub knowledge: &'a Knowledge,
-    /// The tool's own.
+    /// The risk that the tool's description names.
     pub tool_risk: Risk,
-    /// SHA-256 of each file that the module has read whole in this call, by its path; none where it wasn't there.
-    pub seen: &'a HashMap<String, Option<String>>,
-    /// What commands said in this call.
-    pub looked: &'a Looked,
+    /// The SHA-256 of each file that the module has read whole in this call, by its path. None stands for a file that
+    /// did not exist.
+    pub file_hashes: &'a HashMap<String, Option<String>>,
+    /// The outputs of the commands by which the module looked.
+    pub observed: &'a ObservedOutputs,
 }
 
-impl Against<'_> {
-    /// The plan, ready; its change's id names the copies.
-    pub async fn prepare(&self, id: &str, change: Change) -> Result<Plan, Problem> {
+impl PlanContext<'_> {
+    /// Prepares the plan. The id of the change becomes part of the copies' names.
+    pub async fn prepare(&self, id: &str, change: Change) -> Result<PreparedPlan, Problem> {
         change.check()?;
-        // Every grant first: what is denied isn't looked at.
+        // All grants are checked first: the host doesn't look at what is denied.
         let mut risks = vec![(self.tool_risk, String::new())];
         risks.extend(change.risk.map(|risk| (risk, "the module says so of this plan".to_owned())));
         let mut commands = Vec::new();
-        // An undo counts as what it undoes does: a plan that is made to break runs it, too.
-        let mut weighed = |granted: Granted, command: &Command| {
+        // The commands of an undo raise the risk like those of a step. A plan could be made to fail so that its undo
+        // runs.
+        let mut weighed = |granted: GrantedStep, command: &Command| {
             risks.push((granted.risk, format!("it uses `{}`", excerpt(&granted.pattern, PATTERN))));
             (command.clone(), granted)
         };
@@ -150,7 +152,7 @@ impl Against<'_> {
 
         self.may_lock(&change.locks).await?;
 
-        // Path grants carry no risk of their own.
+        // Grants of paths have no risk of their own.
         if change.steps.iter().any(|step| step.action.path().is_some()) {
             risks.push((Risk::Moderate, "it changes files".to_owned()));
         }
@@ -158,20 +160,20 @@ impl Against<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
-        let mut weighing = Weighing::new(self.policy, self.knowledge, self.target, self.facts);
+        let mut assessment = RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts);
         let mut steps = Vec::new();
         let mut learned: Vec<(Risk, String)> = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
                 command.leads = command.leads_where_granted(self.target, self.grants).await?;
             }
-            let doing = match (step.action.path(), main) {
-                (None, Some(command)) => Doing::Run(command),
+            let action = match (step.action.path(), main) {
+                (None, Some(command)) => PreparedAction::Run(command),
                 (Some(at), validate) => {
                     let access = self.grants.access(&at.privilege);
                     let permits = |real: &str, is_there: bool| {
                         self.grants.may_write(&at.path, real, &at.privilege)?;
-                        match self.seen(&at.path, real) {
+                        match self.file_hashes(&at.path, real) {
                             Some(Some(_)) if !is_there => Err(changed(real)),
                             _ => Ok(()),
                         }
@@ -179,60 +181,67 @@ impl Against<'_> {
                     let action = &step.action;
                     let site =
                         Site::survey(self.target, access, &at.path, action, (id, number), permits).await?;
-                    if self.seen(&at.path, &site.path).is_some_and(|seen| *seen != site.sha256()) {
+                    if self
+                        .file_hashes(&at.path, &site.path)
+                        .is_some_and(|file_hashes| *file_hashes != site.sha256())
+                    {
                         return Err(changed(&site.path));
                     }
-                    Doing::File(Box::new(site), validate)
+                    PreparedAction::File(Box::new(site), validate)
                 }
                 (None, None) => {
                     return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
                 }
             };
-            let (looked_by, before) = match &doing {
-                Doing::Run(command) if command.command.stdin.is_some() => {
-                    self.looked.before(&command.command).unzip()
+            let (looked_by, before) = match &action {
+                PreparedAction::Run(command) if command.command.stdin.is_some() => {
+                    self.observed.before(&command.command).unzip()
                 }
                 _ => (None, None),
             };
-            match &doing {
-                Doing::Run(command) => {
-                    weighing.command(command, before.as_deref()).await?;
+            match &action {
+                PreparedAction::Run(command) => {
+                    assessment.command(command, before.as_deref()).await?;
                     let Command { program, args, .. } = &command.command;
-                    learned.extend(graver(self.knowledge, &self.facts.family, &Done::Run { program, args }));
+                    learned.extend(raised_risks(
+                        self.knowledge,
+                        &self.facts.family,
+                        &StepAction::Run { program, args },
+                    ));
                 }
-                Doing::File(site, validate) => {
-                    weighing.file(&step.action, site).await?;
+                PreparedAction::File(site, validate) => {
+                    assessment.file(&step.action, site).await?;
                     let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
-                    let done = Done::Edit(&[asked, &site.path]);
-                    learned.extend(graver(self.knowledge, &self.facts.family, &done));
-                    validate.iter().try_for_each(|validate| weighing.harmless(validate))?;
+                    let done = StepAction::Edit(&[asked, &site.path]);
+                    learned.extend(raised_risks(self.knowledge, &self.facts.family, &done));
+                    validate.iter().try_for_each(|validate| assessment.harmless(validate))?;
                 }
             }
             for undo in &undo {
-                weighing.undo(undo, before.as_deref()).await?;
+                assessment.undo(undo, before.as_deref()).await?;
             }
-            let diff = compared(&step.action, &doing, before.as_deref());
-            let prepared = Prepared { doing, diff, before, looked_by, undo };
+            let diff = compared(&step.action, &action, before.as_deref());
+            let prepared = PreparedStep { action, diff, before, looked_by, undo };
             if hides(&step.action, &prepared) {
                 risks.push((Risk::High, HIDDEN.to_owned()));
             }
             steps.push(prepared);
         }
         for argv in interrupted(&change) {
-            weighing.by_the_way(&argv)?;
+            assessment.side_effect(&argv)?;
         }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;
         }
         for command in &after_undo {
-            weighing.command(command, None).await?;
+            assessment.command(command, None).await?;
         }
-        dry_run.iter().try_for_each(|command| weighing.harmless(command))?;
+        dry_run.iter().try_for_each(|command| assessment.harmless(command))?;
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {
             risks.push((Risk::High, HIDDEN.to_owned()));
         }
         distinct(&steps)?;
-        let Weighing { risks: by_rules, rules, asks, .. } = weighing;
+        let RiskAssessment { risks: by_rules, rules, asks, .. } = assessment;
         risks.extend(by_rules);
         risks.extend(learned.iter().cloned());
 
@@ -242,11 +251,11 @@ impl Against<'_> {
         reasons.extend(asks.iter().cloned());
         reasons.sort();
         reasons.dedup();
-        // Profiles' facts matter to the person who decides, whether or not they made the plan graver.
+        // A person who decides needs the facts of profiles, whether or not they raised the risk.
         let mut warnings: Vec<String> = learned.into_iter().map(|(_, warning)| warning).collect();
         warnings.retain(|warning| !reasons.contains(warning));
         warnings.dedup();
-        Ok(Plan {
+        Ok(PreparedPlan {
             change,
             steps,
             after_undo,
@@ -259,11 +268,12 @@ impl Against<'_> {
         })
     }
 
-    /// Who holds a file is told only of what the module may reach anyway. What can't be resolved isn't looked at later
-    /// either.
-    async fn may_lock(&self, locks: &[Lock]) -> Result<(), Problem> {
-        let files =
-            locks.iter().filter_map(|lock| if let Lock::File(path) = lock { Some(path) } else { None });
+    /// Checks that the module may reach the files whose locks it names, since the answer tells who holds them. A file
+    /// that can't be resolved isn't looked at later either.
+    async fn may_lock(&self, locks: &[ResourceLock]) -> Result<(), Problem> {
+        let files = locks
+            .iter()
+            .filter_map(|lock| if let ResourceLock::File(path) = lock { Some(path) } else { None });
         let files: Vec<String> = files.cloned().collect();
         files.iter().try_for_each(|file| self.grants.may_lock(file, file))?;
         if files.is_empty() {
@@ -278,61 +288,65 @@ impl Against<'_> {
         Ok(())
     }
 
-    /// Commands as they are started; a problem where one of them can't be.
+    /// The commands as they are started. The result is a problem where one of them can't be started.
     async fn allowed(
         &self,
-        commands: impl IntoIterator<Item = (Command, Granted)>,
-    ) -> Result<Vec<Allowed>, Problem> {
+        commands: impl IntoIterator<Item = (Command, GrantedStep)>,
+    ) -> Result<Vec<AllowedCommand>, Problem> {
         let mut allowed = Vec::new();
         for (command, granted) in commands {
             let prefix = self.target.prefix(&command, self.facts).await.map_err(|problem| {
                 let line = host_text::redact::excerpt(&command_line("", &granted.shown), PATTERN);
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;
-            let Granted { shown, free_form, paths, .. } = granted;
-            allowed.push(Allowed { command, shown, prefix, free_form, paths, leads: Vec::new() });
+            let GrantedStep { shown, free_form, paths, .. } = granted;
+            allowed.push(AllowedCommand { command, shown, prefix, free_form, paths, leads: Vec::new() });
         }
         Ok(allowed)
     }
 
-    /// What the module has seen at this place: a plan is made of that, and where it is gone, about something else.
-    fn seen(&self, asked: &str, real: &str) -> Option<&Option<String>> {
-        self.seen.get(asked).or_else(|| self.seen.get(real))
+    /// The hash of the file as the module has read it. A plan is made from that, so it is stale once the file differs.
+    fn file_hashes(&self, asked: &str, real: &str) -> Option<&Option<String>> {
+        self.file_hashes.get(asked).or_else(|| self.file_hashes.get(real))
     }
 }
 
-/// What a step would write, against what is there; of what a program is given to read, against what the host has seen.
-fn compared(action: &Action, doing: &Doing, before: Option<&[u8]>) -> Option<FileDiff> {
-    match (action, doing) {
-        (Action::Write(write), Doing::File(site, _)) if !write.sensitive => {
+/// The diff of a step: new contents against the file that is there, or a program's new input against the text that the
+/// host has seen.
+fn compared(action: &Action, prepared: &PreparedAction, before: Option<&[u8]>) -> Option<FileDiff> {
+    match (action, prepared) {
+        (Action::Write(write), PreparedAction::File(site, _)) if !write.sensitive => {
             Some(diff(&site.path, site.before.as_deref(), Some(&write.contents)))
         }
-        (Action::Remove(_), Doing::File(site, _)) => Some(diff(&site.path, site.before.as_deref(), None)),
-        (Action::Run(run), Doing::Run(_)) => {
+        (Action::Remove(_), PreparedAction::File(site, _)) => {
+            Some(diff(&site.path, site.before.as_deref(), None))
+        }
+        (Action::Run(run), PreparedAction::Run(_)) => {
             Some(diff("/stdin", before, Some(run.command.stdin.as_deref()?)))
         }
         _ => None,
     }
 }
 
-/// Whether whoever sees the plan doesn't see all that it would write or run: a secret, or what looks like one, may be
+/// Whether the preview leaves out something that the plan would write or run. A secret, or what looks like one, may be
 /// anything.
-fn hides(action: &Action, prepared: &Prepared) -> bool {
+fn hides(action: &Action, prepared: &PreparedStep) -> bool {
     let is_whole = || prepared.diff.as_ref().is_some_and(|diff| diff.whole);
-    let main = match (action, &prepared.doing) {
+    let main = match (action, &prepared.action) {
         (Action::Write(write), _) if write.sensitive || !is_whole() => return true,
         (Action::Run(run), _) if run.command.stdin.is_some() && !is_whole() => return true,
-        (_, Doing::Run(command)) => Some(command),
-        (_, Doing::File(_, validate)) => validate.as_ref(),
+        (_, PreparedAction::Run(command)) => Some(command),
+        (_, PreparedAction::File(_, validate)) => validate.as_ref(),
     };
-    let is_hidden = |command: &Allowed| command.hides_arguments();
-    let undo =
-        |undo: &Allowed| undo.hides_arguments() || !(prepared.is_in_diff(undo) || undo.is_shown_whole());
+    let is_hidden = |command: &AllowedCommand| command.hides_arguments();
+    let undo = |undo: &AllowedCommand| {
+        undo.hides_arguments() || !(prepared.is_in_diff(undo) || undo.is_shown_whole())
+    };
     main.is_some_and(is_hidden) || prepared.undo.iter().any(undo)
 }
 
-/// What a change does to units besides those that its commands name, as if each were a command of its own: a start stops
-/// what the unit conflicts with, a restart restarts what depends on it.
+/// The effects of a change on units that its commands don't name, each as a command of its own. A start stops the units
+/// that conflict with the started one, and a restart restarts the units that depend on it.
 fn interrupted(change: &Change) -> Vec<Vec<String>> {
     let commands: Vec<&Command> = change
         .steps
@@ -349,11 +363,11 @@ fn interrupted(change: &Change) -> Vec<Vec<String>> {
     others.map(|unit| ["systemctl", verb, "--", unit].map(str::to_owned).to_vec()).collect()
 }
 
-/// Two names of one place would be kept and put back in each other's way.
-fn distinct(steps: &[Prepared]) -> Result<(), Problem> {
+/// Refuses two steps on one file under two names: each would overwrite the other one's copy and undo.
+fn distinct(steps: &[PreparedStep]) -> Result<(), Problem> {
     let mut paths: Vec<&str> = Vec::new();
     for step in steps {
-        let Doing::File(site, _) = &step.doing else { continue };
+        let PreparedAction::File(site, _) = &step.action else { continue };
         if paths.contains(&site.path.as_str()) {
             let message = format!("the module handed over a plan with two steps for {}", site.path);
             return Err(Problem::new("INVALID_PLAN", Category::Internal, message));

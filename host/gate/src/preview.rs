@@ -1,26 +1,26 @@
-//! A plan as a person or a model sees it before it runs: every command to the letter, every file as a diff.
+//! The preview of a plan for a person or a model: every command to the letter, every file as a diff.
 
 use serde_json::{Map, Value, json};
 
-use super::allowed::{Allowed, STDIN};
+use super::allowed::{AllowedCommand, STDIN};
 use super::diff::FileDiff;
 use super::files::octal;
 use super::plan::{Action, FilePath, Write};
-use super::prepare::{Doing, Plan, Prepared};
+use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_base::sha256;
 use host_base::{Command, Privilege};
 use host_text::redact::excerpt;
 
-/// Characters of a module's own sentence.
+/// The number of characters of a module's own sentence that are shown.
 const SENTENCE: usize = 500;
 
-/// The plan, without its secrets. Text is still to be made visible.
-pub fn preview(plan: &Plan) -> Value {
+/// The preview without secrets. Whoever shows it still has to make its text visible.
+pub fn preview(plan: &PreparedPlan) -> Value {
     let change = &plan.change;
     let mut preview = Map::new();
     match plan.steps.as_slice() {
-        // As most plans are.
-        [prepared] if matches!(prepared.doing, Doing::Run(_)) => {
+        // Most plans have only one step, which is a command.
+        [prepared] if matches!(prepared.action, PreparedAction::Run(_)) => {
             let step = change.steps.first().map(|step| shown(&step.action, prepared));
             for (name, value) in step.unwrap_or_default() {
                 preview.insert(if name == "run" { "command".to_owned() } else { name }, value);
@@ -59,10 +59,10 @@ pub fn preview(plan: &Plan) -> Value {
     Value::Object(preview)
 }
 
-fn shown(action: &Action, prepared: &Prepared) -> Map<String, Value> {
-    let mut shown = match (&prepared.doing, action) {
-        (Doing::Run(command), _) => run(command, prepared.diff.as_ref()),
-        (Doing::File(site, validate), Action::Write(write)) => {
+fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
+    let mut shown = match (&prepared.action, action) {
+        (PreparedAction::Run(command), _) => run(command, prepared.diff.as_ref()),
+        (PreparedAction::File(site, validate), Action::Write(write)) => {
             let mut shown = with_rights("write", &site.path, &write.at);
             shown.append(&mut written(write, prepared.diff.as_ref()));
             if let Some(validate) = validate {
@@ -70,18 +70,18 @@ fn shown(action: &Action, prepared: &Prepared) -> Map<String, Value> {
             }
             shown
         }
-        (Doing::File(site, _), Action::Remove(at)) => {
+        (PreparedAction::File(site, _), Action::Remove(at)) => {
             let mut shown = with_rights("remove", &site.path, at);
             shown.append(&mut compared(prepared.diff.as_ref()));
             shown
         }
-        (Doing::File(site, _), Action::MakeDirectory(directory)) => {
+        (PreparedAction::File(site, _), Action::MakeDirectory(directory)) => {
             let mut shown = with_rights("make_directory", &site.path, &directory.at);
             shown.insert("mode".to_owned(), octal(directory.mode).into());
             owners(&mut shown, &directory.owner, &directory.group);
             shown
         }
-        (Doing::File(..), Action::Run(_)) => Map::new(),
+        (PreparedAction::File(..), Action::Run(_)) => Map::new(),
     };
     if !prepared.undo.is_empty() {
         let undo = prepared.undo.iter().map(|undo| {
@@ -99,10 +99,10 @@ fn shown(action: &Action, prepared: &Prepared) -> Map<String, Value> {
     shown
 }
 
-fn run(command: &Allowed, diff: Option<&FileDiff>) -> Map<String, Value> {
+fn run(command: &AllowedCommand, diff: Option<&FileDiff>) -> Map<String, Value> {
     let mut shown = Map::from_iter([("run".to_owned(), command.line().into())]);
     if let Some(stdin) = &command.command.stdin {
-        // What a program reads has as much power as its arguments: `crontab -`.
+        // The input of a program such as `crontab -` is as powerful as its arguments, so it is shown.
         match (diff, std::str::from_utf8(stdin)) {
             (Some(diff), _) => shown.insert("stdin".to_owned(), Value::Object(compared(Some(diff)))),
             (None, Ok(text)) => shown.insert("stdin".to_owned(), excerpt(text, STDIN).into()),
@@ -158,11 +158,11 @@ fn compared(diff: Option<&FileDiff>) -> Map<String, Value> {
     shown
 }
 
-fn lines(commands: &[Allowed]) -> Value {
+fn lines(commands: &[AllowedCommand]) -> Value {
     commands.iter().map(|command| flattened(run(command, None))).collect()
 }
 
-/// A command that reads nothing is its line.
+/// A command without input is shown as its line alone.
 fn flattened(mut shown: Map<String, Value>) -> Value {
     match shown.len() {
         1 => shown.remove("run").unwrap_or_default(),
@@ -170,8 +170,8 @@ fn flattened(mut shown: Map<String, Value>) -> Value {
     }
 }
 
-/// A sentence for whoever reads: how many files a live directory has is another number a minute later, and the plan for it
-/// is the same.
+/// A sentence without its numbers. A live directory has another number of files a minute later, and the plan for it is
+/// the same.
 fn without_numbers(sentence: &str) -> String {
     let mut digits =
         sentence.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect::<String>();
@@ -181,9 +181,9 @@ fn without_numbers(sentence: &str) -> String {
     digits
 }
 
-/// Everything that makes a plan this one and no other, for its hash. Contents are in it by their hashes.
-pub fn identity(plan: &Plan) -> Value {
-    let command = |allowed: &Allowed| {
+/// All that distinguishes this plan from any other, for its hash. Contents stand in it by their own hashes.
+pub fn identity(plan: &PreparedPlan) -> Value {
+    let command = |allowed: &AllowedCommand| {
         let command: &Command = &allowed.command;
         json!({
             "leads": allowed.leads,
@@ -195,13 +195,13 @@ pub fn identity(plan: &Plan) -> Value {
             "milliseconds": u64::try_from(command.timeout.as_millis()).unwrap_or(u64::MAX >> 11),
         })
     };
-    let commands = |all: &[Allowed]| all.iter().map(command).collect::<Value>();
+    let commands = |all: &[AllowedCommand]| all.iter().map(command).collect::<Value>();
     let steps = plan.change.steps.iter().zip(&plan.steps).map(|(step, prepared)| {
-        let action = match (&step.action, &prepared.doing) {
-            (Action::Run(run), Doing::Run(allowed)) => json!({
+        let action = match (&step.action, &prepared.action) {
+            (Action::Run(run), PreparedAction::Run(allowed)) => json!({
                 "run": command(allowed), "success": run.success, "interruptible": run.interruptible,
             }),
-            (action, Doing::File(site, validate)) => {
+            (action, PreparedAction::File(site, validate)) => {
                 let at = json!({
                     "path": site.path,
                     "privilege": action.path().map(|at| String::from(at.privilege.clone())),

@@ -1,72 +1,72 @@
-//! The question whether a plan may run, as a person reads it: written by the host from the plan as it is shown.
+//! The question whether a plan may run, as a person reads it. The host writes it from the preview.
 //!
-//! Only the host begins a line. Whatever a module, a client or a file says stands behind a heading or is indented, with
-//! its control characters visible: nothing in it can look like a line of the host's.
+//! Only the host begins a line. Text of a module, a client or a file stands after a heading or is indented, with its
+//! control characters visible, so that it can't look like a line of the host.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::Asking;
+use super::PlanRequest;
 use super::origin::Origin;
-use super::prepare::Plan;
+use super::prepare::PreparedPlan;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
-use host_target::KnownAs;
+use host_target::KnownHost;
 use host_text::redact::excerpt;
 use host_text::visible::one_line;
 
-/// Characters of a name, as a client gives it.
+/// The number of characters of a client's name that are shown.
 const NAME: usize = 200;
-/// Bytes of what several hosts' plans are shown as, to anybody.
+/// The largest number of bytes of a text about several hosts' plans.
 const MOST_TEXT: usize = 1 << 20;
-/// Characters that a client is sent.
+/// The largest number of characters that are sent to a client.
 const SENT: usize = 24_000;
 
-/// A plan that waits for a yes or a no.
+/// A plan that waits for an answer.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// The change's.
+    /// The id of the change.
     pub id: String,
-    /// Of everything that makes the plan what it is.
+    /// The SHA-256 of all that identifies the plan.
     pub sha256: String,
-    /// Whose plan it is.
+    /// The tool that made the plan.
     pub tool: String,
-    /// Whose tool it is.
+    /// The module that the tool belongs to.
     pub module: String,
-    /// The machine.
+    /// The name of the machine.
     pub target: String,
-    /// What it is known by, whatever it is called: its machine-id and its key as an SSH server.
+    /// The machine's machine-id and its SSH host key, which identify it under any name.
     pub machine: (Option<String>, Option<String>),
-    /// As it names itself.
+    /// The name that the client gives itself.
     pub client: String,
-    /// The module's own sentence.
+    /// The module's own sentence about the plan.
     pub summary: String,
-    /// After everything that raises it.
+    /// The final risk of the plan.
     pub risk: Risk,
-    /// Whether a person has to say yes. Where it is part of a larger change, the plan waits for its turn as well.
+    /// True where a person has to say yes. A plan that is part of a larger request waits as well where this is false.
     pub needs_person: bool,
-    /// Whether what a client says that somebody said is no answer: it is about whom the client may reach.
+    /// True where a client's own word is no answer, because the question is which hosts the client may reach.
     pub never_by_client_alone: bool,
-    /// Only what would be: the program's own simulation is what has to be allowed.
+    /// True for a dry run, where only the program's own simulation needs the confirmation.
     pub dry_run: bool,
     /// The plan as it is shown.
     pub preview: Value,
-    /// All of it, for a person.
+    /// The whole question as text, for a person.
     pub text: String,
 }
 
 impl Question {
-    /// Of a plan, and what it is shown as.
+    /// The question about a plan and its preview.
     pub(super) fn new(
         (id, sha256): (&str, String),
-        asking: &Asking,
-        plan: &Plan,
+        request: &PlanRequest,
+        plan: &PreparedPlan,
         preview: Value,
         needs_person: bool,
     ) -> Self {
-        let origin = &asking.origin;
+        let origin = &request.origin;
         let module = origin.module.as_ref();
         let module = module.map_or_else(String::new, |module| format!("{} {}", module.name, module.version));
         let mut question = Self {
@@ -74,7 +74,7 @@ impl Question {
             sha256,
             tool: origin.tool.clone(),
             module,
-            target: asking.target.name().to_owned(),
+            target: request.target.name().to_owned(),
             machine: origin
                 .target
                 .as_ref()
@@ -84,17 +84,17 @@ impl Question {
             risk: plan.risk,
             needs_person,
             never_by_client_alone: false,
-            dry_run: asking.dry_run,
+            dry_run: request.dry_run,
             preview,
             text: String::new(),
         };
         let host_key = origin.target.as_ref().and_then(|used| used.host_key.as_deref());
-        question.text = question.written(&asking.facts.user, &asking.facts.hostname, host_key);
+        question.text = question.written(&request.facts.user, &request.facts.hostname, host_key);
         question
     }
 
-    /// Whether a host may be worked on that wasn't known when the server started.
-    pub fn about_host(origin: &Origin, host: &str, known: &KnownAs) -> Result<Self, Problem> {
+    /// The question whether the server may work on a host that it did not know when it started.
+    pub fn about_host(origin: &Origin, host: &str, known: &KnownHost) -> Result<Self, Problem> {
         let module = origin.module.as_ref();
         let module = module.map_or_else(String::new, |module| format!("{} {}", module.name, module.version));
         let preview = json!({
@@ -143,18 +143,18 @@ impl Question {
         })
     }
 
-    /// Whether both are about one machine, which has two names then.
+    /// Whether both questions are about one machine, under two names.
     pub fn is_of_same_machine(&self, other: &Self) -> bool {
         let ((id, key), (other_id, other_key)) = (&self.machine, &other.machine);
         id.is_some() && id == other_id && (key == other_key || key.is_none() || other_key.is_none())
     }
 
-    /// Of several, which are answered with one yes or one no. What is the same of many is written once.
+    /// One question about several plans, which one yes or no answers. Text that many of them share is written once.
     pub fn of_many(questions: &[Arc<Self>]) -> Result<Self, Problem> {
         let mut alike: Vec<(&str, &Value, Vec<&Self>)> = Vec::new();
         for question in questions {
             let (_, body) = question.text.split_once("\n\n").unwrap_or_default();
-            // The last line is the plan's own number.
+            // The last line names the plan's own hash.
             let body = body.trim_end().rsplit_once('\n').map_or(body, |(body, _)| body);
             let preview = &question.preview;
             match alike.iter_mut().find(|(known, shown, _)| *known == body && *shown == preview) {
@@ -164,7 +164,7 @@ impl Question {
         }
         let first = questions
             .first()
-            .ok_or_else(|| Problem::new("INTERNAL_ERROR", Category::Internal, "a question about nothing"))?;
+            .ok_or_else(|| Problem::new("INTERNAL_ERROR", Category::Internal, "a question about no plan"))?;
         let is_dry_run = questions.iter().any(|question| question.dry_run);
         let what = if is_dry_run { "May these be simulated" } else { "May these be done" };
         let count = questions.len();
@@ -209,7 +209,7 @@ impl Question {
         })
     }
 
-    /// Whether a client can be sent all of it: what it would have to cut is nothing to say yes to.
+    /// Whether a client can be sent the whole text. A client that cuts it would ask about less than what runs.
     pub fn fits_a_client(&self) -> bool {
         self.text.chars().nth(SENT).is_none()
     }
@@ -284,7 +284,7 @@ impl Question {
         }
     }
 
-    /// What undo there is.
+    /// A sentence about how far the plan can be undone.
     fn undo(&self) -> String {
         let without: Vec<String> = shown_steps(&self.preview)
             .enumerate()
@@ -304,7 +304,7 @@ impl Question {
     }
 }
 
-/// The steps of a preview; of a plan that is one command, its members stand in the preview itself.
+/// The steps of a preview. The preview of a single command holds the members of the step itself.
 fn shown_steps(preview: &Value) -> impl Iterator<Item = Map<String, Value>> {
     let alone = preview.get("command").map(|command| {
         let of_it = ["stdin", "stdin_sha256", "undo"].into_iter();
@@ -324,7 +324,7 @@ fn texts(preview: &Value, name: &str) -> Vec<String> {
     all.filter_map(Value::as_str).map(one_line).collect()
 }
 
-/// Lines of the host's.
+/// Lines that the host writes.
 #[derive(Default)]
 struct Text(String);
 
@@ -334,14 +334,14 @@ impl Text {
         self.0.push('\n');
     }
 
-    /// Somebody else's text, each line of it behind a mark.
+    /// Adds text of others, with a mark before each line.
     fn indented(&mut self, text: &str) {
         for line in host_text::visible::visible(text).lines() {
             self.line(&format!("   | {line}"));
         }
     }
 
-    /// A command line, with what it reads.
+    /// Adds a command line and the command's input.
     fn command(&mut self, before: &str, command: &Value) {
         let line = command.as_str().or_else(|| command.get("run")?.as_str()).unwrap_or_default();
         self.line(&format!("{before}{}", one_line(line)));
@@ -350,7 +350,7 @@ impl Text {
         }
     }
 
-    /// What a command would read.
+    /// Adds the input of a command.
     fn stdin(&mut self, command: &Map<String, Value>) {
         if let Some(sha256) = command.get("stdin_sha256").and_then(Value::as_str) {
             self.line(&format!("   reading (SHA-256 {sha256})"));
@@ -362,7 +362,7 @@ impl Text {
         }
     }
 
-    /// A diff, and what it doesn't show.
+    /// Adds a diff, and the note about what it doesn't show.
     fn contents(&mut self, shown: &Map<String, Value>) {
         if let Some(diff) = shown.get("diff").and_then(Value::as_str) {
             self.indented(diff);

@@ -1,12 +1,12 @@
-//! A change as it is put on record: before its first step with all that it takes to put it back, and at its end.
+//! The audit events of a change: before its first step with all that is needed to put it back, and at its end.
 
 use serde_json::Value;
 
-use super::Asking;
-use super::allowed::Allowed;
-use super::execute::Ran;
+use super::PlanRequest;
+use super::allowed::AllowedCommand;
+use super::execute::ExecutionReport;
 use super::plan::Action;
-use super::prepare::{Doing, Plan};
+use super::prepare::{PreparedAction, PreparedPlan};
 use crate::target_used;
 use host_audit::{
     ChangeBegun, ChangeEnded, DecidedBy, Decision, Event, FileChange, FileChangeKind, ModuleUsed, Outcome,
@@ -15,24 +15,29 @@ use host_audit::{
 use host_base::sha256;
 use host_text::redact::redact;
 
-/// What was decided about, and by whom.
-pub(super) struct Decided {
+/// The plan that was decided about, and who decided.
+pub(super) struct DecidedPlan {
     /// The plan as it is shown.
     pub preview: Value,
-    /// Its hash.
+    /// The hash that identifies the plan.
     pub identity: String,
-    /// Who said yes.
+    /// The one who allowed the plan.
     pub decided_by: DecidedBy,
 }
 
-/// The change, about to begin.
-pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) -> ChangeBegun {
-    let Decided { preview, identity, decided_by } = decided;
-    let origin = &asking.origin;
+/// The event of a change that is about to begin.
+pub(super) fn begun(
+    id: &str,
+    request: &PlanRequest,
+    plan: &PreparedPlan,
+    decided: DecidedPlan,
+) -> ChangeBegun {
+    let DecidedPlan { preview, identity, decided_by } = decided;
+    let origin = &request.origin;
     let steps = plan.change.steps.iter().zip(&plan.steps);
-    let files = steps.filter_map(|(step, prepared)| match &prepared.doing {
-        Doing::Run(_) => None,
-        Doing::File(site, _) => Some(FileChange {
+    let files = steps.filter_map(|(step, prepared)| match &prepared.action {
+        PreparedAction::Run(_) => None,
+        PreparedAction::File(site, _) => Some(FileChange {
             path: site.path.clone(),
             staging: site.staging.clone(),
             privilege: step.action.path()?.privilege.clone(),
@@ -52,7 +57,7 @@ pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) ->
     let module = origin.module.clone();
     let unknown = || ModuleUsed { name: String::new(), version: String::new(), sha256: String::new() };
     let target = origin.target.clone();
-    let target: TargetUsed = target.unwrap_or_else(|| target_used(&asking.target, &asking.facts, None));
+    let target: TargetUsed = target.unwrap_or_else(|| target_used(&request.target, &request.facts, None));
     ChangeBegun {
         id: id.to_owned(),
         trace_id: origin.trace_id.clone(),
@@ -75,12 +80,13 @@ pub(super) fn begun(id: &str, asking: &Asking, plan: &Plan, decided: Decided) ->
     }
 }
 
-fn lines(commands: &[Allowed]) -> Vec<String> {
+fn lines(commands: &[AllowedCommand]) -> Vec<String> {
     commands.iter().map(line).collect()
 }
 
-/// What a command reads may be secret, and isn't kept: whoever runs it by hand has to know that it is missing.
-fn line(command: &Allowed) -> String {
+/// The command line for the record. The input isn't kept, since it may be secret; the line says that it is missing, for
+/// a person who runs the command by hand.
+fn line(command: &AllowedCommand) -> String {
     let line = redact(&command.line()).into_owned();
     match &command.command.stdin {
         None => line,
@@ -90,24 +96,24 @@ fn line(command: &Allowed) -> String {
     }
 }
 
-/// The change, ended one way or the other.
-pub(super) fn ended(id: &str, ran: &Ran, interrupted: bool) -> Event {
+/// The event of a change that has ended.
+pub(super) fn ended(id: &str, report: &ExecutionReport, interrupted: bool) -> Event {
     let shown = |texts: &[String]| texts.iter().map(|text| redact(text).into_owned()).collect::<Vec<_>>();
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Event::ChangeEnded(ChangeEnded {
         id: id.to_owned(),
-        outcome: match (&ran.broke, ran.not_undone.is_empty()) {
+        outcome: match (&report.failure, report.not_undone.is_empty()) {
             (None, _) => Outcome::Done,
-            (Some(_), _) if ran.uncertain => Outcome::Uncertain,
+            (Some(_), _) if report.uncertain => Outcome::Uncertain,
             (Some(_), true) => Outcome::Undone,
             (Some(_), false) => Outcome::PartlyUndone,
         },
         interrupted,
-        failed_step: ran.broke.as_ref().map(|_| count(ran.done)),
-        error_code: ran.broke.as_ref().map(|problem| problem.code.clone()),
-        exit_codes: ran.outputs.iter().map(|output| output.exit_code).collect::<Vec<_>>().into(),
-        steps_done: count(ran.done),
-        undone: shown(&ran.undone).into(),
-        not_undone: shown(&ran.not_undone).into(),
+        failed_step: report.failure.as_ref().map(|_| count(report.done)),
+        error_code: report.failure.as_ref().map(|problem| problem.code.clone()),
+        exit_codes: report.outputs.iter().map(|output| output.exit_code).collect::<Vec<_>>().into(),
+        steps_done: count(report.done),
+        undone: shown(&report.undone).into(),
+        not_undone: shown(&report.not_undone).into(),
     })
 }

@@ -1,38 +1,38 @@
-//! What a server that was killed left half-done, as `audit recover` ends it: files are put back by the copies that their
-//! plan has left, and what is left of a guard is removed.
+//! Ends a change that a killed server left half-done, for `audit recover`. It puts files back from the copies that the
+//! plan made, and removes what is left of a guard.
 //!
-//! What somebody has changed since is left alone. What a command replaced that was seen before, as a crontab, is put back as
-//! a file is; other commands aren't undone here: whoever recovers is shown their undo and decides. Recovering once more
-//! does no harm: what is as it was before stays.
+//! Files that somebody has changed since are left alone. Text that a command replaced and that the host had seen
+//! before, such as a crontab, is put back like a file. Other commands are not undone here: `audit recover` shows their
+//! undo, and a person decides. A second recovery does no harm: it leaves files alone that are already as they were.
 
 use std::path::Path;
 
 use super::files::Site;
-use super::guard::{self, Units};
+use super::guard::{self, GuardUnits};
 use super::replaced;
 pub use super::replaced::forget_ended;
-use super::turn::Turns;
-use host_audit::{ChangeBegun, FileChange, FileChangeKind, Left, left_lately};
+use super::target_lock::TargetLocks;
+use host_audit::{ChangeBegun, FileChange, FileChangeKind, Leftover, recent_leftovers};
 use host_base::problem::{Category, Problem};
 use host_capability::Access;
 use host_capability::{PathRequest, Place, verbs_for};
 use host_target::{Facts, Target};
 
-/// What became of the files, each a sentence.
+/// The results for the files, each as a sentence.
 #[derive(Debug, Default)]
 pub struct Recovered {
-    /// Is as it was before the change.
+    /// The things that are as they were before the change.
     pub restored: Vec<String>,
-    /// Is not, and why.
+    /// The things that are not, with the reasons.
     pub not_restored: Vec<String>,
 }
 
-/// A sentence for each change on this machine that a killed server has left half-done, or with its copies beside the files.
-/// `log` is the audit log's directory. Nothing is looked at but the end of the log.
+/// A sentence for each change to this machine that a killed server has left half-done or without removing its copies.
+/// `log` is the audit log's directory. Only the end of the log is read.
 pub(super) async fn left_behind(log: &Path, facts: &Facts) -> Vec<String> {
     let (log, machine_id) = (log.to_owned(), facts.machine_id.clone());
     let look = move || {
-        let left = left_lately(&log).unwrap_or_default();
+        let left = recent_leftovers(&log).unwrap_or_default();
         let here = left
             .into_iter()
             .filter(|left| machine_id.is_some() && left.begun.target.machine_id == machine_id);
@@ -41,10 +41,10 @@ pub(super) async fn left_behind(log: &Path, facts: &Facts) -> Vec<String> {
     tokio::task::spawn_blocking(look).await.unwrap_or_default()
 }
 
-/// What is left, and what ends it.
-pub fn said(left: &Left) -> String {
+/// A sentence about a change that was left, and the command that ends it.
+pub fn said(left: &Leftover) -> String {
     let ChangeBegun { id, tool, .. } = &left.begun;
-    match left.is_made {
+    match left.is_done {
         true => format!(
             "a server that was killed has left copies of the files of a change by {tool}: `linux-sysadmin audit recover \
              {id}` removes them"
@@ -55,33 +55,33 @@ pub fn said(left: &Left) -> String {
     }
 }
 
-/// No plan touches the target while this is held. `log` is the audit log's directory.
-pub async fn turn(log: &Path, target: &Target) -> Result<impl Sized + use<>, Problem> {
-    Turns::of_this_account(log).take(target).await
+/// Locks the target: no plan changes it while the result is held. `log` is the audit log's directory.
+pub async fn lock_target(log: &Path, target: &Target) -> Result<impl Sized + use<>, Problem> {
+    TargetLocks::of_this_account(log).acquire(target).await
 }
 
-/// Removes what a guard has left on the target; gives whether it has undone the change. A problem where it still may:
-/// then the target does that by itself.
+/// Removes a guard's units from the target. The result is true where the guard has undone the change, and a problem
+/// where it still will, since the target does that by itself.
 pub async fn remove_guard(target: &Target, begun: &ChangeBegun) -> Result<bool, Problem> {
-    let (units, left) = Units::look(target, &begun.id, begun.undo.len()).await?;
+    let (units, left) = GuardUnits::look(target, &begun.id, begun.undo.len()).await?;
     match left {
-        guard::Left::Nothing => Ok(false),
-        guard::Left::Armed => {
+        guard::GuardState::Nothing => Ok(false),
+        guard::GuardState::Armed => {
             let message = format!(
                 "{}.timer is running: the target undoes this change by itself when its time is over; recover then",
                 units.name
             );
             Err(Problem::new("GUARD_ARMED", Category::State, message))
         }
-        guard::Left::Fired | guard::Left::Idle => {
+        guard::GuardState::Fired | guard::GuardState::Idle => {
             units.remove().await;
-            Ok(left == guard::Left::Fired)
+            Ok(left == guard::GuardState::Fired)
         }
     }
 }
 
-/// Puts back what commands replaced, and then the files, the latest first. `log` is the audit log's directory. What has been changed
-/// since the plan is put back only by `force`.
+/// Puts back the text that commands replaced, and then the files, the latest first. `log` is the audit log's directory.
+/// With `force`, it also overwrites what somebody has changed since the plan.
 pub async fn recover(log: &Path, target: &Target, begun: &ChangeBegun, force: bool) -> Recovered {
     let mut recovered = Recovered::default();
     for said in replaced::restore(log, target, begun, force).await {
@@ -100,7 +100,7 @@ pub async fn recover(log: &Path, target: &Target, begun: &ChangeBegun, force: bo
     recovered
 }
 
-/// Removes the copies of a change that was made to its end; gives the directories that are gone.
+/// Removes the copies of a change that was completed. The result lists the directories that were removed.
 pub async fn remove_copies(target: &Target, begun: &ChangeBegun) -> Result<Vec<String>, Problem> {
     let mut removed = Vec::new();
     for (number, file) in begun.files.iter().enumerate() {
@@ -127,13 +127,14 @@ async fn put_back(
     }
     let (is_staged, is_kept) = (site.is_staged(target).await?, site.is_kept(target).await?);
     let now = site.now(target).await?;
-    // Nothing, where there was or is to be nothing.
+    // Both are none where no file was or is to be there.
     let (is_as_before, is_as_after) = (now == file.sha256_before, now == file.sha256_after);
     let what = if is_kept {
         if !is_as_before && !is_as_after && !force {
             return Err(changed(&format!("the former one is {}", site.kept())));
         }
-        // Also where the contents are the same: the file itself, with its owner, mode and times.
+        // The former file is put back even where the contents are the same, because its owner, mode and times may
+        // differ.
         site.put_back(target).await?;
         "is put back"
     } else if is_as_before {
@@ -146,12 +147,12 @@ async fn put_back(
             );
             return Err(Problem::new("COPY_MISSING", Category::NotFound, message));
         }
-        "is as somebody else left it: the change didn't come to it"
+        "is as somebody else left it: the change did not reach it"
     } else if is_staged && is_as_after || force {
         site.remove_new(target).await?;
         "is removed"
     } else {
-        return Err(changed("it wasn't there before the change"));
+        return Err(changed("there was no such file before the change"));
     };
     site.tidy(target).await?;
     Ok(what)
@@ -166,7 +167,7 @@ fn site(number: usize, file: &FileChange) -> Result<Site, Problem> {
     Site::recorded(&file.path, &file.staging, access(file)?, number)
 }
 
-/// For this file and its copies, and for nothing else.
+/// The rights for this file and its copies only.
 fn access(file: &FileChange) -> Result<Access, Problem> {
     let wrong = |why: String| Problem::new("INVALID_RECORD", Category::Validation, why);
     let privilege = file.privilege.clone();

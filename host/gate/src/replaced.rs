@@ -1,8 +1,8 @@
-//! What commands replace that is no file of a plan's, as a crontab: kept beside the audit log until the change has ended,
-//! so that `audit recover` can put it back.
+//! Text that a plan's commands replace and that is in no file of the plan, such as a crontab. It is kept beside the
+//! audit log until the change has ended, so that `audit recover` can put it back.
 //!
-//! It is what the host itself has seen: the answer of the command by which the module looked. The record holds the command
-//! line that puts it back, and the hash of what that reads: nothing else is run to restore it.
+//! The text is what the host itself has seen: the output of the command by which the module looked. The audit log holds
+//! the command line that puts it back and the hash of that command's input. Nothing else is run to restore it.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Action;
-use super::prepare::{Doing, Plan, Prepared};
+use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_audit::ChangeBegun;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
@@ -22,35 +22,35 @@ use host_capability::command_line;
 use host_target::Target;
 use host_text::redact::{excerpt, redact};
 
-/// In the audit log's directory.
+/// The name of the directory in the audit log's directory.
 const DIRECTORY: &str = "replaced";
-/// How long it may take from what is kept to the record of the change.
+/// The longest time between keeping the text and recording the change.
 const LATELY: Duration = Duration::from_secs(60);
-/// For each command.
+/// The time for each command.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The text that one step replaces.
 #[derive(Debug, Serialize, Deserialize)]
-struct Replaced {
-    /// Shows what is there.
-    look: Line,
-    /// Puts back what was there: it reads that.
-    restore: Line,
-    /// The text that was there, in hexadecimal digits.
+struct ReplacedText {
+    /// The command that shows the current text.
+    look: StoredCommand,
+    /// The command that puts the former text back, by reading it.
+    restore: StoredCommand,
+    /// The former text, in hexadecimal digits.
     before: String,
     /// The hash of the text that the step put in its place.
     sha256_after: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
+struct StoredCommand {
     program: String,
     args: Vec<String>,
     env: Vec<(String, String)>,
     privilege: Privilege,
 }
 
-impl Line {
+impl StoredCommand {
     fn of(command: &Command) -> Self {
         let Command { program, args, env, privilege, .. } = command.clone();
         Self { program, args, env, privilege }
@@ -66,7 +66,7 @@ impl Line {
             privilege: privilege.clone(),
             timeout: TIMEOUT,
             keep: Keep::Head,
-            heard: None,
+            output_buffer: None,
         }
     }
 
@@ -75,10 +75,12 @@ impl Line {
     }
 }
 
-/// Keeps what the plan's commands replace, on the disk; nothing where they replace nothing that was seen.
-pub(super) async fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
+/// Writes the text that the plan's commands replace to the disk. It writes nothing where they replace nothing that the
+/// host has seen.
+pub(super) async fn keep(log: &Path, id: &str, plan: &PreparedPlan) -> io::Result<()> {
     let steps = plan.change.steps.iter().zip(&plan.steps);
-    let all: Vec<Replaced> = steps.filter_map(|(step, prepared)| of_step(&step.action, prepared)).collect();
+    let all: Vec<ReplacedText> =
+        steps.filter_map(|(step, prepared)| of_step(&step.action, prepared)).collect();
     if all.is_empty() {
         return Ok(());
     }
@@ -88,7 +90,7 @@ pub(super) async fn keep(log: &Path, id: &str, plan: &Plan) -> io::Result<()> {
 
 fn write(path: &Path, all: &[u8]) -> io::Result<()> {
     let directory = path.parent().unwrap_or(path);
-    // The log itself may have nothing yet.
+    // The audit log's own directory may not exist yet.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     file.write_all(all)?;
@@ -96,8 +98,8 @@ fn write(path: &Path, all: &[u8]) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Removes what was kept of changes that are over: a server that was killed right after an end was on record didn't come
-/// to it. A change that begins keeps what it replaces before it is on record, so what is of lately stays.
+/// Removes kept text of changes that have ended. A server that was killed after recording an end had no time to do so.
+/// A new change keeps its text before it is recorded, so recent text stays.
 pub fn forget_ended(log: &Path, unfinished: &[&str]) {
     let is_of_lately = |entry: &fs::DirEntry| {
         let age =
@@ -114,19 +116,19 @@ pub fn forget_ended(log: &Path, unfinished: &[&str]) {
     }
 }
 
-fn of_step(action: &Action, prepared: &Prepared) -> Option<Replaced> {
-    let (Action::Run(run), Doing::Run(_)) = (action, &prepared.doing) else { return None };
+fn of_step(action: &Action, prepared: &PreparedStep) -> Option<ReplacedText> {
+    let (Action::Run(run), PreparedAction::Run(_)) = (action, &prepared.action) else { return None };
     let look = prepared.looked_by.as_ref()?;
     let restore = prepared.undo.iter().find(|undo| prepared.is_in_diff(undo))?;
-    Some(Replaced {
-        look: Line::of(look),
-        restore: Line::of(&restore.command),
+    Some(ReplacedText {
+        look: StoredCommand::of(look),
+        restore: StoredCommand::of(&restore.command),
         before: hex::encode(restore.command.stdin.as_deref()?),
         sha256_after: sha256::of(ended(run.command.stdin.as_deref()?)),
     })
 }
 
-/// Removes what was kept of a change that has ended well.
+/// Removes the text of a change that has ended well.
 pub(super) fn forget(log: &Path, id: &str) {
     match fs::remove_file(path(log, id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -140,8 +142,8 @@ fn path(log: &Path, id: &str) -> PathBuf {
     log.join(DIRECTORY).join(id)
 }
 
-/// Puts back what a change's commands have replaced, the latest first; each becomes a sentence, of what was put back or of
-/// what wasn't. What somebody has changed since is put back only by `force`.
+/// Puts back the text that a change's commands have replaced, the latest first. Each result is a sentence. With
+/// `force`, text that somebody has changed since is overwritten as well.
 pub(super) async fn restore(
     log: &Path,
     target: &Target,
@@ -153,7 +155,7 @@ pub(super) async fn restore(
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
         Err(error) => return vec![Err(format!("what the commands replaced can't be read: {error}"))],
     };
-    let all: Vec<Replaced> = match serde_json::from_slice(&kept) {
+    let all: Vec<ReplacedText> = match serde_json::from_slice(&kept) {
         Ok(all) => all,
         Err(error) => return vec![Err(format!("what the commands replaced can't be read: {error}"))],
     };
@@ -174,11 +176,11 @@ pub(super) async fn restore(
 async fn put_back(
     target: &Target,
     begun: &ChangeBegun,
-    replaced: &Replaced,
+    replaced: &ReplacedText,
     force: bool,
 ) -> Result<&'static str, Problem> {
     let before = hex::decode(&replaced.before).unwrap_or_default();
-    // The undo's line on record names what it reads by its hash.
+    // The recorded line of the undo names its input by a hash.
     let command = replaced.restore.command(Some(before.clone()));
     let line = redact(&command_line("", &command)).into_owned();
     let mark = format!("{line} < ({} bytes that aren't kept, SHA-256 {})", before.len(), sha256::of(&before));
@@ -189,7 +191,7 @@ async fn put_back(
     }
     let look = target.run_all(&[replaced.look.command(None)]).await.pop();
     let look = look.unwrap_or_else(|| Err(super::file_problems::no_answer()))?;
-    // Where there is nothing, the program says so by its exit code.
+    // A program that has no text to show reports that by its exit code.
     let now = (look.exit_code == 0).then_some(ended(&look.stdout));
     if now == Some(ended(&before)) {
         return Ok("is as it was before");
@@ -209,7 +211,7 @@ async fn put_back(
     Ok("is put back")
 }
 
-/// Programs differ in whether they give a text its last newline.
+/// The text without its last newline, which not every program prints.
 fn ended(text: &[u8]) -> &[u8] {
     text.strip_suffix(b"\n").unwrap_or(text)
 }

@@ -9,7 +9,7 @@ use host_base::{Command, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
 use host_target::Overrides;
 
-/// A directory with a log of its own, that plans may write to.
+/// A gate with its own audit log, and a directory that plans may write to.
 struct Lab {
     kept: tempfile::TempDir,
     gate: Arc<Gate>,
@@ -17,18 +17,19 @@ struct Lab {
 
 impl Lab {
     fn new(safety: Safety) -> Self {
-        // Root's rights go through no directory that others can write to.
+        // Root's rights don't pass a directory that others can write to.
         let kept = match rustix::process::geteuid().is_root() {
             true => tempfile::tempdir_in("/run"),
             false => tempfile::tempdir(),
         };
         let kept = kept.unwrap();
         let settings = host_audit::Settings { rotate_bytes: 1 << 20, keep: 1 };
-        let audit = Audit::new(kept.path().join("log"), settings).with_journal("/nonexistent".into());
+        let audit = AuditLog::new(kept.path().join("log"), settings).with_journal("/nonexistent".into());
         std::fs::create_dir(kept.path().join("files")).unwrap();
-        // Of this test alone: others take turns on the same machine.
-        let turns = turn::Turns::new(kept.path().join("turns"));
-        let gate = Gate { turns, ..Gate::new(safety, None, Lazy::default(), Arc::new(audit)) };
+        // The locks are this test's own, because other tests lock the same machine.
+        let target_locks = target_lock::TargetLocks::new(kept.path().join("turns"));
+        let gate =
+            Gate { target_locks, ..Gate::new(safety, None, LazyKnowledge::default(), Arc::new(audit)) };
         Self { gate: Arc::new(gate), kept }
     }
 
@@ -44,11 +45,11 @@ impl Lab {
         names
     }
 
-    async fn asking(&self, dry_run: bool) -> Asking {
+    async fn request(&self, dry_run: bool) -> PlanRequest {
         self.asking_on(Target::local(Overrides::default()), dry_run).await
     }
 
-    async fn asking_on(&self, target: Target, dry_run: bool) -> Asking {
+    async fn asking_on(&self, target: Target, dry_run: bool) -> PlanRequest {
         let mut grants = Grants::new("test");
         let files = self.path("");
         for (pattern, effect, risk) in [
@@ -56,7 +57,7 @@ impl Lab {
             (format!("rm -- <path:{files}*>"), Effect::Change, Risk::High),
             ("true".into(), Effect::Read, Risk::ReadOnly),
             ("false".into(), Effect::Change, Risk::Low),
-            // Ends with the exit code of a command that was killed.
+            // timeout(1) ends with the exit code of a command that was killed.
             ("timeout --signal=KILL 0.01 sleep 60".into(), Effect::Change, Risk::Low),
             (format!("cat -- <path:{files}*>"), Effect::Read, Risk::ReadOnly),
             ("echo <text>".into(), Effect::DryRun, Risk::ReadOnly),
@@ -80,58 +81,60 @@ impl Lab {
         let arguments = serde_json::Map::new();
         let mut origin = Origin::new("1".into(), "test".into(), "cli".into(), "t".into(), &arguments);
         origin.target = Some(crate::target_used(&target, &facts, target.host_key().await));
-        Asking {
+        PlanRequest {
             origin: Arc::new(origin),
             risk: Risk::Moderate,
             grants: Arc::new(grants),
             facts,
             target,
             dry_run,
-            turn: Held::default(),
-            ask: Arc::new(asking::Nobody),
-            again: Arc::new(Module(None)),
-            seen: HashMap::new(),
-            looked: Arc::default(),
-            executed: Arc::default(),
-            telling: Arc::new(|_, _| {}),
+            target_lock: TargetLockSlot::default(),
+            confirmer: Arc::new(confirmation::NoConfirmer),
+            replan: Arc::new(Module(None)),
+            file_hashes: HashMap::new(),
+            observed: Arc::default(),
+            command_log: Arc::default(),
+            progress: Arc::new(|_, _| {}),
         }
     }
 
-    /// What is on record.
+    /// The events of the audit log.
     fn events(&self) -> Vec<Value> {
         let log = std::fs::read_to_string(self.kept.path().join("log/audit.jsonl")).unwrap_or_default();
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 }
 
-/// Makes this plan, however often it is asked; none, where nothing is to be done.
+/// A module that makes the same plan each time, or none where nothing is to be done.
 struct Module(Option<Change>);
 
-impl Again for Module {
-    fn plan(&self) -> futures_util::future::BoxFuture<'_, Result<Planned, Problem>> {
+impl Replan for Module {
+    fn plan(&self) -> futures_util::future::BoxFuture<'_, Result<PlannedChange, Problem>> {
         let nothing = || Problem::new("NO_PLAN", Category::State, "nothing would be changed any more");
         let change = self.0.clone().ok_or_else(nothing);
-        Box::pin(async { Ok(Planned { change: change?, seen: HashMap::new(), looked: Arc::default() }) })
+        Box::pin(async {
+            Ok(PlannedChange { change: change?, file_hashes: HashMap::new(), observed: Arc::default() })
+        })
     }
 }
 
-/// With somebody to ask about this plan, whose module makes it again.
-fn about(plan: &Change, person: Arc<Person>, asking: Asking) -> Asking {
-    Asking { ask: person, again: Arc::new(Module(Some(plan.clone()))), ..asking }
+/// The request with a person to ask, and with a module that makes this plan again.
+fn about(plan: &Change, person: Arc<Person>, request: PlanRequest) -> PlanRequest {
+    PlanRequest { confirmer: person, replan: Arc::new(Module(Some(plan.clone()))), ..request }
 }
 
-/// What a plan that needs a person is answered where there is none.
+/// The code of a plan that needs a person where there is none.
 const UNAVAILABLE: &str = "CONFIRMATION_UNAVAILABLE";
 
-/// Somebody who does something first, and then answers.
+/// A person who does something first, and then answers.
 struct Person {
-    answer: asking::Answer,
+    answer: confirmation::Answer,
     first: Box<dyn Fn() + Send + Sync>,
     asked: std::sync::Mutex<Option<Question>>,
 }
 
 impl Person {
-    fn who_says(answer: asking::Answer) -> Self {
+    fn who_says(answer: confirmation::Answer) -> Self {
         Self { answer, first: Box::new(|| {}), asked: Default::default() }
     }
 
@@ -140,23 +143,23 @@ impl Person {
     }
 }
 
-impl Ask for Person {
+impl Confirmer for Person {
     fn ask(
         &self,
         question: Question,
-    ) -> futures_util::future::BoxFuture<'_, Result<asking::Answer, Problem>> {
+    ) -> futures_util::future::BoxFuture<'_, Result<confirmation::Answer, Problem>> {
         *self.asked.lock().unwrap() = Some(question);
         (self.first)();
         Box::pin(async { Ok(self.answer.clone()) })
     }
 }
 
-fn yes() -> asking::Answer {
-    asking::Answer::Yes(DecidedBy::Elicitation)
+fn yes() -> confirmation::Answer {
+    confirmation::Answer::Yes(DecidedBy::Elicitation)
 }
 
-fn no() -> asking::Answer {
-    asking::Answer::No(DecidedBy::Elicitation)
+fn no() -> confirmation::Answer {
+    confirmation::Answer::No(DecidedBy::Elicitation)
 }
 
 fn with_undo(mut step: Step, undo: &[&str]) -> Step {
@@ -169,7 +172,7 @@ async fn a_dry_run_shows_the_plan_and_its_own_simulation_and_changes_nothing() {
     let lab = Lab::new(Safety::default());
     let mut plan = change(vec![write(&lab.path("new"), "a\n"), run(&["touch", "--", &lab.path("ran")])]);
     plan.dry_run = Some(super::plan::tests::command(&["echo", "would"]));
-    let outcome = lab.gate.apply(lab.asking(true).await, plan).await;
+    let outcome = lab.gate.apply(lab.request(true).await, plan).await;
     let Ok(Outcome::DryRun { preview, outputs, .. }) = outcome else { panic!("no dry run") };
     assert_eq!(outputs[0].stdout, b"would\n");
     assert_eq!(preview["steps"][0]["write"], lab.path("new"));
@@ -181,9 +184,9 @@ async fn a_dry_run_shows_the_plan_and_its_own_simulation_and_changes_nothing() {
 #[tokio::test]
 async fn a_plan_that_needs_rights_that_cannot_be_had_says_which_command_does() {
     let lab = Lab::new(Safety::default());
-    let mut asking = lab.asking(false).await;
+    let mut request = lab.request(false).await;
     let mut grants = Grants::new("test");
-    let request = CommandRequest {
+    let grant = CommandRequest {
         pattern: "true".into(),
         effect: Effect::Change,
         privilege: Privilege::User("nobody".into()),
@@ -191,14 +194,14 @@ async fn a_plan_that_needs_rights_that_cannot_be_had_says_which_command_does() {
         risk: Risk::Low,
         reason: String::new(),
     };
-    grants.command(&request).unwrap();
-    asking.grants = Arc::new(grants);
-    asking.facts = Arc::new(host_target::Facts { uid: 1000, ..Default::default() });
+    grants.command(&grant).unwrap();
+    request.grants = Arc::new(grants);
+    request.facts = Arc::new(host_target::Facts { uid: 1000, ..Default::default() });
     let mut step = run(&["true"]);
     if let Action::Run(run) = &mut step.action {
         run.command.privilege = Privilege::User("nobody".into());
     }
-    let refused = lab.gate.apply(asking, change(vec![step])).await.err().unwrap();
+    let refused = lab.gate.apply(request, change(vec![step])).await.err().unwrap();
     assert_eq!(refused.code, "PRIVILEGE_REQUIRED");
     assert!(refused.message.starts_with("`true` as nobody: "), "{refused}");
     assert!(lab.events().is_empty());
@@ -211,12 +214,12 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     let remove = || change(vec![run(&["rm", "--", &lab.path("file")])]);
     let mut grave = change(vec![run(&["true"])]);
     grave.risk = Some(Risk::Critical);
-    // A plan that is made to break runs its undo.
+    // The undo runs in a plan that is made to fail.
     let hidden = change(vec![with_undo(run(&["true"]), &["rm", "--", &lab.path("file")]), run(&["false"])]);
     for (plan, risk) in [(remove(), "high"), (grave, "critical"), (hidden, "high")] {
         let person = Arc::new(Person::who_says(no()));
-        let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
-        let refused = lab.gate.apply(asking, plan).await.err().unwrap();
+        let request = PlanRequest { confirmer: person.clone(), ..lab.request(false).await };
+        let refused = lab.gate.apply(request, plan).await.err().unwrap();
         assert_eq!(refused.code, "CONFIRMATION_DECLINED");
         let question = person.asked.lock().unwrap().take().unwrap();
         assert_eq!(json!(question.risk), json!(risk));
@@ -226,19 +229,19 @@ async fn the_gravest_of_tool_plan_and_grants_decides_whether_a_person_is_asked()
     }
     assert_eq!(lab.names(), ["file"]);
     let wary = Safety { confirmation_threshold: Risk::Moderate, ..Safety::default() };
-    let wary = Gate::new(wary, None, Lazy::default(), lab.gate.audit().clone());
+    let wary = Gate::new(wary, None, LazyKnowledge::default(), lab.gate.audit().clone());
     for (step, code) in [(write(&lab.path("file"), "x"), Some(UNAVAILABLE)), (run(&["true"]), None)] {
-        let asking = Asking { risk: Risk::Low, ..lab.asking(false).await };
-        let refused = wary.apply(asking, change(vec![step])).await.err();
+        let request = PlanRequest { risk: Risk::Low, ..lab.request(false).await };
+        let refused = wary.apply(request, change(vec![step])).await.err();
         assert_eq!(refused.map(|problem| problem.code).as_deref(), code);
     }
     let strict = Safety { dry_run_bypass_confirmation: false, ..Safety::default() };
-    let strict = Gate::new(strict, None, Lazy::default(), lab.gate.audit().clone());
-    let refused = strict.apply(lab.asking(true).await, remove()).await.err().unwrap();
+    let strict = Gate::new(strict, None, LazyKnowledge::default(), lab.gate.audit().clone());
+    let refused = strict.apply(lab.request(true).await, remove()).await.err().unwrap();
     assert_eq!(refused.code, UNAVAILABLE);
     let lenient = Safety { confirmation_threshold: Risk::Critical, ..Safety::default() };
-    let lenient = Gate::new(lenient, None, Lazy::default(), lab.gate.audit().clone());
-    assert!(matches!(lenient.apply(lab.asking(false).await, remove()).await, Ok(Outcome::Done { .. })));
+    let lenient = Gate::new(lenient, None, LazyKnowledge::default(), lab.gate.audit().clone());
+    assert!(matches!(lenient.apply(lab.request(false).await, remove()).await, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
 }
 
@@ -248,8 +251,8 @@ async fn what_was_confirmed_is_what_runs_and_who_said_so_is_on_record() {
     std::fs::write(lab.path("file"), "").unwrap();
     let person = Arc::new(Person::who_says(yes()));
     let plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
-    let asking = about(&plan, person.clone(), lab.asking(false).await);
-    let outcome = lab.gate.apply(asking, plan).await;
+    let request = about(&plan, person.clone(), lab.request(false).await);
+    let outcome = lab.gate.apply(request, plan).await;
     assert!(matches!(outcome, Ok(Outcome::Done { .. })));
     assert!(lab.names().is_empty());
     let question = person.asked.lock().unwrap().take().unwrap();
@@ -270,8 +273,8 @@ async fn what_changed_while_somebody_was_asked_is_another_plan_and_does_not_run(
         let there = file.clone();
         let person = Person::who_first(move || std::fs::write(&there, after).unwrap());
         let plan = change(vec![write(&file, "ours"), run(&["rm", "--", &link])]);
-        let asking = about(&plan, Arc::new(person), lab.asking(false).await);
-        let refused = lab.gate.apply(asking, plan).await.err();
+        let request = about(&plan, Arc::new(person), lab.request(false).await);
+        let refused = lab.gate.apply(request, plan).await.err();
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), if code.is_empty() { "ours" } else { after });
     }
@@ -295,16 +298,17 @@ async fn a_plan_that_would_be_another_one_by_now_does_not_run() {
         ),
         (Some(longer), Value::Null),
         (None, Value::Null),
-        // What is only said of it is as it was but for a number.
+        // The two plans differ only by a number in a sentence.
         (Some(counting(12)), json!("it runs")),
     ] {
         std::fs::write(&file, "").unwrap();
         std::fs::write(&other, "").unwrap();
         let runs = differs == json!("it runs");
         let person = Arc::new(Person::who_says(yes()));
-        let asking = Asking { ask: person, again: Arc::new(Module(then)), ..lab.asking(false).await };
+        let request =
+            PlanRequest { confirmer: person, replan: Arc::new(Module(then)), ..lab.request(false).await };
         let plan = if runs { counting(9) } else { remove(&file) };
-        let outcome = lab.gate.apply(asking, plan).await;
+        let outcome = lab.gate.apply(request, plan).await;
         match outcome.err() {
             None => assert!(runs),
             Some(refused) => {
@@ -331,8 +335,8 @@ async fn a_link_that_was_set_while_somebody_was_asked_is_noticed() {
         std::os::unix::fs::symlink(&to, &from).unwrap();
     });
     let plan = change(vec![run(&["rm", "--", &file])]);
-    let asking = about(&plan, Arc::new(person), lab.asking(false).await);
-    let refused = lab.gate.apply(asking, plan).await.err().unwrap();
+    let request = about(&plan, Arc::new(person), lab.request(false).await);
+    let refused = lab.gate.apply(request, plan).await.err().unwrap();
     assert_eq!(refused.code, "PLAN_STALE", "{refused}");
     assert_eq!(lab.names(), ["file", "other"]);
 }
@@ -351,8 +355,8 @@ async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
         let person = Arc::new(Person::who_first(move || std::fs::write(&there, &then).unwrap()));
         let mut plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
         plan.dry_run = Some(super::plan::tests::command(&["head", "--", &lab.path("simulation")]));
-        let asking = about(&plan, person.clone(), lab.asking(false).await);
-        let refused = lab.gate.apply(asking, plan).await.err();
+        let request = about(&plan, person.clone(), lab.request(false).await);
+        let refused = lab.gate.apply(request, plan).await.err();
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         let question = person.asked.lock().unwrap().take().unwrap();
         assert!(question.text.contains("\n   | would do this\n"), "{}", question.text);
@@ -364,22 +368,22 @@ async fn what_the_program_itself_says_of_the_plan_is_part_of_it() {
 async fn while_somebody_is_asked_others_may_change_the_target() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.path("file"), "").unwrap();
-    let asking = lab.asking(false).await;
-    asking.turn.hold(lab.gate.turn(&asking.target).await.unwrap());
-    let (gate, target) = (lab.gate.clone(), asking.target.clone());
+    let request = lab.request(false).await;
+    request.target_lock.hold(lab.gate.lock_target(&request.target).await.unwrap());
+    let (gate, target) = (lab.gate.clone(), request.target.clone());
     let person = Person::who_first(move || {
-        assert!(gate.turn(&target).now_or_never().is_some_and(|turn| turn.is_ok()));
+        assert!(gate.lock_target(&target).now_or_never().is_some_and(|target_lock| target_lock.is_ok()));
     });
     let plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
-    let asking = about(&plan, Arc::new(person), asking);
-    let (turn, target) = (asking.turn.clone(), asking.target.clone());
-    let outcome = lab.gate.apply(asking, plan).await;
+    let request = about(&plan, Arc::new(person), request);
+    let (target_lock, target) = (request.target_lock.clone(), request.target.clone());
+    let outcome = lab.gate.apply(request, plan).await;
     assert!(outcome.is_ok());
-    assert!(lab.gate.turn(&target).now_or_never().is_none(), "it is held again");
-    drop(turn);
+    assert!(lab.gate.lock_target(&target).now_or_never().is_none(), "it is held again");
+    drop(target_lock);
 }
 
-/// Rules of the test's own: what they say of `rm`, `touch` and `echo`.
+/// The test's own rules for `rm`, `touch` and `echo`.
 fn rules(lab: &Lab, level: &str, risk: &str) -> Option<Arc<Policy>> {
     let path = lab.kept.path().join("rules.yaml");
     let rule = |id: &str, of: &str| {
@@ -397,7 +401,7 @@ fn rules(lab: &Lab, level: &str, risk: &str) -> Option<Arc<Policy>> {
 async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
     for (level, risk, asked, code) in [
         ("SAFE", "", None, ""),
-        // What a typed grant allows is as grave as its tool.
+        // A command that a typed grant allows has the risk of its tool.
         ("CONFIRM", "", None, ""),
         ("CONFIRM", "risk: high,", Some(Risk::High), "CONFIRMATION_DECLINED"),
         ("CONFIRM", "risk: critical,", Some(Risk::Critical), "CONFIRMATION_DECLINED"),
@@ -405,8 +409,12 @@ async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
         ("BLOCK", "risk: critical,", None, "POLICY_BLOCKED"),
     ] {
         let lab = Lab::new(Safety::default());
-        let gate =
-            Gate::new(Safety::default(), rules(&lab, level, risk), Lazy::default(), lab.gate.audit().clone());
+        let gate = Gate::new(
+            Safety::default(),
+            rules(&lab, level, risk),
+            LazyKnowledge::default(),
+            lab.gate.audit().clone(),
+        );
         let (ran, judged) = (lab.path("ran"), lab.path("judged"));
         let after = |mut plan: Change| {
             plan.after_undo.push(super::plan::tests::command(&["touch", "--", &ran]));
@@ -418,14 +426,14 @@ async fn rules_raise_a_plan_forbid_it_or_leave_it_as_the_grants_have_it() {
             after(change(vec![run(&["true"])])),
             change(vec![write(&judged, "x")]),
         ] {
-            // A file that isn't known to be only data asks by itself.
+            // A file asks by itself unless it is known to be only data.
             let writes = plan.steps.iter().any(|step| step.action.path().is_some());
             if writes && code.is_empty() {
                 continue;
             }
             let person = Arc::new(Person::who_says(no()));
-            let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
-            let refused = gate.apply(asking, plan).await.err();
+            let request = PlanRequest { confirmer: person.clone(), ..lab.request(false).await };
+            let refused = gate.apply(request, plan).await.err();
             assert_eq!(
                 refused.as_ref().map_or("", |problem| &problem.code),
                 code,
@@ -450,8 +458,8 @@ async fn what_a_program_reads_is_shown_whole_whatever_a_plan_says_was_there() {
         let mut plan = change(vec![Step { action: Action::Run(run), undo: vec![reading(undone)] }]);
         plan.risk = Some(Risk::High);
         let person = Arc::new(Person::who_says(no()));
-        let asking = Asking { ask: person.clone(), ..lab.asking(false).await };
-        lab.gate.apply(asking, plan).await.err().unwrap();
+        let request = PlanRequest { confirmer: person.clone(), ..lab.request(false).await };
+        lab.gate.apply(request, plan).await.err().unwrap();
         let text = person.asked.lock().unwrap().take().unwrap().text;
         assert!(text.contains("   | +evil\n"), "{text}");
         assert_eq!(text.matches("evil").count(), shown, "the undo as well: {text}");
@@ -462,16 +470,20 @@ async fn what_a_program_reads_is_shown_whole_whatever_a_plan_says_was_there() {
 async fn a_simulation_that_the_rules_take_for_a_change_is_never_run() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.path("file"), "").unwrap();
-    let gate =
-        Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), Lazy::default(), lab.gate.audit().clone());
+    let gate = Gate::new(
+        Safety::default(),
+        rules(&lab, "CONFIRM", ""),
+        LazyKnowledge::default(),
+        lab.gate.audit().clone(),
+    );
     for dry_run in [true, false] {
         let mut plan = change(vec![run(&["true"])]);
         plan.risk = Some(Risk::High);
         let simulation = ["mv", "--", &lab.path("file"), &lab.path("moved")];
         plan.dry_run = Some(super::plan::tests::command(&simulation));
         let person = Arc::new(Person::who_says(yes()));
-        let asking = Asking { ask: person, ..lab.asking(dry_run).await };
-        let refused = gate.apply(asking, plan).await.err().unwrap();
+        let request = PlanRequest { confirmer: person, ..lab.request(dry_run).await };
+        let refused = gate.apply(request, plan).await.err().unwrap();
         assert_eq!(refused.code, "POLICY_BLOCKED", "{refused}");
         assert_eq!(lab.names(), ["file"]);
     }
@@ -480,8 +492,12 @@ async fn a_simulation_that_the_rules_take_for_a_change_is_never_run() {
 #[tokio::test]
 async fn where_a_grant_leaves_the_arguments_open_a_rule_asks_by_itself() {
     let lab = Lab::new(Safety::default());
-    let gate =
-        Gate::new(Safety::default(), rules(&lab, "CONFIRM", ""), Lazy::default(), lab.gate.audit().clone());
+    let gate = Gate::new(
+        Safety::default(),
+        rules(&lab, "CONFIRM", ""),
+        LazyKnowledge::default(),
+        lab.gate.audit().clone(),
+    );
     for (pattern, asked) in [("mv <path> <path>", false), ("mv <path> <arg>", true)] {
         let person = Arc::new(Person::who_says(no()));
         let mut grants = Grants::new("test");
@@ -494,14 +510,14 @@ async fn where_a_grant_leaves_the_arguments_open_a_rule_asks_by_itself() {
             reason: String::new(),
         };
         grants.command(&request).unwrap();
-        let asking = Asking {
-            ask: person.clone(),
+        let request = PlanRequest {
+            confirmer: person.clone(),
             grants: Arc::new(grants),
             risk: Risk::Low,
-            ..lab.asking(false).await
+            ..lab.request(false).await
         };
         let plan = change(vec![run(&["mv", &lab.path("none"), &lab.path("other")])]);
-        let _ = gate.apply(asking, plan).await;
+        let _ = gate.apply(request, plan).await;
         assert_eq!(person.asked.lock().unwrap().is_some(), asked, "{pattern}");
     }
 }
@@ -525,7 +541,7 @@ async fn what_is_not_granted_ends_the_plan_before_it_begins() {
         simulated,
         after,
     ] {
-        let refused = lab.gate.apply(lab.asking(false).await, plan).await.err().unwrap();
+        let refused = lab.gate.apply(lab.request(false).await, plan).await.err().unwrap();
         assert_eq!(refused.code, "CAPABILITY_DENIED", "{refused}");
     }
     assert!(lab.names().is_empty() && lab.events().is_empty());
@@ -541,8 +557,8 @@ async fn a_half_done_plan_is_undone_and_both_its_ends_are_on_record() {
         with_undo(run(&["false"]), &["touch", "--", &never]),
         run(&["touch", "--", &never]),
     ]);
-    let outcome = lab.gate.apply(lab.asking(false).await, plan).await;
-    let Ok(Outcome::Broke { problem, step, undone, not_undone, .. }) = outcome else { panic!("not broken") };
+    let outcome = lab.gate.apply(lab.request(false).await, plan).await;
+    let Ok(Outcome::Failed { problem, step, undone, not_undone, .. }) = outcome else { panic!("not broken") };
     assert_eq!((problem.code.as_str(), step), ("COMMAND_FAILED", 2));
     assert_eq!(undone, [format!("write {}", lab.path("new")), format!("rm -- {ran}")]);
     assert!(not_undone.is_empty() && lab.names().is_empty(), "{not_undone:?} {:?}", lab.names());
@@ -563,8 +579,8 @@ async fn a_step_that_somebody_else_ended_is_undone_too_and_nobody_knows_what_is_
         with_undo(run(&["touch", "--", &ran]), &["rm", "--", &ran]),
         with_undo(killed, &["rm", "--", &half]),
     ]);
-    let outcome = lab.gate.apply(lab.asking(false).await, plan).await;
-    let Ok(Outcome::Broke { problem, step, undone, not_undone, uncertain, .. }) = outcome else {
+    let outcome = lab.gate.apply(lab.request(false).await, plan).await;
+    let Ok(Outcome::Failed { problem, step, undone, not_undone, uncertain, .. }) = outcome else {
         panic!("not broken")
     };
     assert_eq!((problem.code.as_str(), step, uncertain), ("COMMAND_KILLED", 1, true));
@@ -582,7 +598,7 @@ async fn what_cannot_be_put_on_record_does_not_happen() {
     let lab = Lab::new(Safety::default());
     std::fs::write(lab.kept.path().join("log"), "in the way").unwrap();
     let plan = change(vec![run(&["touch", "--", &lab.path("ran")])]);
-    let refused = lab.gate.apply(lab.asking(false).await, plan).await.err().unwrap();
+    let refused = lab.gate.apply(lab.request(false).await, plan).await.err().unwrap();
     assert_eq!(refused.code, "AUDIT_UNAVAILABLE", "{refused}");
     assert!(lab.names().is_empty());
 }
@@ -597,9 +613,9 @@ async fn a_plan_made_of_what_is_gone_is_refused() {
         (None, Some("FILE_CHANGED")),
     ] {
         std::fs::write(lab.path("file"), "theirs").unwrap();
-        let mut asking = lab.asking(false).await;
-        asking.seen.insert(lab.path("file"), seen);
-        let outcome = lab.gate.apply(asking, change(vec![write(&lab.path("file"), "ours")])).await;
+        let mut request = lab.request(false).await;
+        request.file_hashes.insert(lab.path("file"), seen);
+        let outcome = lab.gate.apply(request, change(vec![write(&lab.path("file"), "ours")])).await;
         assert_eq!(outcome.err().map(|problem| problem.code).as_deref(), code);
     }
 }
@@ -611,7 +627,7 @@ async fn whoever_asked_may_go_and_the_plan_is_finished_or_undone_all_the_same() 
     for (interruptible, finished) in [(false, true), (true, false)] {
         let _ = std::fs::remove_file(&pipe);
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-        // Waits for whoever writes to the pipe.
+        // The command waits for a process that writes to the pipe.
         let mut waiting = run(&["cat", "--", pipe.to_str().unwrap()]);
         let Action::Run(step) = &mut waiting.action else { unreachable!() };
         step.interruptible = interruptible;
@@ -620,11 +636,11 @@ async fn whoever_asked_may_go_and_the_plan_is_finished_or_undone_all_the_same() 
             waiting,
             run(&["true"]),
         ]);
-        let asking = lab.asking(false).await;
-        let executed = asking.executed.clone();
+        let request = lab.request(false).await;
+        let command_log = request.command_log.clone();
         {
-            let mut applying = Box::pin(lab.gate.apply(asking, plan));
-            while executed.lines().len() < 2 {
+            let mut applying = Box::pin(lab.gate.apply(request, plan));
+            while command_log.lines().len() < 2 {
                 assert!(applying.as_mut().now_or_never().is_none());
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }

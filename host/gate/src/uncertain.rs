@@ -1,18 +1,23 @@
-//! A change of which nobody knows what became. Where the connection went it is neither repeated nor undone, since it may
-//! still be running; where somebody else ended a command it is undone, and that may not be all. Whoever asked for it is
-//! told where to look, and how to end it then.
+//! Advice for a change whose effect isn't known. After a lost connection the change is neither repeated nor undone,
+//! since it may still be running. After another process ended a command the change is undone, which may not undo
+//! everything. The problem says where to look, and how to end the change.
 
 use serde_json::json;
 
-use super::allowed::Allowed;
-use super::execute::{KILLED, Ran};
+use super::allowed::AllowedCommand;
+use super::execute::{ExecutionReport, KILLED};
 use super::execution::Execution;
-use super::prepare::Doing;
+use super::prepare::PreparedAction;
 use host_base::problem::Problem;
 use host_text::redact::redact;
 
-/// The problem of a plan after which not everything is known, with what there is to do.
-pub(super) fn told(mut problem: Problem, execution: &Execution, ran: &Ran, id: &str) -> Problem {
+/// Adds advice to the problem of a plan whose effect isn't known.
+pub(super) fn told(
+    mut problem: Problem,
+    execution: &Execution,
+    report: &ExecutionReport,
+    id: &str,
+) -> Problem {
     let name = execution.target.name();
     if problem.is_uncertain() || problem.code == KILLED {
         let plan = &execution.plan;
@@ -21,12 +26,12 @@ pub(super) fn told(mut problem: Problem, execution: &Execution, ran: &Ran, id: &
             problem =
                 problem.remedy(format!("Look first: on {name}, `{line}` says what is left to be done of it"));
         }
-        let look = match plan.steps.get(ran.done).map(|step| &step.doing) {
-            Some(Doing::Run(command)) => format!(
+        let look = match plan.steps.get(report.done).map(|step| &step.action) {
+            Some(PreparedAction::Run(command)) => format!(
                 "Look first whether `{}` is still running on {name}, and whether it has done its work",
                 shown(command)
             ),
-            Some(Doing::File(site, _)) => {
+            Some(PreparedAction::File(site, _)) => {
                 format!("Look first what is on {name} in {}, and in {}", site.path, site.staging)
             }
             None => format!("Look first what the state of {name} is"),
@@ -40,6 +45,6 @@ pub(super) fn told(mut problem: Problem, execution: &Execution, ran: &Ran, id: &
     problem.remedy(recover).detail("uncertain", json!(true))
 }
 
-fn shown(command: &Allowed) -> String {
+fn shown(command: &AllowedCommand) -> String {
     redact(&command.line()).into_owned()
 }

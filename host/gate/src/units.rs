@@ -1,5 +1,5 @@
-//! What systemd reads on the target together with a unit file, and which units wait for one of its name. The text of a unit
-//! alone doesn't tell whose rights it gets.
+//! Asks the target about units: what systemd reads together with a unit file, and which units depend on it. The text of
+//! a unit file alone doesn't tell which rights its programs get.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use host_base::{Command, Keep, Privilege};
 use host_capability::Access;
 use host_target::{PathCheck, ReadRequest, Target};
 
-/// Where the system's units and their drop-ins are, what counts most first: systemd.unit(5).
+/// The directories of system units and their drop-ins, the strongest first, see systemd.unit(5).
 const PLACES: [&str; 11] = [
     "/etc/systemd/system.control",
     "/run/systemd/system.control",
@@ -25,22 +25,22 @@ const PLACES: [&str; 11] = [
     "/run/systemd/generator.late",
 ];
 
-/// Bytes of one drop-in; a larger one isn't judged.
+/// The number of bytes of the largest drop-in that is assessed.
 const LARGEST: u64 = 1 << 20;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The name of the unit that a path is the file of.
+/// The name of the unit whose file a path names. None for other paths.
 pub fn unit_at(path: &str) -> Option<&str> {
     let (directory, name) = path.rsplit_once('/')?;
     (PLACES.contains(&directory) && name.contains('.')).then_some(name)
 }
 
-/// Everything that the drop-ins of a unit say, in the order in which systemd reads them, with their paths.
+/// The drop-ins of a unit with their paths, in the order in which systemd reads them.
 pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8>)>, Problem> {
     let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
     let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
-    // Other names of a unit that is there have drop-ins of their own.
+    // A unit's aliases have drop-ins of their own.
     let mut names: Vec<String> = Vec::new();
     let mut kinds = Vec::new();
     let others = show(target, "Names", &[unit]).await.unwrap_or_default();
@@ -54,7 +54,7 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
             .iter()
             .flat_map(move |place| names.clone().into_iter().map(move |name| format!("{place}/{name}")))
     };
-    // Those of a kind count least, wherever they are.
+    // Drop-ins for all units of a kind are the weakest, in every directory.
     let directories: Vec<String> = at(names).chain(at(kinds)).collect();
     let listed = target.list_all(directories.clone(), &access, all.clone()).await;
     let mut found = BTreeMap::new();
@@ -75,8 +75,8 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
     paths.into_iter().zip(texts).map(|(path, text)| Ok((path, text?))).collect()
 }
 
-/// The names of the directories of a unit's drop-ins: its own, its template's, those of each beginning that ends in a dash,
-/// and that of all units of its kind.
+/// The names of the directories of a unit's drop-ins: for the unit, for its template, for each prefix that ends in a
+/// dash, and for all units of its kind.
 fn directories(unit: &str) -> Vec<String> {
     let Some((stem, kind)) = unit.rsplit_once('.') else { return Vec::new() };
     let mut names = vec![format!("{unit}.d")];
@@ -95,20 +95,19 @@ fn directories(unit: &str) -> Vec<String> {
     names
 }
 
-/// The units that already wait for one of this name, or don't run without it. None where systemd doesn't answer.
+/// The units that wait for a unit of this name, or don't run without it. Empty where systemd doesn't answer.
 pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
     let shown = show(target, "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy", &[unit]).await;
     let said = shown.unwrap_or_default();
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
-/// Whether systemd answers for these names: it answers for none of them where one can't be a unit's.
+/// Whether systemd answers for these names. It answers for none of them where one is no valid unit name.
 pub async fn are_answered_for(target: &Target, units: &[&str]) -> bool {
     units.is_empty() || show(target, "Id", units).await.is_some()
 }
 
-/// The names that units have for themselves, beside those by which they are called. Where systemd doesn't answer, as they are
-/// called.
+/// The units' own names instead of aliases. Where systemd doesn't answer, the given names.
 pub async fn named(target: &Target, units: &[&str]) -> Vec<String> {
     let mut names: Vec<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
     if units.is_empty() {
@@ -122,7 +121,7 @@ pub async fn named(target: &Target, units: &[&str]) -> Vec<String> {
     names
 }
 
-/// The units that stop where these start.
+/// The units that stop when these start.
 pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
     if units.is_empty() {
         return Vec::new();
@@ -131,7 +130,7 @@ pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
-/// Whether one of the units is there, and isn't the administrator's own.
+/// Whether one of the units exists and comes from a package.
 pub async fn of_packages(target: &Target, units: &[&str]) -> bool {
     if units.is_empty() {
         return false;
@@ -140,10 +139,10 @@ pub async fn of_packages(target: &Target, units: &[&str]) -> bool {
     said.split_whitespace().any(|path| !path.starts_with("/etc/systemd/system/"))
 }
 
-/// Where the kernel lists sockets, proc(5).
+/// The kernel's tables of sockets, see proc(5).
 const SOCKETS: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"];
 
-/// The first of these ports on which something listens now.
+/// The first of these ports on which a program listens now.
 pub async fn taken(target: &Target, ports: &[u16]) -> Option<u16> {
     if ports.is_empty() {
         return None;
@@ -156,7 +155,7 @@ pub async fn taken(target: &Target, ports: &[u16]) -> Option<u16> {
     ports.iter().copied().find(|port| listening.contains(port))
 }
 
-/// The local ports of a table's sockets that nothing is connected to: their other end has port 0.
+/// The local ports of the sockets in a table that listen. Their remote port is 0.
 fn listening(table: &str) -> Vec<u16> {
     let of_line = |line: &str| {
         let mut fields = line.split_whitespace().skip(1);
@@ -179,7 +178,7 @@ async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<Strin
         privilege: Privilege::Caller,
         timeout: TIMEOUT,
         keep: Keep::Head,
-        heard: None,
+        output_buffer: None,
     };
     let output = target.run_all(&[command]).await.pop()?.ok()?;
     (output.exit_code == 0).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -201,7 +200,7 @@ mod tests {
         }
     }
 
-    /// /proc/net/tcp of Linux 6.18.
+    /// The table is from Linux 6.18.
     #[test]
     fn ports_that_are_listened_on_are_read_from_the_kernels_table() {
         let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n   \

@@ -1,6 +1,7 @@
-//! Which hosts may be named at all. Where the configuration lists them, those; else all that the user has named to ssh
-//! before the server started: in `~/.ssh/config`, by connecting to them (known_hosts), or in the inventory. It is as it
-//! was at the start from there on: a model with a shell could add lines to those files.
+//! The hosts that calls may name. Where the configuration lists hosts, these are allowed. Otherwise all hosts are
+//! allowed that the user had named to ssh before the server started: in `~/.ssh/config`, by connecting to them
+//! (known_hosts), or in the inventory. Later changes of those files don't count, because a model with a shell could
+//! make them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,34 +10,34 @@ use std::sync::LazyLock;
 
 use super::{Glob, HostPattern, Inventory, LOCALHOST};
 use host_openssh::Alias;
-use host_openssh::config::{Aliases, aliases, known_hosts_files};
-use host_openssh::known_hosts::{self, Listed};
+use host_openssh::config::{HostAliases, aliases, known_hosts_files};
+use host_openssh::known_hosts::{self, ListedHosts};
 
-/// What a call's `host` may name.
+/// The hosts that a call's `host` may name.
 #[derive(Debug)]
 pub struct Allowed {
-    by: By,
-    /// This machine, by whatever name.
+    by: AllowedBy,
+    /// Whether this machine may be named, by any of its names.
     local: bool,
-    /// Names of this machine that the inventory has.
+    /// Names of this machine in the inventory.
     local_names: BTreeSet<String>,
     warnings: Vec<String>,
 }
 
 #[derive(Debug)]
-enum By {
-    /// `ssh.allowed_hosts`, with the hosts of groups in it.
+enum AllowedBy {
+    /// The hosts of `ssh.allowed_hosts`, with those of the groups in it.
     List { names: BTreeSet<String>, globs: Vec<Glob> },
-    /// Whatever is known.
-    Known { named: BTreeSet<String>, known_hosts: Known },
+    /// All hosts that are known.
+    Known { named: BTreeSet<String>, known_hosts: LazyKnownHosts },
 }
 
-/// Thousands of lines, perhaps, which most servers never need: read at the start, taken apart when they are first
-/// asked about.
-type Known = LazyLock<Listed, Box<dyn FnOnce() -> Listed + Send>>;
+/// The hosts of known_hosts. The files may have thousands of lines, which most servers never need: they are read at
+/// the start and parsed when they are first needed.
+type LazyKnownHosts = LazyLock<ListedHosts, Box<dyn FnOnce() -> ListedHosts + Send>>;
 
 impl Allowed {
-    /// As it is now. Where the configuration lists hosts, no other file is read.
+    /// Reads the allowed hosts as they are now. Where the configuration lists hosts, no other file is read.
     pub fn load(list: Option<&[HostPattern]>, local: bool, inventory: &Inventory) -> Self {
         match list {
             Some(list) => Self::listed(list, local, inventory),
@@ -44,7 +45,7 @@ impl Allowed {
         }
     }
 
-    /// A group's name means its hosts, as they were then.
+    /// Makes the allowed hosts from a list. A group's name stands for its hosts.
     pub(super) fn listed(list: &[HostPattern], local: bool, inventory: &Inventory) -> Self {
         let mut names = BTreeSet::new();
         let mut globs = Vec::new();
@@ -60,14 +61,14 @@ impl Allowed {
             }
         }
         Self {
-            by: By::List { names, globs },
+            by: AllowedBy::List { names, globs },
             local,
             local_names: local_names(inventory),
             warnings: Vec::new(),
         }
     }
 
-    pub(super) fn known(aliases: Aliases, files: &[PathBuf], local: bool, inventory: &Inventory) -> Self {
+    pub(super) fn known(aliases: HostAliases, files: &[PathBuf], local: bool, inventory: &Inventory) -> Self {
         let mut warnings = aliases.warnings;
         let mut bytes = Vec::new();
         for file in files {
@@ -81,12 +82,17 @@ impl Allowed {
         }
         let mut named: BTreeSet<String> = aliases.names.into_iter().filter(|name| is_name(name)).collect();
         named.extend(inventory.entries().map(|entry| entry.name.clone()));
-        let known_hosts: Known = LazyLock::new(Box::new(move || Listed::of(&bytes)));
-        Self { by: By::Known { named, known_hosts }, local, local_names: local_names(inventory), warnings }
+        let known_hosts: LazyKnownHosts = LazyLock::new(Box::new(move || ListedHosts::of(&bytes)));
+        Self {
+            by: AllowedBy::Known { named, known_hosts },
+            local,
+            local_names: local_names(inventory),
+            warnings,
+        }
     }
 
-    /// Whether a call may name the host. This machine is nobody's but `ssh.local`'s to allow; by another name than
-    /// localhost it has to be among the allowed ones, too.
+    /// Says whether a call may name the host. Only `ssh.local` allows this machine; a name other than localhost also
+    /// has to be among the allowed ones.
     pub fn allows(&self, name: &str) -> bool {
         if name == LOCALHOST {
             return self.local;
@@ -95,58 +101,61 @@ impl Allowed {
             return false;
         }
         match &self.by {
-            By::List { names, globs } => names.contains(name) || globs.iter().any(|glob| glob.matches(name)),
-            By::Known { named, known_hosts } => named.contains(name) || known_hosts.has(name),
+            AllowedBy::List { names, globs } => {
+                names.contains(name) || globs.iter().any(|glob| glob.matches(name))
+            }
+            AllowedBy::Known { named, known_hosts } => named.contains(name) || known_hosts.has(name),
         }
     }
 
-    /// The allowed hosts whose names are known, sorted where they come from the same place. Hidden ones of known_hosts
-    /// are missing, and whatever else a pattern of the configuration allows.
+    /// Returns the allowed hosts whose names are known, sorted within each source. Hashed names of known_hosts are
+    /// missing, and so is what else a pattern of the configuration allows.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let known_hosts = match &self.by {
-            By::List { .. } => None,
-            By::Known { named, known_hosts } => {
+            AllowedBy::List { .. } => None,
+            AllowedBy::Known { named, known_hosts } => {
                 let new = |name: &&str| is_name(name) && *name != LOCALHOST && !named.contains(*name);
                 Some(known_hosts.plain().filter(new))
             }
         };
-        self.given().chain(known_hosts.into_iter().flatten())
+        self.written_names().chain(known_hosts.into_iter().flatten())
     }
 
-    /// Those of the names that somebody wrote down for a host, which known_hosts is not: every connection adds to it,
-    /// and a host is in it by several names.
-    pub(super) fn given(&self) -> impl Iterator<Item = &str> {
-        let (By::List { names: given, .. } | By::Known { named: given, .. }) = &self.by;
+    /// Returns those names that somebody wrote down. The names of known_hosts aren't among them: every connection adds
+    /// to it, and it lists a host by several names.
+    pub(super) fn written_names(&self) -> impl Iterator<Item = &str> {
+        let (AllowedBy::List { names: written_names, .. } | AllowedBy::Known { named: written_names, .. }) =
+            &self.by;
         let is_allowed =
             |name: &&String| *name != LOCALHOST && (self.local || !self.local_names.contains(*name));
-        let given = given.iter().filter(is_allowed).map(String::as_str);
-        self.local.then_some(LOCALHOST).into_iter().chain(given)
+        let written_names = written_names.iter().filter(is_allowed).map(String::as_str);
+        self.local.then_some(LOCALHOST).into_iter().chain(written_names)
     }
 
-    /// The hosts that the configuration lists one by one; nothing where it lists none.
+    /// Returns the hosts that the configuration lists one by one. There are none where it has no list.
     pub(super) fn configured(&self) -> impl Iterator<Item = &str> {
         let listed = match &self.by {
-            By::List { names, .. } => Some(names),
-            By::Known { .. } => None,
+            AllowedBy::List { names, .. } => Some(names),
+            AllowedBy::Known { .. } => None,
         };
         listed.into_iter().flatten().map(String::as_str).filter(|name| self.allows(name))
     }
 
-    /// Whether the configuration lists what is allowed.
+    /// Says whether the configuration lists the allowed hosts.
     pub(super) fn is_listed(&self) -> bool {
-        matches!(self.by, By::List { .. })
+        matches!(self.by, AllowedBy::List { .. })
     }
 
-    /// Whether any machine but this one may be named.
+    /// Says whether any machine besides this one may be named.
     pub fn has_others(&self) -> bool {
         let others = match &self.by {
-            By::List { globs, .. } => !globs.is_empty(),
-            By::Known { known_hosts, .. } => !known_hosts.is_empty(),
+            AllowedBy::List { globs, .. } => !globs.is_empty(),
+            AllowedBy::Known { known_hosts, .. } => !known_hosts.is_empty(),
         };
-        others || self.given().any(|name| name != LOCALHOST)
+        others || self.written_names().any(|name| name != LOCALHOST)
     }
 
-    /// What couldn't be read, a sentence each.
+    /// Returns a sentence about each file that couldn't be read.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

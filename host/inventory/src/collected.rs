@@ -1,5 +1,5 @@
-//! What all inventories say together: hosts, groups, which is in which, and what is set for them, as
-//! `lib/ansible/inventory/data.py` collects it.
+//! The content of all inventories together: hosts, groups, their members and their variables. It is collected as in
+//! `lib/ansible/inventory/data.py`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::InventoryError;
 use host_text::visible::one_line;
 
-use super::variables::{self, Set, Value, Variable, Variables};
+use super::variables::{self, SetValue, Value, Variable, Variables};
 
-/// So many groups are the most that there may be.
+/// The most groups that there may be.
 const MOST_GROUPS: usize = 5_000;
-/// So many times may hosts be put into groups.
+/// The most times that hosts may be put into groups.
 const MOST_MEMBERS: usize = 200_000;
 
 /// The group of every host.
@@ -20,15 +20,15 @@ pub(super) const ALL: &str = "all";
 /// The group of hosts that are in no other.
 pub(super) const UNGROUPED: &str = "ungrouped";
 
-/// Where something is said.
+/// The place of a statement in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     pub(super) file: &'a Path,
-    /// Counted from 1, where it is known.
+    /// The line, counted from 1, where it is known.
     pub(super) line: Option<usize>,
 }
 
-impl Place<'_> {
+impl Location<'_> {
     pub(super) fn error(&self, reason: impl Into<String>) -> InventoryError {
         InventoryError::Invalid {
             path: self.file.to_owned(),
@@ -45,56 +45,56 @@ impl Place<'_> {
     }
 }
 
-/// A host by its number.
+/// The index of a host.
 pub(super) type HostId = usize;
-/// A group by its number.
+/// The index of a group.
 pub(super) type GroupId = usize;
 
-/// The number of the group of every host.
+/// The index of the group of every host.
 pub(super) const ALL_ID: GroupId = 0;
-/// The number of the group of hosts that are in no other.
+/// The index of the group of hosts that are in no other.
 pub(super) const UNGROUPED_ID: GroupId = 1;
 
-/// What is set for a group or a host.
+/// The variables that are set for a group or a host.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    /// In an inventory.
-    pub(super) inside: Variables,
-    /// In `group_vars` or `host_vars`, which go before.
-    pub(super) beside: Variables,
+pub(super) struct VariableSets {
+    /// Variables that are set in an inventory.
+    pub(super) in_inventory: Variables,
+    /// Variables that are set in `group_vars` or `host_vars`. They take precedence.
+    pub(super) in_vars_files: Variables,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Host {
     pub(super) name: String,
-    pub(super) said: Said,
+    pub(super) said: VariableSets,
     pub(super) groups: BTreeSet<GroupId>,
 }
 
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// Those that are in it themselves.
+    /// The hosts that are direct members.
     pub(super) hosts: Vec<HostId>,
     pub(super) children: Vec<GroupId>,
-    pub(super) said: Said,
-    /// Of several at the same depth, the one with the highest goes first.
+    pub(super) said: VariableSets,
+    /// Among groups at the same depth, the one with the highest priority takes precedence.
     pub(super) priority: i64,
-    /// Whether it is of the configuration.
+    /// Whether the group is the configuration's.
     pub(super) is_configured: bool,
 }
 
-/// What was read so far.
+/// The hosts and groups that were read so far.
 #[derive(Debug)]
 pub(super) struct Collected {
     pub(super) hosts: Vec<Host>,
     hosts_by_name: HashMap<String, HostId>,
     pub(super) groups: Vec<Group>,
     groups_by_name: HashMap<String, GroupId>,
-    /// How often a host or a group was put into one.
+    /// The number of times that a host or a group was put into a group.
     members: usize,
-    /// Variables that aren't followed, by what is said of them, with where one was first seen.
-    pub(super) unfollowed: BTreeMap<&'static str, (Vec<String>, Arc<str>)>,
+    /// Variables that aren't followed, by the advice about them, with the place of the first.
+    pub(super) ignored_variables: BTreeMap<&'static str, (Vec<String>, Arc<str>)>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -106,10 +106,10 @@ impl Collected {
             groups: Vec::new(),
             groups_by_name: HashMap::new(),
             members: 0,
-            unfollowed: BTreeMap::new(),
+            ignored_variables: BTreeMap::new(),
             warnings: Vec::new(),
         };
-        // In the order of their numbers.
+        // These come in the order of their indices.
         for name in [ALL, UNGROUPED] {
             empty.push_group(name, false);
         }
@@ -120,7 +120,7 @@ impl Collected {
         self.groups_by_name.contains_key(name)
     }
 
-    /// Of groups, and of hosts.
+    /// Returns the names of groups, and those of hosts.
     pub(super) fn names(&self) -> (impl Iterator<Item = &str>, impl Iterator<Item = &str>) {
         (
             self.groups.iter().map(|group| group.name.as_str()),
@@ -128,18 +128,18 @@ impl Collected {
         )
     }
 
-    /// The group of this name, made where there is none.
-    pub(super) fn group(&mut self, name: &str, place: &Place) -> Result<GroupId, InventoryError> {
+    /// Returns the group of this name, and makes it if there is none.
+    pub(super) fn group(&mut self, name: &str, location: &Location) -> Result<GroupId, InventoryError> {
         if let Some(&known) = self.groups_by_name.get(name) {
             return Ok(known);
         }
         if self.groups.len() == MOST_GROUPS {
-            return Err(place.error(format!("expected at most {MOST_GROUPS} groups")));
+            return Err(location.error(format!("expected at most {MOST_GROUPS} groups")));
         }
         Ok(self.push_group(name, false))
     }
 
-    /// A group of the configuration. None where an inventory has one of this name.
+    /// Makes a group of the configuration. Returns none where an inventory has a group of this name.
     pub(super) fn configured_group(&mut self, name: &str) -> Option<GroupId> {
         (!self.has_group(name)).then(|| self.push_group(name, true))
     }
@@ -150,7 +150,7 @@ impl Collected {
             name: name.to_owned(),
             hosts: Vec::new(),
             children: Vec::new(),
-            said: Said::default(),
+            said: VariableSets::default(),
             priority: 1,
             is_configured,
         });
@@ -158,25 +158,27 @@ impl Collected {
         id
     }
 
-    /// Puts a host into a group, new or known. The port counts where the host is new, as for Ansible.
+    /// Puts a new or known host into a group. As for Ansible, the port counts only for a new host.
     pub(super) fn host(
         &mut self,
         name: &str,
         group: GroupId,
         port: Option<u16>,
-        place: &Place,
+        location: &Location,
     ) -> Result<(), InventoryError> {
         self.members += 1;
         if self.members > MOST_MEMBERS {
-            return Err(place.error(format!("expected at most {MOST_MEMBERS} hosts in all groups together")));
+            return Err(
+                location.error(format!("expected at most {MOST_MEMBERS} hosts in all groups together"))
+            );
         }
         let id = match self.hosts_by_name.get(name) {
             Some(&known) => known,
             None => {
                 let mut host = Host { name: name.to_owned(), ..Host::default() };
                 if let Some(port) = port {
-                    let set = Set { value: Value::Number(port.into()), place: place.text() };
-                    host.said.inside.insert(Variable::Port, set);
+                    let set = SetValue { value: Value::Number(port.into()), location: location.text() };
+                    host.said.in_inventory.insert(Variable::Port, set);
                 }
                 self.hosts.push(host);
                 self.hosts_by_name.insert(name.to_owned(), self.hosts.len() - 1);
@@ -193,12 +195,12 @@ impl Collected {
         &mut self,
         parent: GroupId,
         child: GroupId,
-        place: &Place,
+        location: &Location,
     ) -> Result<(), InventoryError> {
         self.members += 1;
         if self.members > MOST_MEMBERS {
             return Err(
-                place.error(format!("expected at most {MOST_MEMBERS} members of all groups together"))
+                location.error(format!("expected at most {MOST_MEMBERS} members of all groups together"))
             );
         }
         if !self.groups[parent].children.contains(&child) {
@@ -207,13 +209,13 @@ impl Collected {
         Ok(())
     }
 
-    /// Sets a variable of a group, or of the host of this name where there is no such group, as Ansible does.
+    /// Sets a variable of a group, or of the host of this name where there is no such group. Ansible does the same.
     pub(super) fn set(
         &mut self,
         name: &str,
         variable: &str,
         value: impl FnOnce() -> Value,
-        place: &Place,
+        location: &Location,
     ) -> Result<(), InventoryError> {
         let group = self.groups_by_name.get(name).copied();
         if variable == "ansible_group_priority"
@@ -222,61 +224,67 @@ impl Collected {
             self.groups[group].priority = match value() {
                 Value::Number(number) => number,
                 Value::Text(text) if text.parse::<i64>().is_ok() => text.parse().unwrap_or(1),
-                _ => return Err(place.error("expected a whole number for ansible_group_priority")),
+                _ => return Err(location.error("expected a whole number for ansible_group_priority")),
             };
             return Ok(());
         }
-        let Some(set) = self.take(variable, value, place) else { return Ok(()) };
+        let Some(set) = self.take(variable, value, location) else { return Ok(()) };
         let said = match group {
             Some(group) => Some(&mut self.groups[group].said),
             None => self.hosts_by_name.get(name).map(|&host| &mut self.hosts[host].said),
         };
         if let Some(said) = said {
-            said.inside.insert(set.0, set.1);
+            said.in_inventory.insert(set.0, set.1);
         }
         Ok(())
     }
 
-    /// Sets a variable in `group_vars`.
-    pub(super) fn set_beside_group(
+    /// Sets a variable from `group_vars`.
+    pub(super) fn set_group_vars(
         &mut self,
         name: &str,
         variable: &str,
         value: impl FnOnce() -> Value,
-        place: &Place,
+        location: &Location,
     ) {
-        if let Some((variable, set)) = self.take(variable, value, place)
+        if let Some((variable, set)) = self.take(variable, value, location)
             && let Some(&group) = self.groups_by_name.get(name)
         {
-            self.groups[group].said.beside.insert(variable, set);
+            self.groups[group].said.in_vars_files.insert(variable, set);
         }
     }
 
-    /// Sets a variable in `host_vars`.
-    pub(super) fn set_beside_host(
+    /// Sets a variable from `host_vars`.
+    pub(super) fn set_host_vars(
         &mut self,
         name: &str,
         variable: &str,
         value: impl FnOnce() -> Value,
-        place: &Place,
+        location: &Location,
     ) {
-        if let Some((variable, set)) = self.take(variable, value, place)
+        if let Some((variable, set)) = self.take(variable, value, location)
             && let Some(&host) = self.hosts_by_name.get(name)
         {
-            self.hosts[host].said.beside.insert(variable, set);
+            self.hosts[host].said.in_vars_files.insert(variable, set);
         }
     }
 
-    /// What is followed. No other value is as much as looked at.
-    fn take(&mut self, name: &str, value: impl FnOnce() -> Value, place: &Place) -> Option<(Variable, Set)> {
-        if let Some(advice) = variables::unfollowed(name) {
-            let (names, _) = self.unfollowed.entry(advice).or_insert_with(|| (Vec::new(), place.text()));
+    /// Returns the variable if it is followed. The value of any other is never looked at.
+    fn take(
+        &mut self,
+        name: &str,
+        value: impl FnOnce() -> Value,
+        location: &Location,
+    ) -> Option<(Variable, SetValue)> {
+        if let Some(advice) = variables::ignored_variables(name) {
+            let (names, _) =
+                self.ignored_variables.entry(advice).or_insert_with(|| (Vec::new(), location.text()));
             if !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }
             return None;
         }
         let variable = Variable::named(name)?;
-        Some((variable, Set { value: value(), place: place.text() }))
+        Some((variable, SetValue { value: value(), location: location.text() }))
     }
 }

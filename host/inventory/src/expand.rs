@@ -1,5 +1,5 @@
-//! What a caller's `host` names: hosts, groups, patterns of names, `all`; one or several, in a list or with commas
-//! between. Either every word of it names hosts that may be named, or the whole is refused.
+//! The hosts that a caller's `host` names: hosts, groups, patterns of names, or `all`, one or several in a list or
+//! with commas between. If a word names a host that may not be named, the whole is refused.
 
 use std::collections::HashMap;
 
@@ -7,26 +7,26 @@ use super::collected::ALL;
 use super::{Allowed, Glob, Inventory, LOCALHOST};
 use host_base::problem::{Category, Problem};
 use host_openssh::Alias;
-use host_text::spelling;
+use host_text::suggestion;
 use host_text::visible::excerpt;
 
-/// So many hosts are the most that one call is for, and so many words may name them.
+/// The most hosts of one call, and the most words that name them.
 const MOST: usize = 1_000;
-/// So many names are shown where many could be.
+/// The most names that are shown where there may be many.
 const SHOWN: usize = 5;
 
 /// A host that a call is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Named {
-    /// Its own name.
+pub struct SelectedHost {
+    /// The host's name.
     pub name: String,
-    /// Whether that was said, and not a group, a pattern or `all`.
+    /// Whether the call named the host itself, and not only a group, a pattern or `all`.
     pub explicit: bool,
 }
 
-/// A word that one or more hosts were named by.
-enum Word<'a> {
-    /// Every host of the inventory, or of the configuration's list.
+/// A word of `host`, by its kind.
+enum HostWord<'a> {
+    /// Every host of the inventory, and of the configuration's list.
     All,
     Pattern(Glob),
     Group(Vec<&'a str>),
@@ -34,26 +34,27 @@ enum Word<'a> {
 }
 
 impl Inventory {
-    /// The hosts that are meant, each once, in the order in which they are named, and within a word in the inventory's.
+    /// Returns the named hosts, each once, in the order in which they are named. Within a word they have the
+    /// inventory's order.
     ///
-    /// A pattern is matched with hosts and groups of the inventory, aliases of `~/.ssh/config` and the configuration's
-    /// list. Hosts that only known_hosts has are named one by one.
-    pub fn expand(&self, said: &[String], allowed: &Allowed) -> Result<Vec<Named>, Problem> {
+    /// A pattern is matched against hosts and groups of the inventory, aliases of `~/.ssh/config`, and the
+    /// configuration's list. Hosts that only known_hosts has must be named one by one.
+    pub fn expand(&self, said: &[String], allowed: &Allowed) -> Result<Vec<SelectedHost>, Problem> {
         let words: Vec<&str> = said.iter().flat_map(|said| said.split(',')).map(str::trim).collect();
         if words.is_empty() || words.len() > MOST {
             let message = format!("expected 1 to {MOST} hosts in `host`, found {}", words.len());
             return Err(Problem::new("INVALID_ARGUMENTS", Category::Validation, message).remedy(EXPECTED));
         }
-        let mut hosts: Vec<Named> = Vec::new();
+        let mut hosts: Vec<SelectedHost> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
         for word in words {
             let kind = self.word(word, allowed)?;
-            let explicit = matches!(kind, Word::Host);
+            let explicit = matches!(kind, HostWord::Host);
             for name in self.named(word, kind, allowed)? {
                 let at = *places.entry(name).or_insert(hosts.len());
                 match hosts.get_mut(at) {
                     Some(named) => named.explicit |= explicit,
-                    None => hosts.push(Named { name: name.to_owned(), explicit }),
+                    None => hosts.push(SelectedHost { name: name.to_owned(), explicit }),
                 }
             }
             if hosts.len() > MOST {
@@ -65,16 +66,16 @@ impl Inventory {
         Ok(hosts)
     }
 
-    /// What kind of word it is.
-    fn word(&self, word: &str, allowed: &Allowed) -> Result<Word<'_>, Problem> {
+    /// Returns what kind of word it is.
+    fn word(&self, word: &str, allowed: &Allowed) -> Result<HostWord<'_>, Problem> {
         let invalid = |why: String| {
             Problem::new("INVALID_ARGUMENTS", Category::Validation, format!("`host`: {why}")).remedy(EXPECTED)
         };
         if word == ALL || word == "*" {
-            return Ok(Word::All);
+            return Ok(HostWord::All);
         }
         if Glob::is_one(word) {
-            return Glob::new(word).map(Word::Pattern).map_err(invalid);
+            return Glob::new(word).map(HostWord::Pattern).map_err(invalid);
         }
         word.parse::<Alias>().map_err(|_| {
             invalid(format!(
@@ -83,10 +84,10 @@ impl Inventory {
                 excerpt(word, 60)
             ))
         })?;
-        let Some(members) = self.members(word) else { return Ok(Word::Host) };
+        let Some(members) = self.members(word) else { return Ok(HostWord::Host) };
         match members[..] == [word] {
-            true => Ok(Word::Host),
-            // No group is named like a host of the inventory; like another host it may be.
+            true => Ok(HostWord::Host),
+            // A group never has the name of an inventory's host, but it may have the name of another host.
             false if !allowed.is_listed() && allowed.names().any(|name| name == word) => {
                 let message = format!(
                     "{word} is a group of the inventory, and a host that ~/.ssh/config or known_hosts knows"
@@ -95,28 +96,28 @@ impl Inventory {
                     .remedy(format!("Name hosts of the group one by one: {}", some(&members)))
                     .remedy("Or have an operator rename the group, where it comes from, and start the server anew"))
             }
-            false => Ok(Word::Group(members)),
+            false => Ok(HostWord::Group(members)),
         }
     }
 
-    /// The hosts that a word names, all of them allowed.
+    /// Returns the hosts that a word names. All of them are allowed.
     fn named<'a>(
         &'a self,
         word: &'a str,
-        kind: Word<'a>,
+        kind: HostWord<'a>,
         allowed: &'a Allowed,
     ) -> Result<Vec<&'a str>, Problem> {
         let may = |name: &&str| allowed.allows(name) && !self.left_out.contains_key(*name);
         let entries = || self.entries.iter().map(|entry| entry.name.as_str()).filter(may);
         match kind {
-            Word::Host => self.host(word, allowed).map(|()| vec![word]),
-            Word::Group(members) => match members.iter().find(|member| !allowed.allows(member)) {
+            HostWord::Host => self.host(word, allowed).map(|()| vec![word]),
+            HostWord::Group(members) => match members.iter().find(|member| !allowed.allows(member)) {
                 // A part of a group would be taken for the whole.
                 Some(member) => Err(self.denied(member, &format!("{member}, which is in the group {word},"))),
                 None if members.is_empty() => Err(unknown(format!("the group {word} has no hosts"))),
                 None => Ok(members),
             },
-            Word::All => {
+            HostWord::All => {
                 let listed = allowed.configured().filter(may).filter(|name| self.entry(name).is_none());
                 let all: Vec<&str> = entries().chain(listed).collect();
                 let why = "`all` is every host of the inventory, and there is none that may be named";
@@ -128,12 +129,12 @@ impl Inventory {
                     )),
                 }
             }
-            Word::Pattern(glob) => {
+            HostWord::Pattern(glob) => {
                 let fits = |name: &&str| glob.matches(name);
-                let given = allowed.given().filter(may).filter(fits);
+                let written_names = allowed.written_names().filter(may).filter(fits);
                 let groups = self.groups().filter(|(name, _)| glob.matches(name));
                 let members = groups.flat_map(|(_, members)| members).filter(may);
-                let found: Vec<&str> = entries().filter(fits).chain(given).chain(members).collect();
+                let found: Vec<&str> = entries().filter(fits).chain(written_names).chain(members).collect();
                 match found.is_empty() {
                     false => Ok(found),
                     true => Err(self.nothing_matches(word, &glob, allowed)),
@@ -142,15 +143,15 @@ impl Inventory {
         }
     }
 
-    /// Whether nothing speaks against the host but that it wasn't known when the server started.
-    pub fn is_stranger(&self, name: &str, allowed: &Allowed) -> bool {
+    /// Says whether the host is refused only because it wasn't known when the server started.
+    pub fn is_unknown_host(&self, name: &str, allowed: &Allowed) -> bool {
         let is_known = self.left_out.contains_key(name) || self.entry(name).is_some() || name == LOCALHOST;
         !is_known && !allowed.is_listed() && !allowed.allows(name) && name.parse::<Alias>().is_ok()
     }
 
-    /// Nothing, where the host may be named.
+    /// Checks that the host may be named.
     fn host(&self, name: &str, allowed: &Allowed) -> Result<(), Problem> {
-        // Whatever else knows it: it would be reached otherwise than the inventory says.
+        // Even if another source knows the host, it would be reached in another way than the inventory says.
         if let Some(reason) = self.left_out.get(name) {
             let message = format!("{name} is in the inventory, and can't be reached as that says: {reason}");
             return Err(unknown(message));
@@ -169,7 +170,7 @@ impl Inventory {
         ))
     }
 
-    /// `what` is the host's name, or a sentence's beginning about it.
+    /// `what` is the host's name, or the beginning of a sentence about it.
     fn denied(&self, name: &str, what: &str) -> Problem {
         let is_local = name == LOCALHOST || self.entry(name).is_some_and(|entry| entry.is_local);
         let (message, remedy) = match is_local {
@@ -206,10 +207,10 @@ impl Inventory {
         }
     }
 
-    /// Names that were perhaps meant.
+    /// Adds names that may have been meant.
     fn with_close(&self, said: &str, problem: Problem, allowed: &Allowed) -> Problem {
         let groups = self.groups_by_name.keys().map(String::as_str);
-        let mut close = spelling::close(said, allowed.names().chain(groups));
+        let mut close = suggestion::closest(said, allowed.names().chain(groups));
         close.dedup();
         match close.as_slice() {
             [] => problem,

@@ -1,5 +1,5 @@
-//! Patterns of hosts' names: `*` for any characters, `?` for one, `[ab]` and `[a-z]` for one of some, `[!a]` for one of
-//! the others. They are matched in time that is linear in the name: patterns come from models.
+//! Patterns of hosts' names: `*` for any characters, `?` for one, `[ab]` and `[a-z]` for one of some, `[!a]` for one
+//! of the others. Matching is linear in the name's length, because patterns come from models.
 
 use regex::Regex;
 use serde::Deserialize;
@@ -10,17 +10,17 @@ use host_text::visible::excerpt;
 /// The longest pattern.
 const LONGEST: usize = 255;
 
-/// Names that are as a pattern says.
+/// A pattern of names.
 #[derive(Clone, Debug)]
 pub struct Glob(Regex);
 
 impl Glob {
-    /// Whether a word is meant as one.
+    /// Says whether a word is meant as a pattern.
     pub fn is_one(word: &str) -> bool {
         word.contains(['*', '?', '['])
     }
 
-    /// Why it is none, in words.
+    /// Parses a pattern. The error says in words what is wrong.
     pub fn new(word: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("the pattern {:?} {why}", excerpt(word, 40)));
         if word.len() > LONGEST {
@@ -66,7 +66,7 @@ impl Glob {
         Regex::new(&regex).map(Self).or_else(|_| wrong("has a range of characters without any, as [z-a]"))
     }
 
-    /// Whether the whole name is as the pattern says.
+    /// Says whether the whole name matches the pattern.
     pub fn matches(&self, name: &str) -> bool {
         self.0.is_match(name)
     }
@@ -79,20 +79,20 @@ fn of_names(character: char) -> bool {
 fn class_regex(class: &str) -> Option<String> {
     let (not, of) = class.strip_prefix('!').map_or(("", class), |of| ("^", of));
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-    // A hyphen at either end is one.
+    // A hyphen at either end stands for itself.
     let inner = of.trim_matches('-');
     let is_right = !of.is_empty() && of.chars().all(fits) && !inner.contains("--");
     let hyphen = if of.len() > inner.len() { r"\-" } else { "" };
     is_right.then(|| format!("[{not}{hyphen}{inner}]"))
 }
 
-/// A name, or a pattern of names, of the configuration.
+/// A name, or a pattern of names, in the configuration.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 pub enum HostPattern {
     /// A host or a group.
     Name(String),
-    /// Hosts whose names are as it says.
+    /// The hosts whose names match.
     Glob(Glob),
 }
 

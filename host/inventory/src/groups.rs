@@ -1,4 +1,4 @@
-//! `hosts` and `inventory` of the configuration: groups of hosts, and where Ansible's inventories are.
+//! The settings `hosts` and `inventory` of the configuration: groups of hosts, and the paths of Ansible's inventories.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,17 +8,17 @@ use serde::{Deserialize, Deserializer};
 
 use super::collected::{ALL, UNGROUPED};
 use super::{LOCALHOST, range};
-use host_base::small_file;
+use host_base::directories;
 use host_openssh::Alias;
 use host_text::visible::excerpt;
 
-/// Groups in the order in which they are written. A member is a host, a range of hosts as `web[01:20]`, or another
-/// group.
+/// Groups, in the order in which they are written. A member is a host, a range of hosts such as `web[01:20]`, or
+/// another group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups(Vec<(String, Vec<String>)>);
 
 impl Groups {
-    /// Each group with its members, ranges written out.
+    /// Returns each group with its members, with ranges written out.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &[String])> {
         self.0.iter().map(|(name, members)| (name.as_str(), members.as_slice()))
     }
@@ -26,13 +26,13 @@ impl Groups {
 
 impl<'de> Deserialize<'de> for Groups {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Reading)
+        deserializer.deserialize_map(GroupsVisitor)
     }
 }
 
-struct Reading;
+struct GroupsVisitor;
 
-impl<'de> Visitor<'de> for Reading {
+impl<'de> Visitor<'de> for GroupsVisitor {
     type Value = Groups;
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
@@ -76,24 +76,24 @@ fn hosts(member: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The path of an inventory of Ansible's: a file or a directory, absolute or with `~/` before it.
+/// The path of an Ansible inventory: a file or a directory, absolute or with `~/` before it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Source(String);
+pub struct InventoryPath(String);
 
-impl Source {
-    /// As it was written.
+impl InventoryPath {
+    /// Returns the path as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// With the home in place of `~`.
+    /// Returns the path with the home in place of `~`.
     pub fn path(&self) -> Result<PathBuf, String> {
-        small_file::absolute(&self.0)
+        directories::expand_home(&self.0)
     }
 }
 
-impl TryFrom<String> for Source {
+impl TryFrom<String> for InventoryPath {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {

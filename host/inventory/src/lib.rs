@@ -1,8 +1,8 @@
-//! Which hosts a call's `host` may name: those of the configuration's own groups, and those of Ansible's inventories.
-//! All of it is read once, when the server starts, and is as it was then from there on, whatever becomes of the files:
-//! a model with a shell could change them. Nothing of it asks the network or starts a program.
+//! The hosts that a call's `host` may name: those of the configuration's own groups, and those of Ansible's
+//! inventories. All of it is read once, when the server starts. Later changes of the files don't count, because a
+//! model with a shell could make them. Reading asks no network and starts no program.
 //!
-//! What Ansible itself couldn't read is an error, and so is what would be a group that isn't whole. A host that Ansible
+//! What Ansible itself couldn't read is an error, and so is what would make an incomplete group. A host that Ansible
 //! reaches in a way that isn't followed here is left out, and a warning says so.
 #![forbid(unsafe_code)]
 
@@ -13,10 +13,10 @@ mod glob;
 mod groups;
 mod ini;
 mod range;
-mod settled;
+mod resolved;
+mod shlex;
 mod sources;
 mod variables;
-mod words;
 mod yaml;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,99 +24,99 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use allowed::Allowed;
-use collected::{ALL, Collected, Group, Place, UNGROUPED};
+use collected::{ALL, Collected, Group, Location, UNGROUPED};
 pub use glob::{Glob, HostPattern};
-pub use groups::{Groups, Source};
+pub use groups::{Groups, InventoryPath};
 
-/// A host, and how it is reached: by what its alias says, where nothing else is said.
+/// A host, and how it is reached. What isn't set here comes from its alias.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// By which a call names it.
+    /// The name that calls use.
     pub name: String,
-    /// A name or an address, where it isn't the name.
+    /// The name or address to connect to, where it isn't `name`.
     pub hostname: Option<String>,
-    /// Never 0.
+    /// The port, which is never 0.
     pub port: Option<u16>,
     /// The account there.
     pub user: Option<String>,
-    /// Absolute, or below `~/`.
+    /// The identity file: an absolute path, or one below `~/`.
     pub identity_file: Option<String>,
-    /// Whether it is this machine.
+    /// Whether the host is this machine.
     pub is_local: bool,
 }
 
-/// Why there is no inventory. Shown to the operator; the process ends.
+/// Why there is no inventory. The operator sees it, and the process ends.
 #[derive(Debug, thiserror::Error)]
 pub enum InventoryError {
     /// A file or directory can't be read.
     #[error("the inventory {} can't be read", path.display())]
     Unreadable {
-        /// Which.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file says what can't be.
+    /// A file holds something that isn't allowed.
     #[error("{}{}: {reason}", path.display(), line.map_or_else(String::new, |line| format!(", line {line}")))]
     Invalid {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Counted from 1, where it is known.
+        /// The line, counted from 1, where it is known.
         line: Option<usize>,
-        /// What was expected.
+        /// The form that was expected.
         reason: String,
     },
-    /// A dynamic inventory.
+    /// The inventory is a program.
     #[error(
         "the inventory {} is executable: a program that prints an inventory is never started here. Save what it prints \
          with `ansible-inventory --list --yaml`, or take the right to execute it from a file that is none",
         path.display()
     )]
     Executable {
-        /// Which.
+        /// The path of the program.
         path: PathBuf,
     },
-    /// Groups that are in themselves.
+    /// Groups are in themselves.
     #[error("groups are in each other, which has no end: {}", groups.join(" > "))]
     Cycle {
-        /// Each is in the one before; the first is the last.
+        /// The names of the groups. Each is in the one before it, and the last is the first.
         groups: Vec<String>,
     },
-    /// One word for two things.
+    /// One name stands for a host and for a group.
     #[error(
         "{name} is the name of a host and of a group that has other hosts: expected one word for one of them, so that \
          nobody takes many hosts for one"
     )]
     Ambiguous {
-        /// It.
+        /// The name.
         name: String,
     },
-    /// A group of the configuration that an inventory has as well.
+    /// An inventory has a group of the same name as one of the configuration's.
     #[error(
         "the configuration and an inventory have a group {name}: expected its hosts to be in one of them"
     )]
     Twice {
-        /// It.
+        /// The name of the group.
         name: String,
     },
 }
 
-/// The hosts and groups that there are.
+/// All hosts and groups.
 #[derive(Debug, Default)]
 pub struct Inventory {
     entries: Vec<Entry>,
     by_name: HashMap<String, usize>,
     groups: Vec<Group>,
     groups_by_name: HashMap<String, usize>,
-    /// Hosts that can't be reached as an inventory says, and why.
+    /// Hosts that can't be reached as an inventory says, with the reasons.
     left_out: BTreeMap<String, String>,
     warnings: Vec<String>,
 }
 
 impl Inventory {
-    /// Reads all inventories, and adds the configuration's groups. A group's member is a group where there is one of
-    /// that name, and else a host.
-    pub fn load(groups: &Groups, sources: &[Source]) -> Result<Self, InventoryError> {
+    /// Reads all inventories, and adds the configuration's groups. A member of these is a group where there is one of
+    /// that name, and otherwise a host.
+    pub fn load(groups: &Groups, sources: &[InventoryPath]) -> Result<Self, InventoryError> {
         let mut paths = Vec::new();
         for source in sources {
             paths.push(source.path().map_err(|reason| InventoryError::Invalid {
@@ -133,11 +133,11 @@ impl Inventory {
         for path in paths {
             sources::read(path, &mut collected)?;
         }
-        // Those that lie beside one inventory hold for the hosts of all.
+        // The variables beside one inventory hold for the hosts of all.
         for path in paths {
             sources::read_variables(path, &mut collected)?;
         }
-        let place = Place { file: Path::new("hosts of the configuration"), line: None };
+        let location = Location { file: Path::new("hosts of the configuration"), line: None };
         let mut configured = Vec::new();
         for (name, members) in groups.iter() {
             let Some(id) = collected.configured_group(name) else {
@@ -149,10 +149,10 @@ impl Inventory {
             for member in members {
                 match collected.has_group(member) {
                     true => {
-                        let child = collected.group(member, &place)?;
-                        collected.child(id, child, &place)?;
+                        let child = collected.group(member, &location)?;
+                        collected.child(id, child, &location)?;
                     }
-                    false => collected.host(member, id, None, &place)?,
+                    false => collected.host(member, id, None, &location)?,
                 }
             }
         }
@@ -160,16 +160,16 @@ impl Inventory {
     }
 
     fn of(collected: Collected) -> Result<Self, InventoryError> {
-        let settled = collected.settle()?;
-        let by_name = settled.entries.iter().enumerate();
+        let resolved = collected.resolve()?;
+        let by_name = resolved.entries.iter().enumerate();
         let by_name = by_name.map(|(id, entry)| (entry.name.clone(), id)).collect();
         let mut inventory = Self {
-            entries: settled.entries,
+            entries: resolved.entries,
             by_name,
-            groups: settled.groups,
+            groups: resolved.groups,
             groups_by_name: HashMap::new(),
-            left_out: settled.left_out,
-            warnings: settled.warnings,
+            left_out: resolved.left_out,
+            warnings: resolved.warnings,
         };
         for (id, group) in inventory.groups.iter().enumerate() {
             if group.name == UNGROUPED && group.hosts.is_empty() {
@@ -187,12 +187,13 @@ impl Inventory {
         Ok(inventory)
     }
 
-    /// No word for a host and for others. Where the group is that host alone, both are the same.
+    /// Checks that no name stands for a host and for others. A group that consists of the host alone may have its
+    /// name.
     fn check_names(&self) -> Result<(), InventoryError> {
         for (name, &group) in &self.groups_by_name {
             let is_host =
                 name == LOCALHOST || self.by_name.contains_key(name) || self.left_out.contains_key(name);
-            let members = || settled::members(&self.groups, group);
+            let members = || resolved::members(&self.groups, group);
             let is_it = || matches!(members()[..], [only] if self.entries[only].name == *name);
             if is_host && !is_it() {
                 return Err(InventoryError::Ambiguous { name: name.clone() });
@@ -201,17 +202,18 @@ impl Inventory {
         Ok(())
     }
 
-    /// The host of this name. One of whom nothing is said here may be a host all the same, see [`Allowed`].
+    /// Returns the host of this name. A name without an entry may still be a host, see [`Allowed`].
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         self.by_name.get(name).map(|id| &self.entries[*id])
     }
 
-    /// Every host, in the order of the inventories.
+    /// Returns every host, in the order of the inventories.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }
 
-    /// Every group that can be named but `all`, sorted, with the names of its hosts and of those in its groups.
+    /// Returns every group that can be named, except `all`, sorted. Each comes with the names of its hosts and of
+    /// those in its groups.
     pub fn groups(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
         let mut names: Vec<&str> = self.groups_by_name.keys().map(String::as_str).collect();
         names.sort_unstable();
@@ -219,23 +221,23 @@ impl Inventory {
         names.into_iter().filter(|name| *name != ALL).filter_map(members)
     }
 
-    /// The hosts of a group, each once; none where there is no such group.
+    /// Returns the hosts of a group, each once. None where there is no such group.
     pub fn members(&self, group: &str) -> Option<Vec<&str>> {
         let id = *self.groups_by_name.get(group)?;
         let members = match group {
             ALL => (0..self.entries.len()).collect(),
-            _ => settled::members(&self.groups, id),
+            _ => resolved::members(&self.groups, id),
         };
         Some(members.into_iter().map(|host| self.entries[host].name.as_str()).collect())
     }
 
-    /// What isn't followed, a sentence each.
+    /// Returns a sentence about each setting that isn't followed.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 }
 
-/// This machine.
+/// The name of this machine.
 pub const LOCALHOST: &str = "localhost";
 
 #[cfg(test)]

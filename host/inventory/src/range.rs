@@ -1,21 +1,22 @@
-//! What stands where a host is named: a name or an address, ranges in it, a port behind it, as Ansible has it
-//! (`lib/ansible/parsing/utils/addresses.py` and `expand_hostname_range` of `lib/ansible/plugins/inventory`).
+//! Reads what names hosts in an inventory: a name or an address, perhaps with ranges in it and a port behind it, as
+//! Ansible does (`lib/ansible/parsing/utils/addresses.py`, and `expand_hostname_range` of
+//! `lib/ansible/plugins/inventory`).
 
 use std::net::Ipv6Addr;
 
-/// So many hosts are the most that one range may stand for.
+/// The most hosts that one range may stand for.
 pub(super) const MOST: u64 = 10_000;
 
-/// What a word stands for.
+/// The hosts that a word stands for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hosts {
-    /// In order.
+    /// The names, in order.
     pub(super) names: Vec<String>,
-    /// Of each.
+    /// The port of each of them.
     pub(super) port: Option<u16>,
 }
 
-/// `name`, `name:port`, `[address]:port`, each with ranges in it; why not, in words.
+/// Parses `name`, `name:port` or `[address]:port`, each perhaps with ranges. The error says in words what is wrong.
 pub(super) fn hosts(word: &str) -> Result<Hosts, String> {
     let (pattern, port) = split_port(word)?;
     let names = names(pattern)?;
@@ -41,7 +42,7 @@ fn split_port(word: &str) -> Result<(&str, Option<u16>), String> {
     }
 }
 
-/// The characters that don't stand in brackets; an unclosed bracket is one that ends nowhere.
+/// Returns the characters outside of brackets. An unclosed bracket goes on to the end.
 fn outside_of_ranges(name: &str) -> impl Iterator<Item = char> {
     let mut is_inside = false;
     name.chars().filter(move |character| match character {
@@ -61,7 +62,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// 1 to 65535, where it is one.
+/// Parses a port from 1 to 65535.
 pub(super) fn port(text: &str) -> Option<u16> {
     is_number(text).then(|| text.parse().ok())?.filter(|port| *port != 0)
 }
@@ -75,7 +76,7 @@ fn can_have_port(name: &str) -> bool {
     name.parse::<Ipv6Addr>().is_ok() || (!name.contains(':') && name.split('.').all(is_label))
 }
 
-/// The names that a pattern stands for. The first range changes most slowly.
+/// Returns the names that a pattern stands for. The first range changes most slowly.
 pub(super) fn names(pattern: &str) -> Result<Vec<String>, String> {
     let mut pieces = Vec::new();
     let mut rest = pattern;
@@ -107,7 +108,7 @@ pub(super) fn names(pattern: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// `begin:end` or `begin:end:step`, both included, of numbers or of letters.
+/// A range `begin:end` or `begin:end:step` of numbers or letters. It includes both ends.
 struct Range {
     begin: u64,
     end: u64,
@@ -116,7 +117,7 @@ struct Range {
 }
 
 enum Form {
-    /// Filled with zeros to a width.
+    /// Numbers, filled with zeros to this width.
     Number(usize),
     Letter,
 }
@@ -130,7 +131,7 @@ impl Range {
             [begin, end, step] => (begin, end, step),
             _ => return Err(EXPECTED.to_owned()),
         };
-        // What begins nowhere begins with 0.
+        // A missing begin means 0.
         let begin = if begin.is_empty() { "0" } else { begin };
         let number = |text: &str| is_number(text).then(|| text.parse::<u64>().ok()).flatten();
         let step = number(step).filter(|step| *step > 0).ok_or(EXPECTED)?;
@@ -168,7 +169,7 @@ impl Range {
     }
 }
 
-/// Small letters come before capital ones.
+/// Returns the position of a letter. Small letters come before capital ones.
 fn letter(text: &str) -> Option<u64> {
     match text.as_bytes() {
         [byte @ b'a'..=b'z'] => Some(u64::from(byte - b'a')),

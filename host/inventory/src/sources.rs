@@ -1,5 +1,5 @@
-//! Which files an inventory consists of, as `lib/ansible/inventory/manager.py` and the plugin `host_group_vars` of
-//! ansible-core 2.19 have it: a file, or all that a directory holds; and `group_vars` and `host_vars` beside it.
+//! Finds the files of an inventory, as `lib/ansible/inventory/manager.py` and the plugin `host_group_vars` of
+//! ansible-core 2.19 do: a file, or all that a directory holds; and `group_vars` and `host_vars` beside it.
 //!
 //! A program that would print an inventory is never started.
 
@@ -9,27 +9,27 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::collected::{Collected, Place};
+use super::collected::{Collected, Location};
 use super::variables::Value;
 use super::{InventoryError, ini, yaml};
-use host_base::small_file;
+use host_base::trusted_file;
 
-/// As deep as directories are followed.
+/// The most levels of directories that are followed.
 const DEEPEST: usize = 16;
-/// So many files are the most that are read.
+/// The most files that are read.
 const MOST_FILES: usize = 5_000;
 
 /// Ansible's INVENTORY_IGNORE_EXTS.
 const IGNORED: [&str; 12] =
     [".pyc", ".pyo", ".swp", ".bak", "~", ".rpm", ".md", ".txt", ".rst", ".orig", ".cfg", ".retry"];
 
-/// Files of variables, and of inventories in YAML.
+/// The extensions of files of variables, and of inventories in YAML.
 const YAML: [&str; 3] = ["yml", "yaml", "json"];
 
-/// How a file of ansible-vault begins.
+/// The beginning of a file that ansible-vault encrypted.
 const VAULT: &[u8] = b"$ANSIBLE_VAULT";
 
-/// Adds what the file, or each file of the directory, says.
+/// Adds what the file says, or each file of the directory.
 pub(super) fn read(path: &Path, collected: &mut Collected) -> Result<(), InventoryError> {
     let unreadable = |source| InventoryError::Unreadable { path: path.to_owned(), source };
     if fs::metadata(path).map_err(unreadable)?.is_dir() {
@@ -45,9 +45,9 @@ fn directory(
     left: &mut usize,
     collected: &mut Collected,
 ) -> Result<(), InventoryError> {
-    let place = Place { file: path, line: None };
+    let location = Location { file: path, line: None };
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(place.error("expected directories that are not that deep in one another"));
+        return Err(location.error("expected directories that are not that deep in one another"));
     };
     for name in names(path)? {
         let is_ignored = name.starts_with('.')
@@ -56,8 +56,9 @@ fn directory(
         if is_ignored {
             continue;
         }
-        *left =
-            left.checked_sub(1).ok_or_else(|| place.error(format!("expected at most {MOST_FILES} files")))?;
+        *left = left
+            .checked_sub(1)
+            .ok_or_else(|| location.error(format!("expected at most {MOST_FILES} files")))?;
         let path = path.join(name);
         let found = metadata(&path)?;
         if found.is_dir() {
@@ -74,14 +75,14 @@ fn directory(
     Ok(())
 }
 
-/// What a directory holds, sorted.
+/// Returns the names in a directory, sorted.
 fn names(path: &Path) -> Result<BTreeSet<String>, InventoryError> {
     let unreadable = |source| InventoryError::Unreadable { path: path.to_owned(), source };
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(path).map_err(unreadable)? {
         let name = entry.map_err(unreadable)?.file_name().into_string();
         let name =
-            name.map_err(|_| Place { file: path, line: None }.error("expected names of files in UTF-8"))?;
+            name.map_err(|_| Location { file: path, line: None }.error("expected names of files in UTF-8"))?;
         names.insert(name);
     }
     Ok(names)
@@ -96,25 +97,26 @@ fn is_executable(found: &Metadata) -> bool {
 }
 
 fn file(path: &Path, collected: &mut Collected) -> Result<(), InventoryError> {
-    let place = Place { file: path, line: None };
+    let location = Location { file: path, line: None };
     if is_executable(&metadata(path)?) {
         return Err(InventoryError::Executable { path: path.to_owned() });
     }
     let bytes = bytes(path)?;
     if bytes.starts_with(VAULT) {
-        return Err(place.error("it is encrypted by ansible-vault: expected an inventory in clear"));
+        return Err(location.error("it is encrypted by ansible-vault: expected an inventory in clear"));
     }
     match extension(path) {
-        Some("toml") => Err(place.error("expected an inventory in INI or YAML, found TOML")),
+        Some("toml") => Err(location.error("expected an inventory in INI or YAML, found TOML")),
         Some(extension) if YAML.contains(&extension) => yaml::read(path, &text(path, bytes)?, collected),
         None if is_yaml(&bytes) => yaml::read(path, &text(path, bytes)?, collected),
         _ => ini::read(path, &bytes, collected),
     }
 }
 
-/// The bytes of a file that nobody else could have written: whose group may write to it, that group says so.
+/// Reads a file that not everybody can write to. A file that its group may write to is accepted, because the group is
+/// trusted with it.
 fn bytes(path: &Path) -> Result<Vec<u8>, InventoryError> {
-    let read = small_file::read_bytes(path, |found| match found.permissions().mode() & 0o002 {
+    let read = trusted_file::read_bytes(path, |found| match found.permissions().mode() & 0o002 {
         0 => Ok(()),
         _ => Err(io::Error::other("everybody can write to it")),
     });
@@ -124,7 +126,7 @@ fn bytes(path: &Path) -> Result<Vec<u8>, InventoryError> {
 fn text(path: &Path, bytes: Vec<u8>) -> Result<String, InventoryError> {
     String::from_utf8(bytes).map_err(|error| {
         let line = error.as_bytes()[..error.utf8_error().valid_up_to()].split(|byte| *byte == b'\n').count();
-        Place { file: path, line: Some(line) }.error("expected UTF-8")
+        Location { file: path, line: Some(line) }.error("expected UTF-8")
     })
 }
 
@@ -132,8 +134,8 @@ fn extension(path: &Path) -> Option<&str> {
     path.extension().and_then(|extension| extension.to_str())
 }
 
-/// Whether a file whose name doesn't tell is YAML, by its first line that says something: no line of INI has a colon
-/// behind its first word.
+/// Says whether a file whose name doesn't tell is YAML, by its first line that isn't a comment. No line of INI has a
+/// colon after its first word.
 fn is_yaml(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
@@ -142,7 +144,7 @@ fn is_yaml(bytes: &[u8]) -> bool {
     line.starts_with(b"---") || line.starts_with(b"%YAML") || line.starts_with(b"{") || word.ends_with(b":")
 }
 
-/// Adds the variables that lie beside an inventory, for all hosts and groups that are known by now.
+/// Adds the variables beside an inventory, for all hosts and groups that are known by now.
 pub(super) fn read_variables(path: &Path, collected: &mut Collected) -> Result<(), InventoryError> {
     let base = match metadata(path)?.is_dir() {
         true => path.to_owned(),
@@ -151,11 +153,11 @@ pub(super) fn read_variables(path: &Path, collected: &mut Collected) -> Result<(
     let (groups, hosts) = collected.names();
     let (groups, hosts): (Vec<_>, Vec<_>) =
         (groups.map(str::to_owned).collect(), hosts.map(str::to_owned).collect());
-    beside(&base.join("group_vars"), &groups, collected, |collected, name, variable, value, place| {
-        collected.set_beside_group(name, variable, || value, place);
+    beside(&base.join("group_vars"), &groups, collected, |collected, name, variable, value, location| {
+        collected.set_group_vars(name, variable, || value, location);
     })?;
-    beside(&base.join("host_vars"), &hosts, collected, |collected, name, variable, value, place| {
-        collected.set_beside_host(name, variable, || value, place);
+    beside(&base.join("host_vars"), &hosts, collected, |collected, name, variable, value, location| {
+        collected.set_host_vars(name, variable, || value, location);
     })
 }
 
@@ -163,7 +165,7 @@ fn beside(
     directory: &Path,
     owners: &[String],
     collected: &mut Collected,
-    set: impl Fn(&mut Collected, &str, &str, Value, &Place),
+    set: impl Fn(&mut Collected, &str, &str, Value, &Location),
 ) -> Result<(), InventoryError> {
     match fs::metadata(directory) {
         Ok(found) if found.is_dir() => {}
@@ -174,7 +176,7 @@ fn beside(
     }
     let present = names(directory)?;
     for owner in owners {
-        // The first of these that is there counts, and no other.
+        // Only the first of these that exists counts.
         let names = [owner.clone()].into_iter().chain(YAML.map(|extension| format!("{owner}.{extension}")));
         let Some(name) = names.into_iter().find(|name| present.contains(name)) else { continue };
         let mut files = Vec::new();
@@ -184,7 +186,7 @@ fn beside(
             false => files.push(path),
         }
         for file in files {
-            let place = Place { file: &file, line: None };
+            let location = Location { file: &file, line: None };
             let bytes = bytes(&file)?;
             if bytes.starts_with(VAULT) {
                 let file = file.display();
@@ -193,18 +195,18 @@ fn beside(
                 continue;
             }
             for (variable, value) in yaml::variables(&file, &text(&file, bytes)?)? {
-                set(collected, owner, &variable, value, &place);
+                set(collected, owner, &variable, value, &location);
             }
         }
     }
     Ok(())
 }
 
-/// Every file of variables in a directory that has a host's or a group's name, sorted.
+/// Collects every file of variables in a directory with a host's or a group's name, sorted.
 fn files_below(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(), InventoryError> {
-    let place = Place { file: path, line: None };
+    let location = Location { file: path, line: None };
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(place.error("expected directories that are not that deep in one another"));
+        return Err(location.error("expected directories that are not that deep in one another"));
     };
     for name in names(path)?.iter().filter(|name| !name.starts_with('.') && !name.ends_with('~')) {
         let path = path.join(name);
@@ -215,7 +217,7 @@ fn files_below(path: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<()
             _ => {}
         }
         if files.len() > MOST_FILES {
-            return Err(place.error(format!("expected at most {MOST_FILES} files")));
+            return Err(location.error(format!("expected at most {MOST_FILES} files")));
         }
     }
     Ok(())

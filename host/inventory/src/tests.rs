@@ -1,5 +1,5 @@
-//! The files of `recorded/` are inventories of our own, each with what `ansible-inventory -i FILE --list` says of it, by
-//! the version that is in `recorded/version.txt`, without any configuration of Ansible's.
+//! Tests of inventories. The files of `recorded/` are made up. Each has the output of `ansible-inventory -i FILE
+//! --list`, of the version in `recorded/version.txt` without any configuration of Ansible.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ fn groups(yaml: &str) -> Groups {
     serde_yaml::from_str(yaml).unwrap()
 }
 
-/// What an inventory of these bytes is, in a file of this name.
+/// Reads these bytes as an inventory, in a file of this name.
 fn file(name: &str, bytes: &[u8]) -> Result<Inventory, InventoryError> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);
@@ -33,7 +33,7 @@ fn configured(yaml: &str, text: &str) -> Result<Inventory, InventoryError> {
     Inventory::read(&groups(yaml), &[path])
 }
 
-/// With the sources of errors, as it is shown.
+/// Returns an error with its sources, as it is shown.
 fn said(error: InventoryError) -> String {
     format!("{:#}", anyhow::Error::from(error))
 }
@@ -50,7 +50,7 @@ fn recorded(name: &str) -> (PathBuf, Json) {
     (source, serde_json::from_str(&list).unwrap())
 }
 
-/// How ansible-core's connection by ssh takes the variables of a host.
+/// Returns the entry that ansible-core's ssh connection takes from a host's variables.
 fn meant(name: &str, variables: &Json) -> Entry {
     let set = |names: [&str; 2]| {
         let of = |name: &&str| match &variables[*name] {
@@ -118,7 +118,7 @@ fn inventories_are_read_as_ansible_reads_them() {
     }
 }
 
-/// Ansible warns of the key that is there twice, and takes the last; so does a merge.
+/// Ansible warns of a key that occurs twice, and takes the last one. A merge does the same.
 #[test]
 fn a_mapping_may_take_its_members_from_another() {
     let (source, list) = recorded("merged");
@@ -145,7 +145,7 @@ fn the_configurations_groups_have_hosts_ranges_and_groups() {
     assert_eq!(names, ["all_web", "db", "everything", "more", "web"]);
 }
 
-/// They would change who is asked as whom, though Ansible doesn't know of them.
+/// These groups would change who is reached as whom, though Ansible doesn't know them.
 #[test]
 fn the_configurations_groups_change_nothing_that_ansible_sets() {
     let text = "one ansible_host=10.0.0.1\n[a]\ntwo\n[b]\ntwo\n[a:vars]\nansible_user=a\n[b:vars]\nansible_user=b\n\
@@ -258,7 +258,7 @@ fn what_is_no_yaml_inventory_is_refused() {
     }
     let error = said(file("hosts.yml", b"all:\n  vars:\n    a: \xff\n").unwrap_err());
     assert!(error.contains("hosts.yml, line 3: expected UTF-8"), "{error}");
-    // Nesting and aliases that would grow without end.
+    // This nests deeply, and the next has aliases that would grow without end.
     let deep = "{a: ".repeat(300) + &"}".repeat(300);
     assert!(file("hosts.yml", deep.as_bytes()).is_err());
     let laughs: String = (1..40).map(|n| format!("a{n}: &a{n} {{x: *a{0}, y: *a{0}}}\n", n - 1)).collect();
@@ -304,7 +304,7 @@ fn a_directory_is_read_without_its_programs_which_is_told() {
     let read = Inventory::read(&Groups::default(), &paths).unwrap();
     assert!(read.entry("web1").is_some());
     assert!(read.warnings()[0].contains("b.sh is left out of the inventory: it is a program"));
-    // One file that can't be read makes groups that aren't whole.
+    // One file that can't be read would make incomplete groups.
     fs::write(directory.path().join("c"), "web2 x\n").unwrap();
     assert!(said(Inventory::read(&Groups::default(), &paths).unwrap_err()).contains("c, line 1: "));
 }
@@ -336,7 +336,7 @@ fn who_is_reached_in_another_way_is_left_out_with_a_warning() {
     ] {
         assert!(all.contains(expected), "{expected}: {all}");
     }
-    // Of one that another file reaches by ssh, the last word counts.
+    // If another file says ssh for the same host, the last value counts.
     let read = ini("a ansible_connection=winrm\n[g]\na ansible_connection=ssh\n");
     assert!(read.entry("a").is_some() && read.warnings().is_empty());
 }
@@ -402,7 +402,7 @@ fn what_is_too_much_is_refused() {
     assert!(said(file("hosts.ini", ranges.as_bytes()).unwrap_err()).contains("at most 200000 hosts"));
     let groups: String = (0..5_000).map(|n| format!("[g{n}]\n")).collect();
     assert!(said(file("hosts.ini", groups.as_bytes()).unwrap_err()).contains("at most 5000 groups"));
-    // As deep as it gets: nothing of it calls itself.
+    // This is the deepest nesting. Reading it doesn't recurse.
     let chain: String = (0..4_990).map(|n| format!("[g{n}:children]\ng{}\n", n + 1)).collect();
     let read = ini(&format!("{chain}[g4990]\nhost\n[g0:vars]\nansible_user=ada\n"));
     assert_eq!(read.members("g0").unwrap(), ["host"]);

@@ -1,5 +1,6 @@
-//! Variables of Ansible's that say how a host is reached: which are followed, what their values may be, and which are
-//! only told of. The values of all others are never looked at, nor kept: there are passwords among them.
+//! Ansible's variables that say how a host is reached: those that are followed, the values that they may have, and
+//! those that only cause a warning. The values of all others are never looked at or kept, because there are passwords
+//! among them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use host_text::visible::excerpt;
 
 use super::{Entry, range};
 
-/// Those that are followed. Where an old name and a new one are both set, the one further down here wins, as it does
+/// The variables that are followed. Where an old name and a new one are both set, the one further down here wins, as
 /// for Ansible (`vars` of the options in `lib/ansible/plugins/connection/ssh.py`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Variable {
@@ -47,8 +48,8 @@ impl Variable {
     }
 }
 
-/// What is said of a variable that changes how Ansible reaches a host and isn't followed.
-pub(super) fn unfollowed(name: &str) -> Option<&'static str> {
+/// Returns the advice about a variable that changes how Ansible reaches a host and isn't followed.
+pub(super) fn ignored_variables(name: &str) -> Option<&'static str> {
     Some(match name {
         "ansible_password"
         | "ansible_pass"
@@ -80,23 +81,23 @@ pub(super) fn unfollowed(name: &str) -> Option<&'static str> {
     })
 }
 
-/// What a variable was set to.
+/// The value of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Text(String),
     Number(i64),
-    /// Set to nothing, whatever a group says.
+    /// An empty value, which counts even if a group sets another.
     Nothing,
     /// A template of Jinja.
     Template,
-    /// By ansible-vault.
+    /// A value that ansible-vault encrypted.
     Encrypted,
-    /// Neither text nor a whole number: a list, a truth.
+    /// A value that is neither text nor a whole number, such as a list or a boolean.
     Other,
 }
 
 impl Value {
-    /// Of text that is only text.
+    /// Makes a value of plain text.
     pub(super) fn text(text: &str) -> Self {
         match text {
             "" => Self::Nothing,
@@ -105,8 +106,8 @@ impl Value {
         }
     }
 
-    /// Of what an INI inventory has behind `=`: what Python's `ast.literal_eval` reads as a value is one, all else is
-    /// text.
+    /// Reads what stands after `=` in an INI inventory. It is a value if Python's `ast.literal_eval` reads it as one,
+    /// and otherwise text.
     pub(super) fn literal(text: &str) -> Self {
         let text = text.trim();
         if Self::text(text) == Self::Template {
@@ -117,7 +118,7 @@ impl Value {
             Some('[' | '{' | '(') => return Self::Other,
             _ => {}
         }
-        // For Python a comment may follow a value, and is a part of what is none.
+        // For Python, a comment may follow a value; in other text, `#` is a part of the text.
         let bare = text.split_once('#').map_or(text, |(before, _)| before.trim_end());
         match bare {
             "None" => Self::Nothing,
@@ -131,7 +132,7 @@ impl Value {
     }
 }
 
-/// What stands behind a quote: nothing but the other one, and a comment, may follow.
+/// Reads what stands after a quote: the other quote, and then nothing but a comment.
 fn quoted(text: &str, quote: char) -> Value {
     let Some((inside, behind)) = text.split_once(quote) else { return Value::Other };
     let behind = behind.trim_start();
@@ -141,12 +142,12 @@ fn quoted(text: &str, quote: char) -> Value {
     }
 }
 
-/// A whole number as Python writes them in decimal, or another kind of number.
+/// Parses a whole number as Python writes it in decimal, or recognizes another kind of number.
 fn number(text: &str) -> Option<Result<i64, ()>> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_plain {
-        // A zero in front makes it text, unless it is all zeros.
+        // A zero in front makes it text, unless all digits are zeros.
         let is_number = !digits.starts_with('0') || digits.bytes().all(|byte| byte == b'0');
         return is_number.then(|| text.parse().map_err(|_| ()));
     }
@@ -159,17 +160,17 @@ fn number(text: &str) -> Option<Result<i64, ()>> {
     (is_float || based("0x", 16) || based("0o", 8) || based("0b", 2)).then_some(Err(()))
 }
 
-/// A value, and where it was set.
+/// A value, and the place where it was set.
 #[derive(Clone, Debug)]
-pub(super) struct Set {
+pub(super) struct SetValue {
     pub(super) value: Value,
-    pub(super) place: Arc<str>,
+    pub(super) location: Arc<str>,
 }
 
 /// The followed variables of a host or a group.
-pub(super) type Variables = BTreeMap<Variable, Set>;
+pub(super) type Variables = BTreeMap<Variable, SetValue>;
 
-/// How a host is reached, by all that is set for it; or why that isn't followed, and where that is said.
+/// Returns how a host is reached, by its variables. The error says why this isn't followed, and where it was set.
 pub(super) fn entry(name: &str, variables: &Variables) -> Result<Entry, (String, Option<Arc<str>>)> {
     let connection = read(variables, &[Variable::Connection], |value| match value {
         Value::Text(text) => match text.strip_prefix("ansible.builtin.").unwrap_or(text) {
@@ -218,7 +219,7 @@ pub(super) fn entry(name: &str, variables: &Variables) -> Result<Entry, (String,
     if name != "localhost" {
         return Ok(entry);
     }
-    // Ansible goes there by ssh. Here the name is this machine, which is reached without.
+    // Ansible reaches it by ssh. Here the name is this machine, which is reached without ssh.
     let is_elsewhere = entry.hostname.is_some() || entry.port.is_some() || entry.user.is_some();
     match is_elsewhere || entry.identity_file.is_some() {
         false => Ok(Entry { is_local: true, ..entry }),
@@ -230,7 +231,7 @@ pub(super) fn entry(name: &str, variables: &Variables) -> Result<Entry, (String,
     }
 }
 
-/// What the last of these that is set says.
+/// Reads the last of these variables that is set.
 fn read<T>(
     variables: &Variables,
     names: &[Variable],
@@ -240,13 +241,13 @@ fn read<T>(
         let set = variables.get(name).filter(|set| set.value != Value::Nothing)?;
         Some((name.name(), set))
     });
-    let Some((name, Set { value, place })) = set else { return Ok(None) };
+    let Some((name, SetValue { value, location })) = set else { return Ok(None) };
     let found = match value {
         Value::Template => Err("is a template, and nothing is filled in here".to_owned()),
         Value::Encrypted => Err("is encrypted by ansible-vault".to_owned()),
         value => read(value),
     };
-    found.map(Some).map_err(|why| (format!("{name} {why}"), Some(place.clone())))
+    found.map(Some).map_err(|why| (format!("{name} {why}"), Some(location.clone())))
 }
 
 fn is_path(path: &str) -> bool {
@@ -296,8 +297,8 @@ mod tests {
     }
 
     fn set(variables: &[(&str, &str)]) -> Variables {
-        let place: Arc<str> = "hosts.ini:3".into();
-        let set = |value: &str| Set { value: Value::literal(value), place: place.clone() };
+        let location: Arc<str> = "hosts.ini:3".into();
+        let set = |value: &str| SetValue { value: Value::literal(value), location: location.clone() };
         variables.iter().map(|(name, value)| (Variable::named(name).unwrap(), set(value))).collect()
     }
 
@@ -351,9 +352,9 @@ mod tests {
             ("ansible_ssh_private_key_file", "keys/id", "is no absolute path"),
             ("ansible_private_key_file", "~other/id", "is no absolute path"),
         ] {
-            let (reason, place) = entry("web", &set(&[(name, value)])).unwrap_err();
+            let (reason, location) = entry("web", &set(&[(name, value)])).unwrap_err();
             assert!(reason.contains(why), "{name}={value}: {reason}");
-            assert_eq!(place.as_deref(), Some("hosts.ini:3"));
+            assert_eq!(location.as_deref(), Some("hosts.ini:3"));
         }
         let mut encrypted = set(&[("ansible_user", "x")]);
         encrypted.get_mut(&Variable::User).unwrap().value = Value::Encrypted;

@@ -2,14 +2,15 @@
 
 use serde::Deserialize;
 
-/// Profiles of services: those that come with this program, and one's own in `knowledge` beside the configuration.
+/// Which profiles of services are used: those that come with this program, and one's own in `knowledge` beside the
+/// configuration.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Further directories of profiles, absolute or with `~/` before them.
+    /// Further directories of profiles. The paths are absolute or begin with `~/`.
     pub additional_paths: Vec<String>,
-    /// Ids of profiles that aren't used.
+    /// The ids of profiles that are not used.
     pub disabled_profiles: Vec<String>,
-    /// Read-only commands that one's own profiles may have besides the usual ones, as grants.
+    /// Read-only commands that one's own profiles may have besides the usual ones, as patterns.
     pub commands: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use host_capability::{Glob, GlobError};
 
-/// The glob that a profile's path is: a directory's is all that is in it.
+/// Parses the path of a profile as a glob. A directory stands for everything in it.
 pub fn glob(path: &str) -> Result<Glob, GlobError> {
     Glob::parse(&glob_text(path))
 }

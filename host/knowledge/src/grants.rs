@@ -1,5 +1,5 @@
-//! What a profile allows the module that was given it: its read-only commands, reading its configuration and logs, and
-//! plans by which its checkers read a text that isn't its configuration yet.
+//! The grants that a profile gives a module: its read-only commands, reading its configuration and logs, and plans by which
+//! its checkers read a text that isn't the configuration yet.
 
 use super::candidate::Candidate;
 use super::check::{commands, pattern_of};
@@ -9,8 +9,8 @@ use host_base::Privilege;
 use host_base::Risk;
 use host_capability::{CommandRequest, Effect, GrantError, Grants, PathRequest, Place, Requests};
 
-/// What it takes to look, on machines of this family: what sudo is to allow an account. Not what it takes to check a text:
-/// by that, whoever has the account would have root's rights.
+/// The requests for looking on machines of this family, which sudo may allow an account. They don't include the check
+/// of a text: an account that may run it by sudo could get root's rights.
 pub fn requests(profile: &Profile, family: &str) -> Requests {
     let name = &profile.name;
     let here = commands(profile).filter(|one| holds_on(one.family, family));
@@ -27,7 +27,7 @@ pub fn requests(profile: &Profile, family: &str) -> Requests {
     let config =
         profile.config.iter().filter(|one| holds_on(&one.family, family)).map(|one| glob_text(&one.path));
     let logs = profile.logs.iter().filter(|one| holds_on(&one.family, family));
-    // Rotated ones lie beside it.
+    // Rotated logs lie beside the current one.
     let logs = logs.filter_map(|one| one.path.as_deref()).flat_map(|path| match path.ends_with(['/', '*']) {
         true => vec![glob_text(path)],
         false => vec![path.to_owned(), format!("{path}.*"), format!("{path}-*")],
@@ -45,7 +45,7 @@ pub fn requests(profile: &Profile, family: &str) -> Requests {
     Requests { commands: commands.collect(), paths: paths.collect() }
 }
 
-/// What it takes to have texts checked: each is put in its place, read, and removed.
+/// The requests for checking texts that aren't the configuration yet. Each text is put in its place, read, and removed.
 fn candidates(profile: &Profile, family: &str) -> Requests {
     let name = &profile.name;
     let here = profile.validate.iter().filter(|one| holds_on(&one.family, family));
@@ -75,7 +75,7 @@ fn candidates(profile: &Profile, family: &str) -> Requests {
     Requests { commands: commands.flatten().collect(), paths: paths.collect() }
 }
 
-/// All of that as grants. Secrets of any family are kept.
+/// Turns all requests of a profile into grants. Secrets of any family are denied.
 pub fn of(profile: &Profile, family: &str) -> Result<Grants, GrantError> {
     let mut grants = Grants::new(&profile.id);
     for Requests { commands, paths } in [requests(profile, family), candidates(profile, family)] {

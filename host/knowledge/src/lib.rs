@@ -1,18 +1,18 @@
-//! What is known of services: profiles, those that come with this program and the operator's own; which of them a target
-//! has, who there depends on whom, and what makes a change graver.
+//! Knowledge of services: the profiles that come with this program and the operator's own, which of these services a target
+//! has, which of them depend on each other, and which changes have a higher risk.
 #![forbid(unsafe_code)]
 
 mod candidate;
 mod check;
 mod config;
-mod escalation;
-mod fault;
 mod glob;
 mod grants;
 mod load;
 mod locate;
 mod profile;
-mod resolution;
+mod profile_error;
+mod raised_risk;
+mod target_services;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,42 +21,43 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 pub use candidate::Candidate;
 pub use config::Settings;
-pub use escalation::{Done, graver};
 pub use profile::*;
-pub use resolution::{Resolved, Status};
+pub use raised_risk::{StepAction, raised_risks};
+pub use target_services::{Status, TargetServices};
 
 use host_capability::{Grants, Requests};
 use host_policy::Policy;
 
-/// Below the configuration's directory.
+/// The directory of the operator's own profiles, below that of the configuration.
 const OWN: &str = "knowledge";
 
-/// A profile that holds.
+/// A profile that passed all checks.
 #[derive(Debug)]
-pub struct Known {
+pub struct LoadedProfile {
     /// The profile as it was loaded.
     pub profile: Profile,
-    /// The same as JSON, as it was written.
+    /// The profile as JSON.
     pub text: Cow<'static, str>,
-    /// The operator's file; none of those that come with this program.
+    /// The operator's file; none for a profile that comes with this program.
     pub path: Option<PathBuf>,
     granted: Granted,
 }
 
-/// What a profile grants, by the family of machines, once it was asked for: patterns take long to read.
+/// The grants of a profile by family. They are made at the first question for a family, because parsing patterns takes
+/// long.
 type Granted = Mutex<HashMap<String, Arc<Grants>>>;
 
-/// All profiles that hold. Read once: what becomes of the files while a server runs changes nothing, since a model with a
-/// shell could change them.
+/// All profiles that passed the checks. They are read once. Later changes to the files have no effect while the server
+/// runs, because a model with a shell could make them.
 #[derive(Debug, Default)]
 pub struct Knowledge {
-    known: Vec<Known>,
+    known: Vec<LoadedProfile>,
     by_unit: HashMap<String, usize>,
     warnings: Vec<String>,
 }
 
 impl Knowledge {
-    /// As the configuration says, with the profiles of the operator's own directory.
+    /// Loads the built-in profiles, those that the configuration names, and those of the operator's own directory.
     pub fn load(config: &Settings, own: Option<&Path>, policy: &Policy) -> Self {
         let (known, warnings) = load::load(config, own, policy);
         for warning in &warnings {
@@ -66,18 +67,18 @@ impl Knowledge {
         Self { known, by_unit, warnings }
     }
 
-    /// By id.
-    pub fn all(&self) -> &[Known] {
+    /// All profiles, sorted by id.
+    pub fn all(&self) -> &[LoadedProfile] {
         &self.known
     }
 
-    /// What is to be said of profiles that were left out.
+    /// The warnings about profiles that were left out.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// By its id, or by the name of a unit with or without its suffix.
-    pub fn find(&self, name: &str, family: &str) -> Option<&Known> {
+    /// Finds the profile for an id, or for the name of a unit with or without its suffix, on machines of this family.
+    pub fn find(&self, name: &str, family: &str) -> Option<&LoadedProfile> {
         if let Ok(number) = self.known.binary_search_by(|known| known.profile.id.as_str().cmp(name)) {
             return self.known.get(number);
         }
@@ -92,50 +93,50 @@ impl Knowledge {
         is_here.then_some(known)
     }
 
-    /// The same on any family.
-    pub fn find_anywhere(&self, name: &str) -> Option<&Known> {
+    /// Like [`find`](Self::find), for machines of any family.
+    pub fn find_anywhere(&self, name: &str) -> Option<&LoadedProfile> {
         let whole = if name.contains('.') { name.to_owned() } else { format!("{name}.service") };
-        let has_unit = |known: &&Known| known.profile.units.iter().any(|unit| unit.is(&whole));
+        let has_unit = |known: &&LoadedProfile| known.profile.units.iter().any(|unit| unit.is(&whole));
         self.known.iter().find(|known| known.profile.id == name).or_else(|| self.known.iter().find(has_unit))
     }
 
-    /// Files that show that a service is configured, on machines of any family.
-    pub fn marks(&self) -> Vec<String> {
+    /// The files that show that a service is configured, on machines of any family.
+    pub fn configuration_marks(&self) -> Vec<String> {
         let config = self.known.iter().flat_map(|known| &known.profile.config);
-        let mut marks: Vec<_> =
+        let mut configuration_marks: Vec<_> =
             config.filter(|one| one.main.0 && !one.path.contains('*')).map(|one| one.path.clone()).collect();
-        marks.sort();
-        marks.dedup();
-        marks
+        configuration_marks.sort();
+        configuration_marks.dedup();
+        configuration_marks
     }
 }
 
-impl Known {
+impl LoadedProfile {
     fn new(profile: Profile, text: impl Into<Cow<'static, str>>, path: Option<PathBuf>) -> Self {
         Self { profile, text: text.into(), path, granted: Granted::default() }
     }
 
-    /// What it allows a module on machines of this family.
+    /// The grants that the profile gives a module on machines of this family.
     pub fn grants(&self, family: &str) -> Arc<Grants> {
         let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(grants) = granted.get(family) {
             return grants.clone();
         }
-        // It was checked when it was loaded; what can't be granted all the same isn't.
+        // The profile was checked when it was loaded. Where it can't be granted in spite of that, nothing is granted.
         let grants = Arc::new(grants::of(&self.profile, family).unwrap_or_else(|error| {
-            tracing::error!(profile = self.profile.id, %error, "nothing is granted");
+            tracing::error!(profile = self.profile.id, %error, "the profile can't be turned into grants, so it grants nothing");
             Grants::new(&self.profile.id)
         }));
         granted.insert(family.to_owned(), grants.clone());
         grants
     }
 
-    /// The same, for sudo to allow.
+    /// The same as requests, for what sudo has to allow.
     pub fn requests(&self, family: &str) -> Requests {
         grants::requests(&self.profile, family)
     }
 
-    /// As it is written.
+    /// The profile as YAML.
     pub fn yaml(&self) -> String {
         let value: serde_json::Value = serde_json::from_str(&self.text).unwrap_or_default();
         serde_yaml::to_string(&value).unwrap_or_default()
@@ -143,13 +144,13 @@ impl Known {
 }
 
 impl Unit {
-    /// Whether a unit's whole name means this one.
+    /// Whether the whole name of a unit is a name of this unit, or of one of its instances.
     pub fn is(&self, name: &str) -> bool {
         std::iter::once(&self.name).chain(&self.aliases).any(|own| own == name || is_instance(own, name))
     }
 }
 
-/// `wg-quick@wg0.service` of `wg-quick@.service`.
+/// Whether a unit is an instance of a template, as `wg-quick@wg0.service` is one of `wg-quick@.service`.
 fn is_instance(template: &str, name: &str) -> bool {
     template.split_once("@.").is_some_and(|(prefix, suffix)| {
         let rest = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('@'));
@@ -158,28 +159,28 @@ fn is_instance(template: &str, name: &str) -> bool {
     })
 }
 
-/// All of it, had at the first question: a server that only lists its tools needs none of it.
+/// The knowledge, which is loaded at the first question. A server that only lists its tools never loads it.
 #[derive(Clone, Default)]
-pub struct Lazy {
+pub struct LazyKnowledge {
     config: Settings,
-    /// The operator's own profiles.
+    /// The directory of the operator's own profiles.
     own: Option<PathBuf>,
     policy: Option<Arc<Policy>>,
     knowledge: Arc<OnceLock<Knowledge>>,
 }
 
-impl Lazy {
-    /// As the configuration says, which lies at this path.
+impl LazyKnowledge {
+    /// Prepares the knowledge for a configuration, which lies at this path.
     pub fn new(config: &Settings, path: &Path, policy: Option<Arc<Policy>>) -> Self {
         let own = path.parent().map(|directory| directory.join(OWN));
         Self { config: config.clone(), own, policy, knowledge: Arc::default() }
     }
 
-    /// Whether each of these files could be a profile as well, and what is wrong with it.
+    /// Checks for each of these files whether it could be added as a profile, and what is wrong with it.
     pub fn check(&self, files: Vec<PathBuf>) -> Vec<(PathBuf, Result<(), String>)> {
-        let mut desk = load::Desk::new(&self.config, self.policy());
+        let mut loader = load::Loader::new(&self.config, self.policy());
         let check = |path: PathBuf| {
-            let added = desk.add(&path);
+            let added = loader.add(&path);
             (path, added)
         };
         files.into_iter().map(check).collect()
@@ -189,7 +190,7 @@ impl Lazy {
         self.policy.as_deref().unwrap_or_else(|| Policy::builtin())
     }
 
-    /// It. Reads files where it is the first question.
+    /// Returns the knowledge. The first call reads the files.
     pub fn get(&self) -> &Knowledge {
         self.knowledge.get_or_init(|| Knowledge::load(&self.config, self.own.as_deref(), self.policy()))
     }

@@ -1,15 +1,16 @@
-//! On which line of a YAML text something stands.
+//! Finds the line of a field in a YAML text.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// Of what has these names and numbers before it, from the root; of what is nearest above it, where it isn't there.
+/// The line of the field that has these names and indexes before it, from the root. Where the field doesn't exist, it
+/// is the line of the nearest one above it.
 pub fn line_of(text: &str, at: &[String]) -> Option<usize> {
-    // The parser says where an error is; so there is one just there.
+    // The parser tells the place of an error, so the search makes it fail exactly at the field.
     let found = (0..=at.len()).rev().find_map(|depth| {
         let at: Vec<&str> = at[..depth].iter().map(String::as_str).collect();
-        let error = Here(&at).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
+        let error = Seek(&at).deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
         error.to_string().contains(FOUND).then(|| error.location()).flatten()
     });
     found.map(|place| place.line())
@@ -17,21 +18,21 @@ pub fn line_of(text: &str, at: &[String]) -> Option<usize> {
 
 const FOUND: &str = "what was looked for is found here";
 
-/// Goes where the names lead, and fails there.
-struct Here<'a>(&'a [&'a str]);
+/// Deserializes along the names, and fails at the field.
+struct Seek<'a>(&'a [&'a str]);
 
-impl<'de> DeserializeSeed<'de> for Here<'_> {
+impl<'de> DeserializeSeed<'de> for Seek<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self.0 {
-            [] => deserializer.deserialize_any(Fails),
+            [] => deserializer.deserialize_any(FailHere),
             _ => deserializer.deserialize_any(Within(self.0)),
         }
     }
 }
 
-struct Fails;
+struct FailHere;
 
 macro_rules! fails {
     ($($name:ident: $type:ty,)*) => {$(
@@ -41,7 +42,7 @@ macro_rules! fails {
     )*};
 }
 
-impl<'de> Visitor<'de> for Fails {
+impl<'de> Visitor<'de> for FailHere {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,7 +76,7 @@ impl<'de> Visitor<'de> for Within<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
             match key == self.0[0] {
-                true => map.next_value_seed(Here(&self.0[1..]))?,
+                true => map.next_value_seed(Seek(&self.0[1..]))?,
                 false => drop(map.next_value::<IgnoredAny>()?),
             }
         }
@@ -85,7 +86,7 @@ impl<'de> Visitor<'de> for Within<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
         for number in 0.. {
             let more = match number.to_string() == self.0[0] {
-                true => list.next_element_seed(Here(&self.0[1..]))?.is_some(),
+                true => list.next_element_seed(Seek(&self.0[1..]))?.is_some(),
                 false => list.next_element::<IgnoredAny>()?.is_some(),
             };
             if !more {

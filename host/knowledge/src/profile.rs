@@ -1,5 +1,5 @@
-//! A profile, as far as the host goes by it. `knowledge/README.md` documents every field; nothing else than
-//! `knowledge/schema.json` says can be in one, since each was held against it.
+//! A profile, as far as the host uses it. `knowledge/README.md` documents every field. Every profile was checked against
+//! `knowledge/schema.json` before it is read into these types.
 
 use serde::Deserialize;
 
@@ -8,425 +8,425 @@ use host_base::Risk;
 /// What is known of one service.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Profile {
-    /// As `nginx`.
+    /// The id, such as `nginx`.
     pub id: String,
-    /// As people write it.
+    /// The name as people write it.
     pub name: String,
-    /// One or two sentences.
+    /// One or two sentences on the service.
     pub summary: String,
-    /// As `web`.
+    /// The category, such as `web`.
     pub category: String,
-    /// What differs between versions.
+    /// What differs between versions of the service.
     pub version_notes: Option<String>,
-    /// Of systemd.
+    /// The systemd units.
     pub units: Vec<Unit>,
-    /// What runs.
+    /// The processes of the service.
     #[serde(default)]
     pub processes: Vec<Process>,
-    /// Its configuration.
+    /// The configuration files.
     pub config: Vec<Config>,
-    /// Its own checkers.
+    /// The service's own checkers of its configuration.
     #[serde(default)]
-    pub validate: Vec<Validate>,
-    /// Where its data is.
+    pub validate: Vec<Validator>,
+    /// The paths with data.
     #[serde(default)]
     pub data: Vec<Data>,
-    /// Where its logs are.
+    /// The logs.
     pub logs: Vec<Log>,
-    /// Messages that matter.
+    /// The log messages that matter.
     #[serde(default)]
     pub log_patterns: Vec<LogPattern>,
-    /// What it listens on.
+    /// The ports on which it listens.
     pub ports: Vec<Port>,
-    /// Roles that it fills.
+    /// The roles that it fills.
     pub provides: Vec<Provides>,
-    /// Roles that it needs.
+    /// The roles that it needs.
     #[serde(default)]
     pub requires: Vec<Requires>,
     /// Who depends on it.
     #[serde(default)]
     pub required_by: Vec<RequiredBy>,
-    /// Other services to think of.
+    /// The other services that it affects or is affected by.
     #[serde(default)]
     pub interactions: Vec<Interaction>,
-    /// What tells sick from well.
-    pub health: Vec<Health>,
-    /// What makes a change graver.
+    /// The health checks.
+    pub health: Vec<HealthCheck>,
+    /// The rules that raise the risk of a change.
     #[serde(default)]
-    pub risk: Vec<Graver>,
-    /// What to copy.
+    pub risk: Vec<RiskRule>,
+    /// What to back up.
     #[serde(default)]
     pub backup: Vec<Backup>,
-    /// What is never read out.
+    /// The files that modules may never read.
     #[serde(default)]
     pub secrets: Vec<Secret>,
-    /// What doesn't work, and why.
-    pub troubleshooting: Vec<Trouble>,
+    /// What can go wrong, and why.
+    pub troubleshooting: Vec<Symptom>,
 }
 
-/// Families for which an entry holds; none: all.
+/// The families of distributions for which an entry holds. None means all.
 pub type Family = Option<Vec<String>>;
 
-/// False where it isn't said.
+/// A yes or no, which is no where the profile doesn't say it.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(transparent)]
 pub struct Flag(pub bool);
 
-/// A unit.
+/// A systemd unit.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Unit {
-    /// With its suffix.
+    /// The name with its suffix.
     pub name: String,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// What it does.
+    /// What the unit does.
     pub what: Option<String>,
-    /// Whether it is the service.
+    /// Whether the unit is the service itself.
     #[serde(default)]
     pub main: Flag,
-    /// Other names.
+    /// Other names of the unit.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Whether it can be reloaded.
+    /// Whether `systemctl reload` works.
     #[serde(default)]
     pub reload: Flag,
-    /// Whether it may be missing.
+    /// Whether the unit may be missing.
     #[serde(default)]
     pub optional: Flag,
 }
 
-/// A process.
+/// A process of the service.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Process {
-    /// 15 characters at most.
+    /// The name as in `/proc/PID/comm`, at most 15 characters.
     pub name: String,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
 }
 
-/// A file or directory of its configuration.
+/// A configuration file or directory.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Config {
-    /// Absolute, may be a glob.
+    /// An absolute path, which may be a glob.
     pub path: String,
-    /// What it is.
+    /// What the file is for.
     pub what: String,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it shows that the service is configured.
+    /// Whether the file shows that the service is configured.
     #[serde(default)]
     pub main: Flag,
-    /// Whether it may be missing.
+    /// Whether the file may be missing.
     #[serde(default)]
     pub optional: Flag,
-    /// Whether a program writes it.
+    /// Whether a program writes the file.
     #[serde(default)]
     pub generated: Flag,
-    /// What an edit needs.
+    /// What has to be done before an edit takes effect.
     pub apply: Option<Apply>,
-    /// Of `command`.
+    /// The command for [`Apply::Command`].
     pub apply_argv: Option<Vec<String>>,
 }
 
-/// A checker.
+/// A checker of the service's configuration.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Validate {
-    /// For what is on disk.
+pub struct Validator {
+    /// The command that checks what is on disk.
     pub argv: Vec<String>,
-    /// What it checks.
+    /// What the command checks.
     pub what: String,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it needs root's rights.
+    /// Whether the command needs root's rights.
     #[serde(default)]
     pub root: Flag,
-    /// For another file.
+    /// The command that checks another file; `{}` stands for its path.
     pub candidate: Option<Vec<String>>,
-    /// Which files.
+    /// The configuration files that the command checks.
     #[serde(default)]
     pub covers: Vec<String>,
-    /// Exit code.
+    /// The exit code for a correct configuration.
     pub expect_exit: Option<i32>,
-    /// Text.
+    /// A text in the output for a correct configuration.
     pub expect_contains: Option<String>,
-    /// Expression.
+    /// An expression that matches the output for a correct configuration.
     pub expect_matches: Option<String>,
-    /// Expression.
+    /// An expression that doesn't match the output for a correct configuration.
     pub expect_lacks: Option<String>,
-    /// Reads one error.
+    /// An expression that reads one error.
     pub error: Option<String>,
 }
 
-/// Where data is.
+/// A path with data.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Data {
-    /// Absolute, may be a glob.
+    /// An absolute path, which may be a glob.
     pub path: String,
-    /// What it is.
+    /// What the data is.
     pub what: String,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it may be missing.
+    /// Whether the path may be missing.
     #[serde(default)]
     pub optional: Flag,
 }
 
-/// A log.
+/// A log of the service. One of `journal`, `path` and `identifier` is given.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Log {
-    /// A unit.
+    /// The unit whose journal is the log.
     pub journal: Option<String>,
-    /// A file.
+    /// The file, which may be a glob.
     pub path: Option<String>,
-    /// SYSLOG_IDENTIFIER.
+    /// The SYSLOG_IDENTIFIER of the journal entries.
     pub identifier: Option<String>,
-    /// What is in it.
+    /// What the log holds.
     pub what: Option<String>,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it may be missing.
+    /// Whether the log may be missing.
     #[serde(default)]
     pub optional: Flag,
-    /// Whether it needs root's rights.
+    /// Whether reading the log needs root's rights.
     #[serde(default)]
     pub root: Flag,
-    /// How its lines look.
+    /// The format of its lines.
     pub format: LogFormat,
-    /// Reads a line.
+    /// An expression that reads a line.
     pub line: Option<String>,
-    /// strftime.
+    /// The strftime format of the time in a line.
     pub time: Option<String>,
-    /// A line.
+    /// An example of a line.
     pub sample: Option<String>,
 }
 
-/// A message that matters.
+/// A log message that matters.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LogPattern {
-    /// Expression.
+    /// An expression that finds the message.
     pub matches: String,
-    /// How bad it is.
+    /// How bad the message is.
     pub severity: Severity,
-    /// What it says.
+    /// What the message means.
     pub means: String,
-    /// A message.
+    /// An example of the message.
     pub sample: String,
-    /// Id of a trouble.
+    /// The id of a symptom that the message belongs to.
     pub symptom: Option<String>,
 }
 
-/// A port.
+/// A port, or a range of ports.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Port {
-    /// The first.
+    /// The first port.
     pub port: u16,
-    /// The last.
+    /// The last port.
     pub to: Option<u16>,
     /// TCP or UDP.
     pub protocol: Protocol,
-    /// Who should reach it.
+    /// Who should reach the port.
     pub scope: Scope,
-    /// What for.
+    /// What the port is for.
     pub what: String,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it may be missing.
+    /// Whether the port may be missing.
     #[serde(default)]
     pub optional: Flag,
-    /// The setting.
+    /// The setting that determines the port.
     pub set_by: Option<String>,
 }
 
-/// A role that it fills.
+/// A role that the service fills.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Provides {
     /// The role.
     pub role: String,
 }
 
-/// A role that it needs.
+/// A role that the service needs.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Requires {
     /// The role.
     pub role: String,
-    /// What for.
+    /// What the service needs the role for.
     pub why: String,
-    /// What happens without.
+    /// What happens when nothing fills the role.
     pub if_down: String,
-    /// Profiles that usually fill it.
+    /// The profiles that usually fill the role.
     #[serde(default)]
     pub typical: Vec<String>,
-    /// Whether it runs without.
+    /// Whether the service runs without it.
     #[serde(default)]
     pub optional: Flag,
 }
 
-/// Who depends on it.
+/// Somebody who depends on the service.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RequiredBy {
-    /// A role.
+    /// A role, or somebody outside the machine.
     pub role: String,
-    /// What for.
+    /// What they need the service for.
     pub why: String,
-    /// What happens without.
+    /// What happens to them without it.
     pub if_down: String,
 }
 
-/// Another service.
+/// Another service that this one affects or is affected by.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Interaction {
-    /// A profile.
+    /// The id of the other service's profile.
     pub with: String,
-    /// How they get on.
+    /// How the two affect each other.
     pub kind: InteractionKind,
-    /// What there is to know.
+    /// What to know about it.
     pub what: String,
 }
 
-/// Tells sick from well.
+/// A command that shows whether the service is healthy.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Health {
-    /// One word.
+pub struct HealthCheck {
+    /// The id, one word.
     pub id: String,
-    /// What holds.
+    /// What holds for a healthy service.
     pub what: String,
-    /// Program and arguments.
+    /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it needs root's rights.
+    /// Whether the command needs root's rights.
     #[serde(default)]
     pub root: Flag,
-    /// Exit code.
+    /// The exit code for a healthy service.
     pub expect_exit: Option<i32>,
-    /// Text.
+    /// A text in the output for a healthy service.
     pub expect_contains: Option<String>,
-    /// Expression.
+    /// An expression that matches the output for a healthy service.
     pub expect_matches: Option<String>,
-    /// Expression.
+    /// An expression that doesn't match the output for a healthy service.
     pub expect_lacks: Option<String>,
-    /// It can't tell.
+    /// An expression that matches output from which nothing can be concluded.
     pub unknown_matches: Option<String>,
-    /// What it means.
+    /// What it means where an expectation doesn't hold.
     pub sick: String,
     /// How bad that is.
     #[serde(default)]
     pub severity: Severity,
 }
 
-/// What makes a change graver.
+/// A rule that raises the risk of a change.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Graver {
-    /// Which change.
+pub struct RiskRule {
+    /// The changes to which the rule applies.
     pub when: When,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// At least.
+    /// The least risk of such a change.
     pub level: Risk,
-    /// For the person who is asked.
+    /// The reason, for the person who is asked.
     pub reason: String,
 }
 
-/// What to copy.
+/// Something to back up: a path or a command.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Backup {
-    /// A path.
+    /// The path to copy.
     pub path: Option<String>,
-    /// Or a command.
+    /// The command that writes a copy to its standard output.
     pub argv: Option<Vec<String>>,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
 }
 
-/// What is never read out.
+/// Files that modules may never read.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Secret {
-    /// Absolute, may be a glob.
+    /// An absolute path, which may be a glob.
     pub path: String,
 }
 
-/// What doesn't work.
+/// Something that doesn't work, and how to find out why.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Trouble {
-    /// One word.
+pub struct Symptom {
+    /// The id, one word.
     pub id: String,
-    /// What somebody sees.
+    /// What a user or an administrator notices.
     pub symptom: String,
-    /// What to ask.
+    /// The commands that tell the causes apart.
     #[serde(default)]
-    pub checks: Vec<Check>,
-    /// Why it may be.
+    pub checks: Vec<Diagnosis>,
+    /// The possible causes.
     pub causes: Vec<Cause>,
 }
 
-/// A command, and what its outputs say.
+/// A command, and what its output can mean.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Check {
-    /// Program and arguments.
+pub struct Diagnosis {
+    /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Where.
+    /// The families for which the entry holds.
     pub family: Family,
-    /// Whether it needs root's rights.
+    /// Whether the command needs root's rights.
     #[serde(default)]
     pub root: Flag,
-    /// Each that holds counts.
+    /// The findings. Each one that holds counts.
     pub results: Vec<Finding>,
 }
 
-/// What an output says.
+/// What an output means. It holds where every condition that is given holds.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Finding {
-    /// Exit code.
+    /// The exit code has this value.
     pub if_exit: Option<i32>,
-    /// Another exit code.
+    /// The exit code has another value than this.
     pub if_exit_not: Option<i32>,
-    /// Text.
+    /// The output contains this text.
     pub if_contains: Option<String>,
-    /// Expression.
+    /// This expression matches somewhere in the output.
     pub if_matches: Option<String>,
-    /// Expression.
+    /// This expression matches nowhere in the output.
     pub if_lacks: Option<String>,
-    /// Id of a cause.
+    /// The id of the cause that the finding points to.
     pub cause: Option<String>,
-    /// What it means.
+    /// What the output means.
     pub means: String,
 }
 
-/// Why something doesn't work.
+/// A possible cause of a symptom.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Cause {
-    /// One word.
+    /// The id, one word.
     pub id: String,
-    /// What it is.
+    /// What the cause is.
     pub cause: String,
-    /// What to do.
+    /// What to do about it.
     pub fix: String,
 }
 
-/// Which change is graver.
+/// The changes to which a risk rule applies.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum When {
     /// Something is done to a unit.
     Unit {
-        /// As systemctl calls it.
+        /// The verbs, as systemctl names them.
         verb: Vec<String>,
-        /// Any of them.
+        /// The names of the units.
         unit: Vec<String>,
     },
     /// A file is written or removed.
     Edit {
-        /// Any of these.
+        /// The globs of the files.
         edit: Vec<String>,
     },
-    /// A program is run.
+    /// A program runs.
     Command {
-        /// Its name.
+        /// The program's name.
         command: String,
-        /// Any of these among its operands.
+        /// Operands, one of which the command must have, unless there are none here.
         #[serde(default)]
         subcommand_any: Vec<String>,
-        /// Any of these among its arguments.
+        /// Options, one of which the command must have, unless there are none here.
         #[serde(default)]
         options_any: Vec<String>,
     },
@@ -443,28 +443,28 @@ macro_rules! words {
 }
 
 words! {
-    /// What an edit needs.
+    /// What has to be done before an edit takes effect.
     Apply { Reload, Restart, AtOnce, Command, }
-    /// How lines look.
+    /// The format of a log's lines.
     LogFormat { Journal, Syslog, Common, Json, Logfmt, Plain, Other, Binary, }
-    /// Of a port.
+    /// The transport protocol of a port.
     Protocol { Tcp, Udp, }
-    /// Who should reach it.
+    /// Who should reach a port.
     Scope { Public, Lan, Local, }
-    /// How two get on.
+    /// How two services affect each other.
     InteractionKind { Conflicts, Uses, UsedBy, Order, Shares, }
 }
 
-/// How bad it is.
+/// How bad something is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Worth a look.
+    /// It is worth a look.
     Warning,
-    /// Part of it doesn't work.
+    /// A part of the service doesn't work.
     #[default]
     Error,
-    /// It doesn't work.
+    /// The service doesn't work.
     Critical,
 }
 

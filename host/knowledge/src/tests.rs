@@ -1,23 +1,23 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::check::{any_profiles, commands, files};
-use super::fault::Fault;
+use super::check::{commands, common_commands, files};
 use super::load::builtin;
+use super::profile_error::ProfileError;
 use super::*;
 use host_base::Risk;
 use host_base::{Command, Privilege};
 use host_policy::Level;
-use host_policy::only_looks;
+use host_policy::check_only_looks;
 use host_target::{Services, UnitState};
 
-/// All that comes with this program, and a directory of an operator's.
-struct Desk {
+/// The built-in profiles, and a directory of an operator's own.
+struct OwnProfiles {
     directory: tempfile::TempDir,
     config: Settings,
 }
 
-impl Desk {
+impl OwnProfiles {
     fn new() -> Self {
         Self { directory: tempfile::tempdir().unwrap(), config: Settings::default() }
     }
@@ -74,8 +74,8 @@ fn shown(at: &[String]) -> String {
     at.join(".")
 }
 
-fn told(faults: Vec<Fault>) -> Vec<String> {
-    faults.into_iter().map(|fault| format!("{}: {}", shown(&fault.at), fault.reason)).collect()
+fn told(errors: Vec<ProfileError>) -> Vec<String> {
+    errors.into_iter().map(|error| format!("{}: {}", shown(&error.at), error.reason)).collect()
 }
 
 #[test]
@@ -86,30 +86,30 @@ fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_
     for known in &all {
         let profile = &known.profile;
         let others: Vec<_> = all.iter().filter(|other| other.profile.id != profile.id).collect();
-        let mut faults = told(check::one(profile));
-        faults.extend(told(check::beside(profile, &others)));
-        for check::Looks { at, argv, .. } in commands(profile) {
+        let mut errors = told(check::check_profile(profile));
+        errors.extend(told(check::check_beside_others(profile, &others)));
+        for check::ReadOnlyCommand { at, argv, .. } in commands(profile) {
             let command = check::command(argv);
-            if let Err(problem) = only_looks(Policy::builtin(), &command, &command) {
-                faults.push(format!("{}: {}", shown(&at), problem.message));
+            if let Err(problem) = check_only_looks(Policy::builtin(), &command, &command) {
+                errors.push(format!("{}: {}", shown(&at), problem.message));
             }
         }
         let checkers = profile.validate.iter();
         for one in checkers.filter_map(|one| candidate::Candidate::of(profile, one.candidate.as_ref()?, "")) {
             if Policy::builtin().verdict(&one.argv).level == Level::Block {
-                faults.push(format!("nobody could say yes to {}", one.argv.join(" ")));
+                errors.push(format!("nobody could say yes to {}", one.argv.join(" ")));
             }
         }
         for family in ["debian", "rhel", "arch"] {
             if let Err(error) = grants::of(profile, family) {
-                faults.push(error.to_string());
+                errors.push(error.to_string());
             }
         }
         let has_cause = profile.troubleshooting.iter().any(|trouble| !trouble.causes.is_empty());
         if profile.health.is_empty() || !has_cause {
-            faults.push("it says too little".to_owned());
+            errors.push("it says too little".to_owned());
         }
-        wrong.extend(faults.into_iter().map(|fault| format!("{}: {fault}", profile.id)));
+        wrong.extend(errors.into_iter().map(|error| format!("{}: {error}", profile.id)));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -118,9 +118,9 @@ fn every_profile_that_comes_with_this_program_holds_against_all_that_others_are_
 fn what_is_written_is_what_the_schema_says() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../knowledge");
     let names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path());
-    let mut desk = Desk::new();
-    desk.config.additional_paths = vec![directory.to_str().unwrap().to_owned()];
-    let knowledge = desk.load();
+    let mut own_profiles = OwnProfiles::new();
+    own_profiles.config.additional_paths = vec![directory.to_str().unwrap().to_owned()];
+    let knowledge = own_profiles.load();
     assert_eq!(knowledge.warnings(), [] as [&str; 0]);
     for path in names.filter(|path| path.extension().is_some_and(|extension| extension == "yaml")) {
         let id = path.file_stem().unwrap().to_str().unwrap();
@@ -131,7 +131,7 @@ fn what_is_written_is_what_the_schema_says() {
 
 #[test]
 fn commands_that_any_profile_may_have_are_harmless() {
-    assert!(any_profiles().count() > 10);
+    assert!(common_commands().count() > 10);
     for argv in [
         &["systemctl", "is-active", "x.service"][..],
         &["journalctl", "--unit=x.service", "--lines=50", "--no-pager"],
@@ -140,10 +140,10 @@ fn commands_that_any_profile_may_have_are_harmless() {
     ] {
         let argv: Vec<_> = argv.iter().map(|token| (*token).to_owned()).collect();
         assert!(
-            any_profiles().any(|pattern| pattern.allows(&argv[0], &argv[1..], &[], false).is_some()),
+            common_commands().any(|pattern| pattern.allows(&argv[0], &argv[1..], &[], false).is_some()),
             "{argv:?}"
         );
-        only_looks(Policy::builtin(), &check::command(&argv), &check::command(&argv)).unwrap();
+        check_only_looks(Policy::builtin(), &check::command(&argv), &check::command(&argv)).unwrap();
     }
     for argv in [
         &["systemctl", "stop", "x.service"][..],
@@ -155,7 +155,7 @@ fn commands_that_any_profile_may_have_are_harmless() {
     ] {
         let argv: Vec<_> = argv.iter().map(|token| (*token).to_owned()).collect();
         assert!(
-            !any_profiles().any(|pattern| pattern.allows(&argv[0], &argv[1..], &[], false).is_some()),
+            !common_commands().any(|pattern| pattern.allows(&argv[0], &argv[1..], &[], false).is_some()),
             "{argv:?}"
         );
     }
@@ -163,36 +163,37 @@ fn commands_that_any_profile_may_have_are_harmless() {
 
 #[test]
 fn an_operators_profile_is_known_by_its_id_and_its_units_and_takes_the_place_of_one_with_its_id() {
-    let desk = Desk::new().put("appd.yaml", OWN);
-    let knowledge = desk.load();
+    let own_profiles = OwnProfiles::new().put("appd.yaml", OWN);
+    let knowledge = own_profiles.load();
     assert_eq!(knowledge.warnings(), [] as [&str; 0]);
     for name in ["appd", "appd.service"] {
         assert_eq!(knowledge.find(name, "debian").unwrap().profile.name, "App", "{name}");
     }
     assert!(knowledge.find("appd.socket", "debian").is_none());
     let nginx = OWN.replace("id: appd", "id: nginx").replace("appd.service", "nginx.service");
-    let knowledge = desk.put("own.yaml", &nginx).load();
+    let knowledge = own_profiles.put("own.yaml", &nginx).load();
     assert_eq!(knowledge.find("nginx", "rhel").unwrap().profile.name, "App");
     assert_eq!(knowledge.warnings(), [] as [&str; 0]);
-    // Units go by the family.
+    // Units depend on the family.
     assert_eq!(knowledge.find("ssh", "debian").unwrap().profile.id, "sshd");
     assert_eq!(knowledge.find("wg-quick@wg0.service", "debian").unwrap().profile.id, "wireguard");
 }
 
 #[test]
 fn later_directories_go_before_and_ones_own_come_last() {
-    let first = Desk::new().put("appd.yaml", &OWN.replace("name: App", "name: First"));
-    let second = Desk::new().put("appd.yml", &OWN.replace("name: App", "name: Second"));
-    let paths = [&first, &second].map(|desk| desk.directory.path().to_str().unwrap().to_owned());
-    let mut desk = Desk::new();
-    desk.config.additional_paths = paths.to_vec();
-    assert_eq!(desk.load().find("appd", "debian").unwrap().profile.name, "Second");
-    let desk = desk.put("a.yaml", OWN);
-    assert_eq!(desk.load().find("appd", "debian").unwrap().profile.name, "App");
-    let mut desk = desk;
-    desk.config.disabled_profiles = vec!["appd".into(), "nginx".into(), "nonsense".into()];
-    desk.config.additional_paths = vec!["/nonexistent".into(), "relative".into()];
-    let knowledge = desk.load();
+    let first = OwnProfiles::new().put("appd.yaml", &OWN.replace("name: App", "name: First"));
+    let second = OwnProfiles::new().put("appd.yml", &OWN.replace("name: App", "name: Second"));
+    let paths =
+        [&first, &second].map(|own_profiles| own_profiles.directory.path().to_str().unwrap().to_owned());
+    let mut own_profiles = OwnProfiles::new();
+    own_profiles.config.additional_paths = paths.to_vec();
+    assert_eq!(own_profiles.load().find("appd", "debian").unwrap().profile.name, "Second");
+    let own_profiles = own_profiles.put("a.yaml", OWN);
+    assert_eq!(own_profiles.load().find("appd", "debian").unwrap().profile.name, "App");
+    let mut own_profiles = own_profiles;
+    own_profiles.config.disabled_profiles = vec!["appd".into(), "nginx".into(), "nonsense".into()];
+    own_profiles.config.additional_paths = vec!["/nonexistent".into(), "relative".into()];
+    let knowledge = own_profiles.load();
     assert!(
         knowledge.find("appd", "debian").is_none() && knowledge.find("nginx.service", "debian").is_none()
     );
@@ -212,19 +213,19 @@ health:
 
 #[test]
 fn an_operator_may_allow_a_checker_of_texts_which_are_put_beside_the_configuration() {
-    let mut desk = Desk::new().put("appd.yaml", &OWN.replacen("health:\n", CHECKER, 1));
-    desk.config.commands = vec!["appd --check <path>".to_owned()];
-    let knowledge = desk.load();
+    let mut own_profiles = OwnProfiles::new().put("appd.yaml", &OWN.replacen("health:\n", CHECKER, 1));
+    own_profiles.config.commands = vec!["appd --check <path>".to_owned()];
+    let knowledge = own_profiles.load();
     let known = knowledge.find("appd", "debian").unwrap();
     let argv = known.profile.validate[0].candidate.as_ref().unwrap();
     let candidate = Candidate::of(&known.profile, argv, "debian").unwrap();
     assert_eq!(candidate.path, "/etc/appd/.candidate.linux-sysadmin");
     assert_eq!(candidate.argv, ["appd", "--check", "/etc/appd/.candidate.linux-sysadmin"]);
-    // A directory that may be any is no place.
+    // A directory with a wildcard is no definite place.
     let mut anywhere = known.profile.clone();
     anywhere.config[0].path = "/etc/*/appd.conf".to_owned();
     assert!(Candidate::of(&anywhere, argv, "debian").is_none());
-    // It is a change, and grave; sudo isn't to allow it to an account.
+    // The check is a change of high risk, and sudo must not allow it to an account.
     let grants = known.grants("debian");
     let command = |argv: &[String]| Command { privilege: Privilege::Root, ..check::command(argv) };
     assert_eq!(grants.may_change(&command(&candidate.argv)).unwrap().risk, Risk::High);
@@ -245,7 +246,7 @@ fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
         ("schema_version: 1", "schema_version: one", &["line 1", "schema_version"]),
         ("port: 8443", "port: 70000", &["line 15", "ports[0].port"]),
         ("appd.service, main", "nginx.service, main", &["line 7", "units[0]", "profile nginx"]),
-        // Its own beginning would need it.
+        // A role that nothing fills makes no cycle.
         (
             "provides:\n  - {role: app}",
             "provides:\n  - {role: app}\n  - {role: circle}\nrequires:\n  - {role: circle-two, why: It asks, if_down: It ends}",
@@ -260,7 +261,7 @@ fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
         ("format: plain", "format: other, line: '^b', sample: a", &["line 13", "doesn't find its sample"]),
         ("/srv/appd/log/app.log", "/srv/../etc/app.log", &["line 13", "logs[0].path"]),
         ("/srv/appd/log/app.log", "/srv/?.log", &["line 13", "logs[0].path"]),
-        // A command that isn't among those that a profile may have.
+        // The command isn't among those that a profile may have.
         (
             "[systemctl, is-active, appd.service]",
             "[appctl, status]",
@@ -278,7 +279,7 @@ fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
         ),
         ("[systemctl, is-active, appd.service]", "[sh, -c, 'rm -rf /']", &["line 21", "health[0].argv"]),
         ("[systemctl, is-active, appd.service]", "ss -ulnp | grep :53", &["line 21", "health[0].argv"]),
-        // What a text is given to.
+        // Commands that check a text.
         (
             "health:\n",
             CHECKER,
@@ -299,13 +300,13 @@ fn what_is_wrong_is_left_out_as_a_whole_and_said_with_line_and_field() {
         ),
     ] {
         assert!(OWN.contains(from), "{from}");
-        let knowledge = Desk::new().put("appd.yaml", &OWN.replacen(from, to, 1)).load();
+        let knowledge = OwnProfiles::new().put("appd.yaml", &OWN.replacen(from, to, 1)).load();
         let warnings = knowledge.warnings().join("\n");
         assert_eq!(knowledge.find("appd", "debian").is_some(), expected.is_empty(), "{to}: {warnings}");
         for expected in expected {
             assert!(warnings.contains(expected) && warnings.contains("appd.yaml"), "{expected}: {warnings}");
         }
-        // The others hold all the same.
+        // The other profiles are loaded all the same.
         assert!(knowledge.find("nginx", "debian").is_some());
     }
 }
@@ -320,9 +321,10 @@ fn services_that_need_each_other_are_refused() {
             .replace("id: appd", &format!("id: {id}"))
             .replace("provides:\n  - {role: app}", &circle)
     };
-    let desk =
-        Desk::new().put("a.yaml", &with("aaa", "one", "two")).put("b.yaml", &with("bbb", "two", "one"));
-    let knowledge = desk.load();
+    let own_profiles = OwnProfiles::new()
+        .put("a.yaml", &with("aaa", "one", "two"))
+        .put("b.yaml", &with("bbb", "two", "one"));
+    let knowledge = own_profiles.load();
     assert!(knowledge.find("aaa", "debian").is_some() && knowledge.find("bbb", "debian").is_none());
     let warnings = knowledge.warnings().join("\n");
     assert!(warnings.contains("bbb > aaa > bbb") && warnings.contains("requires"), "{warnings}");
@@ -331,10 +333,11 @@ fn services_that_need_each_other_are_refused() {
 #[test]
 fn files_that_others_could_have_written_are_not_followed() {
     use std::os::unix::fs::PermissionsExt;
-    let desk = Desk::new().put("appd.yaml", OWN).put("notes.txt", "no profile").put(".hidden.yaml", "- [");
-    let path = desk.directory.path().join("appd.yaml");
+    let own_profiles =
+        OwnProfiles::new().put("appd.yaml", OWN).put("notes.txt", "no profile").put(".hidden.yaml", "- [");
+    let path = own_profiles.directory.path().join("appd.yaml");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
-    let knowledge = desk.load();
+    let knowledge = own_profiles.load();
     assert!(knowledge.find("appd", "debian").is_none());
     assert_eq!(knowledge.warnings().len(), 1, "{:?}", knowledge.warnings());
     assert!(knowledge.warnings()[0].contains("can write to it"), "{:?}", knowledge.warnings());
@@ -349,9 +352,9 @@ fn what_the_operator_allows_a_profile_may_have_unless_it_changes_something() {
         ("appctl (", "[appctl, status]", false),
     ] {
         let text = OWN.replace("[systemctl, is-active, appd.service]", argv);
-        let mut desk = Desk::new().put("appd.yaml", &text);
-        desk.config.commands = vec![allowed.to_owned()];
-        let knowledge = desk.load();
+        let mut own_profiles = OwnProfiles::new().put("appd.yaml", &text);
+        own_profiles.config.commands = vec![allowed.to_owned()];
+        let knowledge = own_profiles.load();
         let warnings = knowledge.warnings().join("\n");
         assert_eq!(knowledge.find("appd", "debian").is_some(), holds, "{allowed}: {warnings}");
         assert_eq!(warnings.is_empty(), holds, "{warnings}");
@@ -361,7 +364,7 @@ fn what_the_operator_allows_a_profile_may_have_unless_it_changes_something() {
 #[test]
 fn a_profile_allows_its_commands_and_its_files_and_never_its_secrets() {
     use host_base::Privilege;
-    let knowledge = Desk::new().put("appd.yaml", OWN).load();
+    let knowledge = OwnProfiles::new().put("appd.yaml", OWN).load();
     let own = knowledge.find("appd", "debian").unwrap().grants("debian");
     let grants = Grants::new("services").with([&*own]);
     let command = |argv: &[&str]| {
@@ -383,16 +386,16 @@ fn a_profile_allows_its_commands_and_its_files_and_never_its_secrets() {
     for path in ["/etc/appd/keys/tls.pem", "/etc/passwd", "/srv/appd/log/other", "/etc/appd/../shadow"] {
         assert!(!may(path), "{path}");
     }
-    // Wherever it is reached from.
+    // The secret is denied for every path that leads to it.
     assert!(grants.may_read("/etc/appd/x", "/etc/appd/keys/tls.pem", &Privilege::Caller).is_err());
 }
 
 #[test]
 fn changes_are_as_grave_as_the_profiles_say_however_they_are_written() {
-    let knowledge = Desk::new().load();
+    let knowledge = OwnProfiles::new().load();
     let risk = |argv: &[&str]| {
         let args: Vec<_> = argv[1..].iter().map(|token| (*token).to_owned()).collect();
-        let found = graver(&knowledge, "debian", &Done::Run { program: argv[0], args: &args });
+        let found = raised_risks(&knowledge, "debian", &StepAction::Run { program: argv[0], args: &args });
         found.into_iter().map(|(risk, _)| risk).max()
     };
     for (argv, expected) in [
@@ -418,7 +421,7 @@ fn changes_are_as_grave_as_the_profiles_say_however_they_are_written() {
         assert_eq!(risk(argv), expected, "{argv:?}");
     }
     assert!(risk(&["systemctl", "stop", "ssh.service"]) >= Some(Risk::High));
-    let edit = |path: &str| graver(&knowledge, "debian", &Done::Edit(&[path]));
+    let edit = |path: &str| raised_risks(&knowledge, "debian", &StepAction::Edit(&[path]));
     let of_unbound = edit("/etc/unbound/unbound.conf.d/x.conf");
     assert_eq!(of_unbound[0].0, Risk::High);
     assert!(of_unbound[0].1.contains("(profile unbound)"), "{}", of_unbound[0].1);
@@ -435,7 +438,7 @@ fn seen(units: &[(&str, &str)]) -> Services {
 
 #[test]
 fn services_are_what_their_units_are_doing_and_roles_are_filled_by_active_ones() {
-    let knowledge = Desk::new().load();
+    let knowledge = OwnProfiles::new().load();
     let services = seen(&[
         ("ssh.service", "active"),
         ("unbound.service", "active"),
@@ -444,7 +447,7 @@ fn services_are_what_their_units_are_doing_and_roles_are_filled_by_active_ones()
         ("wg-quick@wg0.service", "active"),
         ("fail2ban.service", "inactive"),
     ]);
-    let resolved = Resolved::new(&knowledge, "debian", &services);
+    let resolved = TargetServices::new(&knowledge, "debian", &services);
     for (id, status) in [
         ("sshd", Status::Active),
         ("unbound", Status::Active),
@@ -453,18 +456,18 @@ fn services_are_what_their_units_are_doing_and_roles_are_filled_by_active_ones()
         ("fail2ban", Status::Inactive),
         ("apache", Status::Absent),
     ] {
-        assert_eq!(resolved.of(id).0, status, "{id}");
+        assert_eq!(resolved.status_of(id).0, status, "{id}");
     }
-    let (profiles, _) = resolved.shown();
+    let (profiles, _) = resolved.to_json();
     let pihole = profiles.iter().find(|shown| shown["id"] == "pihole").unwrap();
     assert_eq!(pihole["roles_resolved"]["dns-upstream"], serde_json::json!(["unbound"]), "{pihole}");
     let unbound = &knowledge.find("unbound", "debian").unwrap().profile;
     let dependants: BTreeSet<_> =
         resolved.dependants(unbound).into_iter().map(|(other, _)| other.id.as_str()).collect();
     assert!(dependants.contains("pihole"), "{dependants:?}");
-    // With nobody there, it is said.
+    // A role that nothing fills is listed.
     let alone = seen(&[("postfix.service", "active")]);
-    let (_, unresolved) = Resolved::new(&knowledge, "debian", &alone).shown();
+    let (_, unresolved) = TargetServices::new(&knowledge, "debian", &alone).to_json();
     assert!(
         unresolved.iter().any(|one| one["profile"] == "postfix" && one["role"] == "dns"),
         "{unresolved:?}"
@@ -473,16 +476,16 @@ fn services_are_what_their_units_are_doing_and_roles_are_filled_by_active_ones()
 
 #[test]
 fn a_machine_that_says_nothing_of_units_has_no_service_that_was_seen() {
-    let knowledge = Desk::new().load();
-    let resolved = Resolved::new(&knowledge, "debian", &Services::default());
+    let knowledge = OwnProfiles::new().load();
+    let resolved = TargetServices::new(&knowledge, "debian", &Services::default());
     assert!(resolved.detected().next().is_none());
 }
 
 #[test]
 fn files_that_are_read_are_told_with_their_places() {
-    let knowledge = Desk::new().put("appd.yaml", OWN).load();
+    let knowledge = OwnProfiles::new().put("appd.yaml", OWN).load();
     let profile = &knowledge.find("appd", "debian").unwrap().profile;
     let paths: Vec<_> = files(profile).map(|(_, path)| path).collect();
     assert_eq!(paths, ["/etc/appd/appd.conf", "/etc/appd/", "/srv/appd/log/app.log"]);
-    assert!(knowledge.marks().contains(&"/etc/appd/appd.conf".to_owned()));
+    assert!(knowledge.configuration_marks().contains(&"/etc/appd/appd.conf".to_owned()));
 }

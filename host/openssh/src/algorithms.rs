@@ -1,5 +1,5 @@
-//! What a connection may be made with: sound algorithms only, whatever the configuration, the server and the library
-//! would take. So no SHA-1, no CBC, no group that is too small, and nothing of DSA's.
+//! The algorithms that a connection may use. They are sound ones only, whatever the configuration, the server and the
+//! library would take: no SHA-1, no CBC, no DSA, and no group that is too small.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use russh::{Preferred, cipher, compression, kex, mac};
 use super::config::HostConfig;
 use host_base::problem::{Category, Problem};
 
-/// The last two say that we take extensions, and that the handshake is strict where the server knows how: without it
-/// somebody in between could leave out messages (Terrapin, CVE-2023-48795).
+/// The last two announce that this side takes extensions, and that the handshake is strict where the server knows how.
+/// Without a strict handshake, somebody in between could leave out messages (Terrapin, CVE-2023-48795).
 const KEX: &[kex::Name] = &[
     kex::MLKEM768X25519_SHA256,
     kex::CURVE25519,
@@ -26,11 +26,11 @@ const KEX: &[kex::Name] = &[
     kex::EXTENSION_OPENSSH_STRICT_KEX_AS_CLIENT,
 ];
 
-/// Those of [`KEX`] that are no key exchange, and are always said.
+/// The entries of [`KEX`] that are not key exchanges. They are always announced.
 const EXTENSIONS: &[kex::Name] =
     &[kex::EXTENSION_SUPPORT_AS_CLIENT, kex::EXTENSION_OPENSSH_STRICT_KEX_AS_CLIENT];
 
-/// GCM first: processors help with it, and it needs no strict handshake.
+/// GCM comes first: processors help with it, and it needs no strict handshake.
 const CIPHERS: &[cipher::Name] = &[
     cipher::AES_256_GCM,
     cipher::AES_128_GCM,
@@ -42,7 +42,7 @@ const CIPHERS: &[cipher::Name] = &[
 
 const MACS: &[mac::Name] = &[mac::HMAC_SHA256_ETM, mac::HMAC_SHA512_ETM, mac::HMAC_SHA256, mac::HMAC_SHA512];
 
-/// Of host keys, in the order that OpenSSH prefers them.
+/// The algorithms of host keys, in the order in which OpenSSH prefers them.
 const HOST_KEYS: &[Algorithm] = &[
     Algorithm::Ed25519,
     Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },
@@ -52,9 +52,9 @@ const HOST_KEYS: &[Algorithm] = &[
     Algorithm::Rsa { hash: Some(HashAlg::Sha256) },
 ];
 
-/// What is offered to a host of which keys of the `known` algorithms are known: those first, since a key of another
-/// kind could not be told from a stranger's. A server that is asked for certificates shows no bare key if it has one,
-/// so they are asked for only where an authority is known: where `certified` isn't empty.
+/// Returns what is offered to a host. The algorithms of its known keys come first, because a key of another kind would
+/// look like a stranger's. A server that is asked for certificates shows no bare key if it has a certificate, and so
+/// they are asked for only where an authority is known, which means that `certified` isn't empty.
 pub(super) fn preferred(
     host: &HostConfig,
     known: &[Algorithm],
@@ -83,7 +83,7 @@ pub(super) fn preferred(
     })
 }
 
-/// What is sound of what the configuration wants, in its order.
+/// Returns the sound algorithms that the configuration wants, in its order.
 fn chosen<N: AsRef<str> + Copy>(
     option: &str,
     sound: &[N],
@@ -109,7 +109,7 @@ fn is_extension(name: &str) -> bool {
     EXTENSIONS.iter().any(|extension| extension.as_ref() == name)
 }
 
-/// Those that are sound and wanted by the `name` that they have, each once.
+/// Returns the sound candidates whose `name` is wanted, each once.
 fn host_keys<'a>(
     candidates: impl IntoIterator<Item = &'a Algorithm>,
     wanted: Option<&[String]>,
@@ -127,7 +127,7 @@ fn host_keys<'a>(
     chosen
 }
 
-/// An RSA key is the same whatever its signatures are hashed with.
+/// An RSA key is the same with every hash of its signatures.
 fn is_same_key(one: &Algorithm, other: &Algorithm) -> bool {
     one == other || matches!((one, other), (Algorithm::Rsa { .. }, Algorithm::Rsa { .. }))
 }

@@ -1,4 +1,4 @@
-//! The name of a host, as the configuration and a call's `host` give it.
+//! The name of a host in the configuration and in a call's `host`.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Alias(String);
 
 impl Alias {
-    /// The name, unless it is this machine's.
+    /// Returns the name, unless it is this machine's.
     pub fn elsewhere(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|name| *name != "localhost")
     }

@@ -1,4 +1,5 @@
-//! Who we are: by keys only, each proven with a signature. No password is ever asked for or sent.
+//! Authenticates this side to a server, by keys only. Each key is proven by a signature, and no password is ever asked
+//! for or sent.
 
 mod agent;
 mod files;
@@ -17,44 +18,47 @@ use russh::keys::{Algorithm, HashAlg, PrivateKey};
 use russh::{MethodKind, MethodSet};
 
 use super::config::HostConfig;
-use super::session::{Parting, Unproven};
+use super::hop::{EndReason, UnauthenticatedHop};
 pub(super) use agent::Agent;
-pub(super) use files::{IdentityFile, Private};
+pub(super) use files::{IdentityFile, PrivateKeyState};
 use host_base::problem::{Category, Problem};
 use identities::{Identities, Key, Offer, Sources};
 
-/// sshd's usual `MaxAuthTries`: what comes after is never looked at, and the connection is lost by it.
+/// sshd's usual `MaxAuthTries`. The server ends the connection at a further try.
 const TRIES: usize = 6;
 
-/// For all of it: half of what sshd grants by itself.
+/// The time limit of the whole authentication, which is half of what sshd grants by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Signatures that were tried, and what the server said to them.
+/// The keys that were tried, and the server's answers.
 #[derive(Default)]
-struct Attempts {
+struct AuthAttempts {
     tried: Vec<String>,
-    /// What was wrong with some.
+    /// Sentences about problems with some keys.
     notes: Vec<String>,
-    /// What the server would take next.
+    /// The methods that the server would take next.
     offers: Option<MethodSet>,
-    /// A key was right, and the server wants more.
+    /// True where a key was right and the server wants more.
     is_partial: bool,
     untried: usize,
 }
 
-/// Proves to the other end of `link` that we may be its user. Gives the fingerprint of the key that did it, as `SHA256:…`;
-/// none where the server wanted none.
-pub(super) async fn authenticate(link: &mut Unproven, host: &HostConfig) -> Result<Option<String>, Problem> {
-    match tokio::time::timeout(PATIENCE, try_all(link, host)).await {
+/// Proves to the other end of the connection that this side may be its user. Returns the fingerprint of the accepted
+/// key as `SHA256:…`, or none where the server wanted no key.
+pub(super) async fn authenticate(
+    hop: &mut UnauthenticatedHop,
+    host: &HostConfig,
+) -> Result<Option<String>, Problem> {
+    match tokio::time::timeout(PATIENCE, try_all(hop, host)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(failed(format!("no answer to the authentication within {} s", PATIENCE.as_secs()))),
     }
 }
 
-async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String>, Problem> {
-    let mut attempts = Attempts::default();
+async fn try_all(hop: &mut UnauthenticatedHop, host: &HostConfig) -> Result<Option<String>, Problem> {
+    let mut attempts = AuthAttempts::default();
     let mut agent = match &host.agent {
-        Some(socket) => Agent::connect(socket, link.handle.agent_session_binding()).await,
+        Some(socket) => Agent::connect(socket, hop.handle.agent_session_binding()).await,
         None => None,
     };
     let held = match &mut agent {
@@ -67,8 +71,8 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String
     let identities = gather(host, held).await?;
 
     if identities.offered.is_empty() {
-        // Asked only to be able to say what would be taken.
-        match link.handle.authenticate_none(&host.user).await {
+        // This only asks which methods the server takes, for the message.
+        match hop.handle.authenticate_none(&host.user).await {
             Ok(AuthResult::Success) => return Ok(None),
             Ok(AuthResult::Failure { remaining_methods, .. }) => attempts.offers = Some(remaining_methods),
             Err(_) => {}
@@ -81,7 +85,7 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String
             break;
         }
         let hash = match identity.algorithm() {
-            Algorithm::Rsa { .. } => match rsa(link, &mut rsa_hash).await {
+            Algorithm::Rsa { .. } => match rsa(hop, &mut rsa_hash).await {
                 Some(hash) => Some(hash),
                 None => {
                     let shown = identity.shown();
@@ -97,11 +101,11 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String
         let mut signer = Signer { key: &identity.key, agent: agent.as_mut() };
         let answer = match &identity.offer {
             Offer::Key(key) => {
-                link.handle.authenticate_publickey_with(&host.user, key.clone(), hash, &mut signer).await
+                hop.handle.authenticate_publickey_with(&host.user, key.clone(), hash, &mut signer).await
             }
             Offer::Certificate(certificate) => {
                 let certificate = (**certificate).clone();
-                link.handle.authenticate_certificate_with(&host.user, certificate, hash, &mut signer).await
+                hop.handle.authenticate_certificate_with(&host.user, certificate, hash, &mut signer).await
             }
         };
         match answer {
@@ -110,7 +114,7 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String
                 attempts.is_partial |= partial_success;
                 let goes_on = remaining_methods.contains(&MethodKind::PublicKey);
                 match remaining_methods.is_empty() {
-                    // It takes no more tries.
+                    // The server accepts no more tries.
                     true => attempts.untried = identities.offered.len() - at - 1,
                     false => attempts.offers = Some(remaining_methods),
                 }
@@ -118,16 +122,16 @@ async fn try_all(link: &mut Unproven, host: &HostConfig) -> Result<Option<String
                     break;
                 }
             }
-            Err(Unsigned::Gone) => {
+            Err(SigningError::Gone) => {
                 attempts.untried = identities.offered.len() - at - 1;
                 break;
             }
-            Err(Unsigned::Because(reason)) => {
+            Err(SigningError::Because(reason)) => {
                 attempts.notes.push(format!("{}: {reason}", identity.shown()));
             }
         }
     }
-    Err(refused(link, host, &identities, &attempts).await)
+    Err(refused(hop, host, &identities, &attempts).await)
 }
 
 async fn gather(host: &HostConfig, agent: Vec<AgentIdentity>) -> Result<Identities, Problem> {
@@ -147,55 +151,56 @@ async fn gather(host: &HostConfig, agent: Vec<AgentIdentity>) -> Result<Identiti
         .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))
 }
 
-/// What an RSA key signs with: never SHA-1. Asked once, since a server that doesn't say makes the library wait.
-async fn rsa(link: &Unproven, asked: &mut Option<Option<HashAlg>>) -> Option<HashAlg> {
+/// Returns the hash with which an RSA key signs, which is never SHA-1. The server is asked once, because the library
+/// waits long for a server that doesn't answer.
+async fn rsa(hop: &UnauthenticatedHop, asked: &mut Option<Option<HashAlg>>) -> Option<HashAlg> {
     if let Some(known) = asked {
         return *known;
     }
-    let hash = match link.handle.best_supported_rsa_hash().await {
+    let hash = match hop.handle.best_supported_rsa_hash().await {
         Ok(Some(hash)) => hash,
-        // It says nothing of what it takes: RFC 8332 has this one in every server that knows SHA-2.
+        // The server doesn't say what it takes. By RFC 8332, every server that knows SHA-2 has this hash.
         Ok(None) | Err(_) => Some(HashAlg::Sha256),
     };
     *asked.insert(hash)
 }
 
-/// Signs with the key that belongs to an offer, which for a certificate may be somewhere else.
+/// Signs with the key that belongs to an offer. The key of a certificate may be somewhere else.
 struct Signer<'a> {
     key: &'a Key,
     agent: Option<&'a mut Agent>,
 }
 
-/// Why there is no signature.
+/// Why a key didn't sign.
 #[derive(Debug)]
-enum Unsigned {
-    /// The connection went.
+enum SigningError {
+    /// The connection was lost.
     Gone,
     Because(String),
 }
 
-impl From<russh::SendError> for Unsigned {
+impl From<russh::SendError> for SigningError {
     fn from(_: russh::SendError) -> Self {
         Self::Gone
     }
 }
 
 impl russh::Signer for Signer<'_> {
-    type Error = Unsigned;
+    type Error = SigningError;
 
     async fn auth_sign(
         &mut self,
         _: &AgentIdentity,
         hash: Option<HashAlg>,
         mut data: Vec<u8>,
-    ) -> Result<Vec<u8>, Unsigned> {
+    ) -> Result<Vec<u8>, SigningError> {
         match (self.key, &mut self.agent) {
             (Key::Agent(identity), Some(agent)) => {
-                agent.sign(identity, hash, data).await.map_err(Unsigned::Because)
+                agent.sign(identity, hash, data).await.map_err(SigningError::Because)
             }
-            (Key::Agent(_), None) => Err(Unsigned::Because("the agent is gone".to_owned())),
+            (Key::Agent(_), None) => Err(SigningError::Because("the agent is gone".to_owned())),
             (Key::File(key), _) => {
-                let unusable = || Unsigned::Because("this key can't sign".to_owned());
+                let unusable = || SigningError::Because("this key can't sign".to_owned());
                 let signature = sign(key, hash, &data).map_err(|_| unusable())?;
                 signature.encode_prefixed(&mut data).map_err(|_| unusable())?;
                 Ok(data)
@@ -210,7 +215,7 @@ fn sign(
     data: &[u8],
 ) -> Result<Signature, russh::keys::signature::Error> {
     match key.key_data() {
-        // Without a hash it would be SHA-1.
+        // Without a hash, RSA would sign with SHA-1.
         KeypairData::Rsa(pair) => (pair, Some(hash.unwrap_or(HashAlg::Sha256))).try_sign(data),
         pair => pair.try_sign(data),
     }
@@ -222,20 +227,20 @@ fn failed(message: String) -> Problem {
 }
 
 async fn refused(
-    link: &Unproven,
+    hop: &UnauthenticatedHop,
     host: &HostConfig,
     identities: &Identities,
-    attempts: &Attempts,
+    attempts: &AuthAttempts,
 ) -> Problem {
-    // The connection is over, or about to be, where the server would take nothing more.
-    let parting = match link.handle.is_closed() {
+    // If the server would take nothing more, the connection has ended or is about to.
+    let end_reason = match hop.handle.is_closed() {
         true => {
-            link.life.over().await;
-            link.life.parting()
+            hop.connection_state.ended().await;
+            hop.connection_state.end_reason()
         }
         false => None,
     };
-    if let Some(Parting::Broke(reason)) = parting
+    if let Some(EndReason::Broke(reason)) = end_reason
         && attempts.offers.is_none()
     {
         return failed(format!("it was lost while the authentication went on: {reason}"));
@@ -252,7 +257,7 @@ async fn refused(
         let offers: Vec<&str> = offers.iter().map(<&str>::from).collect();
         message.push_str(&format!("; the server still takes {}", offers.join(", ")));
     }
-    if let Some(Parting::Said(words)) = parting
+    if let Some(EndReason::ServerMessage(words)) = end_reason
         && !words.is_empty()
     {
         message.push_str(&format!("; it ended the connection with: {words}"));
@@ -270,7 +275,7 @@ fn remedies(
     mut problem: Problem,
     host: &HostConfig,
     identities: &Identities,
-    attempts: &Attempts,
+    attempts: &AuthAttempts,
 ) -> Problem {
     let takes_keys = attempts.offers.as_ref().is_none_or(|offers| offers.contains(&MethodKind::PublicKey));
     if !takes_keys {
@@ -288,7 +293,7 @@ fn remedies(
         .remedy(format!("Or name its file in ~/.ssh/config: IdentityFile, below Host {}", host.alias))
 }
 
-/// As a shell would read it.
+/// Returns the path as a shell would read it.
 fn shown(path: &Path) -> String {
     shell_words::quote(&path.to_string_lossy()).into_owned()
 }

@@ -1,195 +1,196 @@
-//! What OpenSSH's configuration says of a host: asked of `ssh -G`, which knows all of it, or read from the files where
-//! there is no ssh. Both give [`Settings`], and from those a [`HostConfig`] is made.
+//! The settings of OpenSSH's configuration for a host. They are asked of `ssh -G`, which knows all of it, or read from
+//! the files where there is no ssh. Both give [`Settings`], from which a [`HostConfig`] is made.
 //!
-//! A configuration is the user's own and trusted; an alias may be a model's word, and so may be what it expands to.
+//! The configuration is the user's own and trusted. An alias may come from a model, and so may the values that it
+//! expands to.
 
 mod aliases;
 mod files;
+mod ignored_settings;
 mod names;
-mod printed;
 mod proxy;
 mod settings;
+mod ssh_output;
 mod tokens;
-mod unfollowed;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use aliases::{Aliases, aliases};
+pub use aliases::{HostAliases, aliases};
 use host_base::problem::{Category, Problem};
 use host_base::program::Programs;
 pub use names::{check_host, check_user};
 use settings::{Setting, Settings, Source};
-use tokens::{Caller, Tokens};
+use tokens::{LocalUser, Tokens};
 
-/// How a host is reached, and what of it is believed.
+/// The settings by which a host is reached, and its keys are accepted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostConfig {
-    /// As it was asked for.
+    /// The alias that was asked for.
     pub alias: String,
-    /// A name or an address.
+    /// The host's name or address.
     pub hostname: String,
-    /// Never 0.
+    /// The port, which is never 0.
     pub port: u16,
     /// The account there.
     pub user: String,
-    /// In the order in which they are tried; of ssh's defaults those that exist.
+    /// The identity files, in the order in which they are tried. Of ssh's defaults only those that exist are listed.
     pub identity_files: Vec<PathBuf>,
-    /// Those that are set, or else what lies beside the identities.
+    /// The certificates that are set, or else those beside the identity files.
     pub certificate_files: Vec<PathBuf>,
-    /// Whether the agent's other keys stay out of it.
+    /// Whether the agent's other keys are not offered.
     pub identities_only: bool,
     /// The agent's socket.
     pub agent: Option<PathBuf>,
-    /// What stands in between.
+    /// The hosts or the program between this machine and the host.
     pub proxy: Proxy,
-    /// What its key is known by, in place of name and port.
+    /// The name by which the host's key is known, in place of its name and port.
     pub host_key_alias: Option<String>,
-    /// Where keys that are new are recorded, in the first.
+    /// The user's known_hosts files. New keys are recorded in the first.
     pub user_known_hosts: Vec<PathBuf>,
-    /// Where the machine's administrator says which keys are known.
+    /// The known_hosts files of this machine's administrator.
     pub global_known_hosts: Vec<PathBuf>,
-    /// What is done with a key that isn't known.
+    /// The treatment of an unknown host key.
     pub strict: Strict,
     /// Whether a recorded key hides its host's name.
     pub hash_known_hosts: bool,
-    /// None: as long as the system waits.
+    /// The time limit of the connection. None means as long as the system waits.
     pub connect_timeout: Option<Duration>,
-    /// None: either.
+    /// The addresses that are used. None means both families.
     pub address_family: Option<Family>,
-    /// Of this machine, where it has several.
+    /// The address of this machine that the connection comes from, where it has several.
     pub bind_address: Option<String>,
-    /// Best first. None, as for the next three, where nothing but ssh's own list is set.
+    /// The algorithms of host keys, best first. None, as in the next three, where only ssh's own list is set.
     pub host_key_algorithms: Option<Vec<String>>,
-    /// Best first.
+    /// The key exchanges, best first.
     pub kex: Option<Vec<String>>,
-    /// Best first.
+    /// The ciphers, best first.
     pub ciphers: Option<Vec<String>>,
-    /// Best first.
+    /// The MACs, best first.
     pub macs: Option<Vec<String>>,
-    /// What is set and not followed, each a sentence.
+    /// A sentence about each setting that isn't followed.
     pub warnings: Vec<String>,
 }
 
-/// What stands between this machine and the host.
+/// The hosts or the program between this machine and the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proxy {
-    /// Nothing.
+    /// Nothing stands in between.
     None,
-    /// Other hosts, in the order in which they are gone through.
+    /// Other hosts, in the order in which they are passed.
     Jump(Vec<Jump>),
-    /// A program and its arguments, whose input and output are the connection.
+    /// A program and its arguments. Its input and output are the connection.
     Command(Vec<String>),
 }
 
 /// A host on the way to another. Its name may be an alias.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jump {
-    /// None: as its own configuration says.
+    /// The account there. None means the one of its own configuration.
     pub user: Option<String>,
     /// An alias, a name or an address.
     pub host: String,
-    /// None: as its own configuration says.
+    /// The port. None means the one of its own configuration.
     pub port: Option<u16>,
 }
 
-/// What is done with a host key that isn't known. A changed one is refused by each.
+/// The treatment of an unknown host key. A changed one is always refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strict {
     /// It is refused.
     Yes,
-    /// It is refused, since there is nobody to be asked.
+    /// It is refused, because there is nobody to ask.
     Ask,
-    /// It is taken, and recorded.
+    /// It is accepted, and recorded.
     AcceptNew,
 }
 
-/// Which addresses of a host are used.
+/// The addresses of a host that are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// IPv4 only.
+    /// IPv4 addresses only.
     Inet,
-    /// IPv6 only.
+    /// IPv6 addresses only.
     Inet6,
 }
 
-/// What was given besides the alias, and goes before the configuration.
+/// Options that take precedence over the configuration, as ssh's command-line options do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
-    /// As `ssh -o HostName=`.
+pub struct SshOptions {
+    /// The host name, as with `ssh -o HostName=`.
     pub hostname: Option<String>,
-    /// As `ssh -p`.
+    /// The port, as with `ssh -p`.
     pub port: Option<u16>,
-    /// As `ssh -l`.
+    /// The account, as with `ssh -l`.
     pub user: Option<String>,
-    /// As `ssh -i`: absolute, or below `~/`.
+    /// The identity file, as with `ssh -i`: an absolute path, or one below `~/`.
     pub identity_file: Option<PathBuf>,
 }
 
-/// The home of whoever runs this, as ssh takes it.
+/// Returns the home of the account that runs this program, as ssh determines it.
 pub fn home() -> PathBuf {
-    Caller::current().home
+    LocalUser::current().home
 }
 
-/// What the configuration says of a host: by `ssh -G`, or by our own reading where there is no ssh.
-pub async fn resolve(alias: &str, given: &Given) -> Result<HostConfig, Problem> {
-    let caller = Caller::current();
+/// Returns what the configuration says of a host: by `ssh -G`, or by reading the files where there is no ssh.
+pub async fn resolve(alias: &str, options: &SshOptions) -> Result<HostConfig, Problem> {
+    let local_user = LocalUser::current();
     names::check_alias(alias)?;
-    let given = check(given, &caller)?;
+    let options = check(options, &local_user)?;
     match Programs::default().find("ssh") {
-        Ok(ssh) => by_ssh(&ssh, &[], alias, &given, &caller).await,
+        Ok(ssh) => by_ssh(&ssh, &[], alias, &options, &local_user).await,
         Err(problem) if problem.code == "PROGRAM_NOT_FOUND" => {
-            let user = caller.home.join(".ssh/config");
-            by_files(&user, Path::new(files::SYSTEM), alias, &given, &caller)
+            let user = local_user.home.join(".ssh/config");
+            by_files(&user, Path::new(files::SYSTEM), alias, &options, &local_user)
         }
         Err(problem) => Err(problem),
     }
 }
 
-/// Where the keys of known hosts are, unless the configuration says otherwise.
+/// Returns the known_hosts files that are used unless the configuration says otherwise.
 pub fn known_hosts_files() -> Vec<PathBuf> {
-    files::known_hosts(&Caller::current())
+    files::known_hosts(&LocalUser::current())
 }
 
 async fn by_ssh(
     ssh: &Path,
-    options: &[&str],
+    extra_args: &[&str],
     alias: &str,
-    given: &Given,
-    caller: &Caller,
+    options: &SshOptions,
+    local_user: &LocalUser,
 ) -> Result<HostConfig, Problem> {
-    let (settings, defaults) = printed::ask(ssh, options, alias, given, caller).await?;
-    host_config(alias, &settings, &defaults, caller)
+    let (settings, defaults) = ssh_output::ask(ssh, extra_args, alias, options, local_user).await?;
+    host_config(alias, &settings, &defaults, local_user)
 }
 
 fn by_files(
     user: &Path,
     system: &Path,
     alias: &str,
-    given: &Given,
-    caller: &Caller,
+    options: &SshOptions,
+    local_user: &LocalUser,
 ) -> Result<HostConfig, Problem> {
-    let settings = files::read(user, system, alias, given, caller)?;
-    host_config(alias, &settings, &files::defaults(), caller)
+    let settings = files::read(user, system, alias, options, local_user)?;
+    host_config(alias, &settings, &files::defaults(), local_user)
 }
 
 fn invalid(message: impl Into<String>) -> Problem {
     Problem::new("SSH_CONFIG_INVALID", Category::Validation, message)
 }
 
-/// What was given, with the home in place of `~`.
-fn check(given: &Given, caller: &Caller) -> Result<Given, Problem> {
-    if given.port == Some(0) {
+/// Checks the options, and replaces `~` by the home.
+fn check(options: &SshOptions, local_user: &LocalUser) -> Result<SshOptions, Problem> {
+    if options.port == Some(0) {
         return Err(invalid("expected a port from 1 to 65535, found 0"));
     }
-    given.user.as_deref().map_or(Ok(()), names::check_user)?;
-    given.hostname.as_deref().map_or(Ok(()), |name| names::check_host("a host name", name))?;
-    let mut given = given.clone();
-    if let Some(file) = &mut given.identity_file {
+    options.user.as_deref().map_or(Ok(()), names::check_user)?;
+    options.hostname.as_deref().map_or(Ok(()), |name| names::check_host("a host name", name))?;
+    let mut options = options.clone();
+    if let Some(file) = &mut options.identity_file {
         if let Ok(below) = file.strip_prefix("~") {
-            *file = caller.home.join(below);
+            *file = local_user.home.join(below);
         }
-        // ssh goes on without one that isn't there, by whatever key it finds.
+        // ssh would go on without a missing file, with whatever key it finds.
         if !file.is_absolute() || !file.is_file() {
             return Err(invalid(format!(
                 "expected the absolute path of an identity file, found {}, which {}",
@@ -198,22 +199,22 @@ fn check(given: &Given, caller: &Caller) -> Result<Given, Problem> {
             )));
         }
     }
-    Ok(given)
+    Ok(options)
 }
 
 fn host_config(
     alias: &str,
     settings: &Settings,
     defaults: &Settings,
-    caller: &Caller,
+    local_user: &LocalUser,
 ) -> Result<HostConfig, Problem> {
-    // It would refuse keys that known_hosts accepts: to go on without it is to accept them.
+    // The setting would refuse keys that known_hosts accepts, and so they would be accepted without it.
     if let Some(setting) = settings.get("RevokedHostKeys").filter(|setting| setting.value != "none") {
         return Err(setting.invalid("is not followed: revoke the keys by lines with @revoked in known_hosts"));
     }
     let user = match settings.get("User") {
         Some(setting) => setting.value.to_owned(),
-        None => caller.name.clone(),
+        None => local_user.name.clone(),
     };
     names::check_user(&user)?;
     let port = match settings.get("Port") {
@@ -223,7 +224,7 @@ fn host_config(
     let host_key_alias = settings.get("HostKeyAlias").map(|setting| key_alias(&setting)).transpose()?;
     let jump = settings.get("ProxyJump").filter(|setting| setting.value != "none");
     let mut tokens = Tokens {
-        caller,
+        local_user,
         alias,
         hostname: alias.to_owned(),
         port,
@@ -240,13 +241,13 @@ fn host_config(
     tokens.hostname = tokens.hostname.to_ascii_lowercase();
     names::check_host("a host name", &tokens.hostname)?;
 
-    let mut warnings = unfollowed::warnings(settings, defaults);
+    let mut warnings = ignored_settings::warnings(settings, defaults);
     let identity_files = identity_files(settings, defaults, &tokens, &mut warnings)?;
     let certificate_files = certificate_files(settings, &identity_files, &tokens)?;
     let algorithms = |keyword| {
         let setting: Option<Setting> = settings.get(keyword);
         let differs = |set: &Setting| defaults.get(keyword).is_none_or(|own| own.value != set.value);
-        let set = setting.filter(|set| differs(set) && !unfollowed::adds_to_a_list(set.value));
+        let set = setting.filter(|set| differs(set) && !ignored_settings::adds_to_a_list(set.value));
         set.map(|set| set.value.split(',').map(str::to_owned).collect())
     };
     let yes = |keyword| settings.get(keyword).map_or(Ok(false), |setting| setting.is_yes());
@@ -278,7 +279,7 @@ fn host_config(
     })
 }
 
-/// Of those that nobody has set, one that isn't there is nobody's.
+/// Returns the identity files. A default one counts only where it exists.
 fn identity_files(
     settings: &Settings,
     defaults: &Settings,
@@ -314,19 +315,20 @@ fn certificate_files(
     set.iter().filter(|setting| setting.value != "none").map(|setting| tokens.path(setting)).collect()
 }
 
-fn beside(file: &Path, suffix: &str) -> PathBuf {
+/// Returns the path with a suffix, such as `.pub`.
+pub(crate) fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-/// Whether a file is there, or may be.
+/// Says whether a file exists, or may exist.
 fn exists(file: &Path) -> bool {
     file.try_exists().unwrap_or(true)
 }
 
 fn agent(settings: &Settings, tokens: &Tokens) -> Result<Option<PathBuf>, Problem> {
-    let variable = |name: &str| tokens.caller.variable(name).filter(|value| !value.is_empty());
+    let variable = |name: &str| tokens.local_user.variable(name).filter(|value| !value.is_empty());
     let Some(setting) = settings.get("IdentityAgent") else {
         return Ok(variable("SSH_AUTH_SOCK").map(PathBuf::from));
     };
@@ -350,7 +352,7 @@ fn known_hosts(settings: &Settings, keyword: &'static str, tokens: &Tokens) -> R
             Source::Files if keyword == "UserKnownHostsFile" => tokens.path(&setting)?,
             _ => PathBuf::from(setting.value),
         };
-        // `ssh -G` separates them with blanks. A file that isn't found is one whose revoked keys are trusted.
+        // `ssh -G` separates them with blanks. Keys that a missing file revokes would be trusted.
         let is_absolute = path.is_absolute();
         is_absolute.then_some(path).ok_or_else(|| {
             setting.invalid("expected absolute paths without blanks; those that begin with ~ are, too")
@@ -359,7 +361,8 @@ fn known_hosts(settings: &Settings, keyword: &'static str, tokens: &Tokens) -> R
     settings.all(keyword).filter(|setting| setting.value != "none").map(path).collect()
 }
 
-/// In lower case, as ssh has it. It is written into known_hosts, where a star would make it the name of every host.
+/// Returns the name in lower case, as ssh has it. It is written into known_hosts, where a star would make it the name
+/// of every host.
 fn key_alias(setting: &Setting) -> Result<String, Problem> {
     let of_aliases =
         |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']' | '%' | '/');
@@ -372,7 +375,7 @@ fn key_alias(setting: &Setting) -> Result<String, Problem> {
 fn strict(setting: &Setting) -> Result<Strict, Problem> {
     match setting.value {
         "accept-new" => Ok(Strict::AcceptNew),
-        // Said in a warning.
+        // A warning says so.
         "ask" | "off" => Ok(Strict::Ask),
         _ if setting.is_yes()? => Ok(Strict::Yes),
         _ => Ok(Strict::Ask),

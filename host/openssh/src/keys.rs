@@ -1,4 +1,4 @@
-//! The keys of the account that this program runs as: what anybody may know of them.
+//! The public side of the keys of the account that this program runs as.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,41 +8,42 @@ use std::path::{Path, PathBuf};
 use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{Algorithm, EcdsaCurve, HashAlg, PublicKey};
 
-use super::auth::{Agent, IdentityFile, Private};
-use super::config::home;
+use super::auth::{Agent, IdentityFile, PrivateKeyState};
+use super::config::{beside, home};
 use host_base::problem::{Category, Problem};
 
-/// A directory with more is no user's.
+/// The most names of the directory that are looked at. No user has more.
 const MOST: usize = 1000;
-/// What ssh looks for by itself.
+/// The files that ssh looks for by default.
 const USUAL: [&str; 5] = ["id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"];
 
-/// A key pair, as far as it is public.
+/// The public side of a key pair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnKey {
-    /// Of the public half's file, or of the private one's where there is no such file; none of one of the agent's only.
+    /// The file of the public half, or that of the private half where there is no such file. None for a key that only
+    /// the agent has.
     pub path: Option<PathBuf>,
-    /// As `ssh-ed25519`.
+    /// The algorithm, such as `ssh-ed25519`.
     pub algorithm: String,
-    /// As `ssh-keygen -l` counts them.
+    /// The size in bits, as `ssh-keygen -l` counts it.
     pub bits: u32,
-    /// As `SHA256:…`.
+    /// The fingerprint, as `SHA256:…`.
     pub fingerprint: String,
-    /// Its owner's words.
+    /// The comment that its owner gave it.
     pub comment: String,
-    /// As in authorized_keys.
+    /// The line for authorized_keys.
     pub line: String,
     /// Whether the private half lies beside it.
     pub has_private: bool,
-    /// Whether that needs a passphrase, as far as it can be told.
+    /// Whether the private half needs a passphrase, as far as this can be told.
     pub encrypted: Option<bool>,
     /// Whether the agent has it.
     pub in_agent: bool,
-    /// Of the private half.
+    /// The mode of the private half's file.
     pub mode: Option<u32>,
 }
 
-/// By file, those of the agent behind them.
+/// Returns the keys in files, followed by those that only the agent has.
 pub async fn own_keys() -> Result<Vec<OwnKey>, Problem> {
     let of_agent = match std::env::var_os("SSH_AUTH_SOCK").filter(|socket| !socket.is_empty()) {
         Some(socket) => match Agent::connect(Path::new(&socket), None).await {
@@ -78,7 +79,7 @@ fn in_directory(directory: &Path) -> Result<Vec<OwnKey>, Problem> {
     let names = names.flatten().take(MOST).filter_map(|entry| entry.file_name().into_string().ok());
     let private: BTreeSet<String> = names
         .filter_map(|name| match name.strip_suffix(".pub") {
-            // A certificate is of a key that has a file of its own.
+            // A certificate belongs to a key that has a file of its own.
             Some(private) if !private.ends_with("-cert") => Some(private.to_owned()),
             _ => USUAL.contains(&name.as_str()).then_some(name),
         })
@@ -89,14 +90,12 @@ fn in_directory(directory: &Path) -> Result<Vec<OwnKey>, Problem> {
 fn of_file(path: &Path) -> Option<OwnKey> {
     let file = IdentityFile::read(path)?;
     let key = file.public.as_ref()?;
-    let mut public = path.as_os_str().to_owned();
-    public.push(".pub");
-    let public = Some(PathBuf::from(public)).filter(|public| public.is_file());
+    let public = Some(beside(path, ".pub")).filter(|public| public.is_file());
     let (has_private, encrypted) = match &file.private {
-        Private::Usable(_) => (true, Some(false)),
-        Private::Encrypted => (true, Some(true)),
-        Private::InHardware | Private::Refused(_) => (true, None),
-        Private::Absent => (false, None),
+        PrivateKeyState::Usable(_) => (true, Some(false)),
+        PrivateKeyState::Encrypted => (true, Some(true)),
+        PrivateKeyState::InHardware | PrivateKeyState::Refused(_) => (true, None),
+        PrivateKeyState::Absent => (false, None),
     };
     let mode = fs::symlink_metadata(path).ok().filter(|_| has_private).map(|found| found.mode() & 0o7777);
     // The comment of an encrypted key is encrypted as well.

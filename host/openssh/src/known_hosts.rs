@@ -1,9 +1,9 @@
-//! Whether a host key is known: known_hosts files, as sshd(8) has them under SSH_KNOWN_HOSTS FILE FORMAT, judged as ssh
-//! judges. Where the two differ, this is the stricter one: a key that is revoked for the address, or for the host without
-//! its port, is revoked, and a certificate must name the host.
+//! Says whether a host key is known, by known_hosts files as under SSH_KNOWN_HOSTS FILE FORMAT of sshd(8). It judges
+//! as ssh does, but is stricter in two cases: a key that is revoked for the address, or for the host without its port,
+//! is revoked; and a certificate must name the host.
 
 mod line;
-mod listed;
+mod listed_hosts;
 mod record;
 mod refusal;
 
@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 use super::config::HostConfig;
 use host_base::problem::Problem;
 use line::Line;
-pub use listed::Listed;
+pub use listed_hosts::ListedHosts;
 pub use record::record;
 pub use refusal::refusal;
 
@@ -32,7 +32,7 @@ const LARGEST: u64 = 8 << 20;
 /// The longest line that is read.
 const LONGEST: usize = 16 << 10;
 
-/// Best first, and none that is weak.
+/// The algorithms, best first, without weak ones.
 const PREFERRED: [Algorithm; 6] = [
     Algorithm::Ed25519,
     Algorithm::Ecdsa { curve: EcdsaCurve::NistP256 },
@@ -42,55 +42,55 @@ const PREFERRED: [Algorithm; 6] = [
     Algorithm::Rsa { hash: Some(HashAlg::Sha256) },
 ];
 
-/// By which a host is known.
+/// The names by which a host is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
-    /// In lower case.
+pub struct HostNames {
+    /// The host's name in lower case.
     host: String,
-    /// None for a HostKeyAlias, which is known without one.
+    /// The port. None for a HostKeyAlias, which is known without one.
     port: Option<u16>,
     address: Option<IpAddr>,
-    /// Where the name is a HostKeyAlias, by which nobody can be reached.
-    reached: Option<Reached>,
+    /// The names for reaching the host, where `host` is a HostKeyAlias and no address.
+    reached: Option<SshAddress>,
 }
 
-/// By what ssh and ssh-keyscan reach a host.
+/// The names by which ssh and ssh-keyscan reach a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Reached {
+struct SshAddress {
     alias: String,
     hostname: String,
     port: u16,
 }
 
-impl Names {
-    /// Of a host by its name or address, and the address that the connection went to.
+impl HostNames {
+    /// Makes the names of a host from its name or address, and the address that the connection went to.
     pub fn new(host: &str, port: u16, address: Option<IpAddr>) -> Self {
         Self { host: host.to_ascii_lowercase(), port: Some(port), address, reached: None }
     }
 
-    /// As its configuration says: by its HostKeyAlias, where it has one.
+    /// Makes the names from a host's configuration, which may have a HostKeyAlias.
     pub fn of(config: &HostConfig, address: Option<IpAddr>) -> Self {
         match &config.host_key_alias {
             Some(alias) => {
                 let (reached, hostname) = (config.alias.clone(), config.hostname.clone());
-                let reached = Some(Reached { alias: reached, hostname, port: config.port });
+                let reached = Some(SshAddress { alias: reached, hostname, port: config.port });
                 Self { host: alias.to_ascii_lowercase(), port: None, address, reached }
             }
             None => Self::new(&config.hostname, config.port, address),
         }
     }
 
-    /// What stands in known_hosts: `[host]:port` where the port isn't 22.
+    /// Returns the name that stands in known_hosts: `[host]:port` where the port isn't 22.
     pub(super) fn listed(&self) -> String {
         with_port(&self.host, self.port)
     }
 
-    /// The host alone, where its port isn't 22: a key that is known for it is known on each port.
+    /// Returns the host alone where its port isn't 22. A key that is known for the host is known on each port.
     fn without_port(&self) -> Option<&str> {
         self.port.filter(|port| *port != 22).map(|_| &*self.host)
     }
 
-    /// Every name that a revoked key may be listed under.
+    /// Returns every name under which a revoked key may be listed.
     fn all(&self) -> Vec<String> {
         let address = self.address.map(|address| address.to_string());
         let mut all = vec![self.listed()];
@@ -107,49 +107,50 @@ fn with_port(host: &str, port: Option<u16>) -> String {
     }
 }
 
-/// What a line of a file says of a key.
+/// A line of a file that lists a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Counted from one.
+    /// The line's number, counted from one.
     pub line: usize,
-    /// `SHA256:…`
+    /// The key's fingerprint, as `SHA256:…`.
     pub fingerprint: String,
-    /// As `ssh-ed25519`.
+    /// The key's algorithm, such as `ssh-ed25519`.
     pub algorithm: String,
 }
 
-/// What the files say of a key that a host showed.
+/// The verdict of the files on a key that a host showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// It is the host's.
+pub enum KeyVerdict {
+    /// The key is the host's.
     Known,
-    /// Nothing is known of the host.
+    /// No key of the host is known.
     Unknown,
-    /// Other keys are known of the host, of whatever type: ssh sees no difference either.
+    /// Other keys of the host are known, of any type; ssh doesn't distinguish the types either.
     Changed {
-        /// Those.
+        /// The keys that are known.
         known: Vec<Entry>,
     },
-    /// It, or the authority that signed it, is no longer to be trusted.
+    /// The key, or the authority that signed it, is revoked.
     Revoked {
-        /// Where that is said.
+        /// The line that revokes it.
         entry: Entry,
     },
-    /// A certificate of an authority that is known, which doesn't hold: why, as the end of a sentence.
+    /// The authority of the certificate is known, but the certificate is invalid for this reason, which is the end of
+    /// a sentence.
     Invalid(String),
 }
 
-/// What is known, of all hosts.
+/// The known keys of all hosts.
 #[derive(Debug, Default)]
 pub struct KnownHosts {
     lines: Vec<Line>,
 }
 
 impl KnownHosts {
-    /// Reads the files that are there. A line that is none is skipped, as ssh does; a file that can't be read is no
-    /// empty one, for what it revokes would be trusted.
+    /// Reads the files that exist. A malformed line is skipped, as ssh does. A file that can't be read is an error and
+    /// not empty, because keys that it revokes would be trusted.
     pub fn load(user: &[PathBuf], global: &[PathBuf]) -> Result<Self, Problem> {
         let mut known = Self::default();
         for file in user.iter().chain(global) {
@@ -176,9 +177,9 @@ impl KnownHosts {
         }
     }
 
-    /// Of the keys that are known of the host, best first: to be offered before all others, or the host might show one
-    /// that isn't known.
-    pub fn algorithms(&self, host: &Names) -> Vec<Algorithm> {
+    /// Returns the algorithms of the host's known keys, best first. They are offered before all others, so that the
+    /// host doesn't show a key that isn't known.
+    pub fn algorithms(&self, host: &HostNames) -> Vec<Algorithm> {
         let name = host.listed();
         let listed = self.plain(&name);
         let without_port = host.without_port().into_iter().flat_map(|bare| self.plain(bare));
@@ -190,54 +191,60 @@ impl KnownHosts {
         PREFERRED.into_iter().filter(is_known).collect()
     }
 
-    /// Of the keys that a certificate may be asked for, best first: none where no authority is known for the host.
-    pub fn certificate_algorithms(&self, host: &Names) -> Vec<Algorithm> {
+    /// Returns the algorithms of keys for which a certificate may be asked for, best first. There are none where no
+    /// authority is known for the host.
+    pub fn certificate_algorithms(&self, host: &HostNames) -> Vec<Algorithm> {
         if self.authorities(host).next().is_some() { PREFERRED.to_vec() } else { Vec::new() }
     }
 
-    /// What is known of a key. What is known of a host without its port holds for a port of which nothing is known.
-    pub fn judge(&self, host: &Names, key: &PublicKey) -> Judged {
+    /// Judges a key. What is known of the host without its port holds where nothing is known of the port.
+    pub fn judge(&self, host: &HostNames, key: &PublicKey) -> KeyVerdict {
         self.judge_key(host, key.key_data())
     }
 
-    fn judge_key(&self, host: &Names, key: &KeyData) -> Judged {
+    fn judge_key(&self, host: &HostNames, key: &KeyData) -> KeyVerdict {
         if let Some(entry) = self.revoked(host, key) {
-            return Judged::Revoked { entry };
+            return KeyVerdict::Revoked { entry };
         }
         let known: Vec<_> = self.plain(&host.listed()).collect();
         let known_without_port = || self.plain(host.without_port()?).find(|line| line.key.key_data() == key);
         match known.iter().any(|line| line.key.key_data() == key) {
-            true => Judged::Known,
+            true => KeyVerdict::Known,
             false if !known.is_empty() => {
-                Judged::Changed { known: known.into_iter().map(Line::entry).collect() }
+                KeyVerdict::Changed { known: known.into_iter().map(Line::entry).collect() }
             }
-            false if known_without_port().is_some() => Judged::Known,
-            false => Judged::Unknown,
+            false if known_without_port().is_some() => KeyVerdict::Known,
+            false => KeyVerdict::Unknown,
         }
     }
 
-    /// What is known of a certificate: by the authority that signed it, or else as of the key in it.
-    pub fn judge_certificate(&self, host: &Names, certificate: &Certificate, now: SystemTime) -> Judged {
+    /// Judges a certificate by the authority that signed it, or else by the key in it.
+    pub fn judge_certificate(
+        &self,
+        host: &HostNames,
+        certificate: &Certificate,
+        now: SystemTime,
+    ) -> KeyVerdict {
         let authority = certificate.signature_key();
         if let Some(entry) = self.revoked(host, authority) {
-            return Judged::Revoked { entry };
+            return KeyVerdict::Revoked { entry };
         }
         let by_itself = self.judge_key(host, certificate.public_key());
-        if by_itself == Judged::Known || matches!(by_itself, Judged::Revoked { .. }) {
+        if by_itself == KeyVerdict::Known || matches!(by_itself, KeyVerdict::Revoked { .. }) {
             return by_itself;
         }
         if !self.authorities(host).any(|line| line.key.key_data() == authority) {
             return by_itself;
         }
         match flaw(host, certificate, now) {
-            None => Judged::Known,
-            Some(reason) => Judged::Invalid(reason),
+            None => KeyVerdict::Known,
+            Some(reason) => KeyVerdict::Invalid(reason),
         }
     }
 
-    /// The host's own keys, by one of its names.
-    /// Fingerprints of the keys that are known of the host; of it without its port, where nothing is known of that.
-    pub fn fingerprints(&self, host: &Names) -> Vec<String> {
+    /// Returns the fingerprints of the host's known keys, or of those without its port where nothing is known of the
+    /// port.
+    pub fn fingerprints(&self, host: &HostNames) -> Vec<String> {
         let of = |name: &str| {
             let fingerprint = |line: &Line| line.key.fingerprint(HashAlg::Sha256).to_string();
             self.plain(name).map(fingerprint).collect::<Vec<_>>()
@@ -253,8 +260,8 @@ impl KnownHosts {
         self.lines.iter().filter(move |line| line.marker.is_none() && line.names(name))
     }
 
-    /// The authorities that may sign the host's key, listed with its port or without.
-    fn authorities(&self, host: &Names) -> impl Iterator<Item = &Line> {
+    /// Returns the authorities that may sign the host's key, listed with its port or without.
+    fn authorities(&self, host: &HostNames) -> impl Iterator<Item = &Line> {
         let listed = host.listed();
         let names = move |line: &Line| {
             line.names(&listed) || host.without_port().is_some_and(|bare| line.names(bare))
@@ -262,7 +269,7 @@ impl KnownHosts {
         self.lines.iter().filter(move |line| line.marker == Some(Marker::CertAuthority) && names(line))
     }
 
-    fn revoked(&self, host: &Names, key: &KeyData) -> Option<Entry> {
+    fn revoked(&self, host: &HostNames, key: &KeyData) -> Option<Entry> {
         let names = host.all();
         let revokes = |line: &&Line| {
             line.marker == Some(Marker::Revoked)
@@ -273,9 +280,9 @@ impl KnownHosts {
     }
 }
 
-/// Why a certificate of an authority that is trusted for the host doesn't prove that this is the host.
-fn flaw(host: &Names, certificate: &Certificate, now: SystemTime) -> Option<String> {
-    // A clock before 1970 makes every certificate one that isn't valid yet.
+/// Returns why a certificate of a trusted authority doesn't prove that this is the host.
+fn flaw(host: &HostNames, certificate: &Certificate, now: SystemTime) -> Option<String> {
+    // With a clock before 1970, no certificate is valid yet.
     let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let of = |seconds: u64| {
         let time = i64::try_from(seconds).ok().and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
@@ -307,12 +314,12 @@ fn flaw(host: &Names, certificate: &Certificate, now: SystemTime) -> Option<Stri
     valid.is_err().then(|| "has a signature that isn't its authority's".to_owned())
 }
 
-/// The bytes of a file; none of `/dev/null`, by which a configuration says that it keeps none.
+/// Reads a file. `/dev/null` is empty; a configuration names it to keep no keys.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if path == Path::new("/dev/null") {
         return Ok(Vec::new());
     }
-    // Never waits for a pipe's other end.
+    // With this flag, opening a pipe doesn't wait for the other end.
     let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
     read_all(&file)
 }

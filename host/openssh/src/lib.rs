@@ -1,19 +1,18 @@
-//! Other machines: one authenticated connection to a host, by all of its jumps, as the user's own SSH configuration
-//! says. A host key that isn't known is refused, and so is whatever a server wants to open here.
+//! One authenticated connection to another machine, through all jumps, as the user's own SSH configuration says. It
+//! refuses a host key that isn't known, and whatever a server wants to open here.
 #![forbid(unsafe_code)]
 
 mod algorithms;
 mod alias;
 mod auth;
 pub mod config;
+mod hop;
 mod keys;
 pub mod known_hosts;
-mod pattern;
-#[cfg(test)]
-mod peer;
 mod proxy;
-mod session;
 mod stream;
+#[cfg(test)]
+mod test_server;
 
 use std::time::Duration;
 
@@ -22,92 +21,93 @@ use russh::{Channel, ChannelOpenFailure};
 use tokio::time::Instant;
 
 pub use alias::Alias;
-pub use config::Given;
+pub use config::SshOptions;
 use config::{HostConfig, Proxy};
+use hop::{Hop, UnauthenticatedHop};
 use host_base::problem::{Category, Problem};
 pub use keys::{OwnKey, own_keys};
-use session::{Link, Unproven};
 
-/// For everything of one hop up to its authentication, where the configuration doesn't say.
+/// The time limit of one hop up to its authentication, where the configuration sets none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// When a connection that says nothing is asked whether it is still there.
+/// When a silent connection is asked whether it is still there.
 #[derive(Clone, Copy, Debug)]
 pub struct Keepalive {
-    /// After so much silence; never, where nothing is set.
+    /// The silence after which it is asked. None means never.
     pub interval: Option<Duration>,
-    /// After so many questions without an answer it is gone.
+    /// The number of unanswered questions after which the connection counts as lost.
     pub max_missed: usize,
 }
 
 impl Keepalive {
-    /// How long a peer may be silent.
+    /// Returns how long a peer may be silent.
     fn patience(&self) -> Option<Duration> {
         let rounds = u32::try_from(self.max_missed).unwrap_or(u32::MAX).saturating_add(1);
         self.interval.map(|interval| interval.saturating_mul(rounds))
     }
 }
 
-/// Who is at the other end.
+/// The server at the other end.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// The account that we are there.
+    /// The account that this side is there.
     pub user: String,
-    /// As the configuration has it.
+    /// The host name of the configuration.
     pub hostname: String,
-    /// Of its SSH server.
+    /// The port of its SSH server.
     pub port: u16,
     /// The fingerprint of its host key: `SHA256:…`.
     pub host_key: String,
-    /// Of the host key, or of the certificate.
+    /// The algorithm of the host key, or of the certificate.
     pub host_key_algorithm: String,
-    /// What the server calls itself.
+    /// The version that the server announces.
     pub server_version: String,
-    /// The one that was agreed on.
+    /// The cipher that was agreed on.
     pub cipher: String,
     /// The key exchange that was agreed on.
     pub kex: String,
-    /// Fingerprint of our own key that it has taken, as `SHA256:…`; none where it wanted none.
+    /// The fingerprint of this side's key that the server accepted, as `SHA256:…`. None where it wanted no key.
     pub key: Option<String>,
     /// The hosts on the way, as `user@host:port`, the nearest first.
     pub jumps: Vec<String>,
-    /// What the configuration sets and we don't follow, a sentence each.
+    /// A sentence about each setting of the configuration that isn't followed.
     pub warnings: Vec<String>,
 }
 
-/// One authenticated connection, by all of its jumps. It ends when this is dropped.
-pub struct Session {
-    target: Link,
-    /// The nearest last, so that they are dropped as they are left.
-    jumps: Vec<Link>,
-    _proxy: Option<proxy::Command>,
+/// One authenticated connection, through all of its jumps. It ends when this is dropped.
+pub struct SshConnection {
+    target: Hop,
+    /// The connections to the jump hosts. The nearest comes last, and so they are dropped in the order in which they
+    /// are left.
+    jumps: Vec<Hop>,
+    _proxy: Option<proxy::ProxyProcess>,
     peer: Peer,
 }
 
-impl Session {
-    /// Connects to `host`, resolving its jumps by the same configuration. Each hop's host key is checked, and each hop
-    /// is authenticated for itself.
+impl SshConnection {
+    /// Connects to `host`, and resolves its jumps by the same configuration. Each hop's host key is checked, and each
+    /// hop is authenticated separately.
     pub async fn open(host: &HostConfig, keepalive: &Keepalive) -> Result<Self, Problem> {
         Self::open_by(host, keepalive, config::resolve).await
     }
 
     async fn open_by<F>(host: &HostConfig, keepalive: &Keepalive, resolve: F) -> Result<Self, Problem>
     where
-        F: AsyncFn(&str, &config::Given) -> Result<HostConfig, Problem>,
+        F: AsyncFn(&str, &config::SshOptions) -> Result<HostConfig, Problem>,
     {
         let jumps = proxy::jumps(host, resolve).await?;
-        let mut links: Vec<Link> = Vec::new();
+        let mut opened_hops: Vec<Hop> = Vec::new();
         let mut running = None;
         for (at, hop) in jumps.iter().chain([host]).enumerate() {
             let name = describe(hop, at < jumps.len());
-            let link = open_hop(hop, links.first(), &mut running, keepalive)
+            let opened_hop = open_hop(hop, opened_hops.first(), &mut running, keepalive)
                 .await
                 .map_err(|problem| at_hop(problem, &name, hop))?;
-            links.insert(0, link);
+            opened_hops.insert(0, opened_hop);
         }
-        let target = links.remove(0);
+        let target = opened_hops.remove(0);
         let all = || jumps.iter().chain([host]);
-        let seen = target.seen.clone();
+        let seen = target.server_info.clone();
         let peer = Peer {
             user: host.user.clone(),
             hostname: host.hostname.clone(),
@@ -121,20 +121,20 @@ impl Session {
             jumps: jumps.iter().map(|hop| format!("{}@{}:{}", hop.user, hop.hostname, hop.port)).collect(),
             warnings: all().flat_map(|hop| hop.warnings.iter().cloned()).collect(),
         };
-        Ok(Self { target, jumps: links, _proxy: running, peer })
+        Ok(Self { target, jumps: opened_hops, _proxy: running, peer })
     }
 
-    /// Whether it is gone.
+    /// Says whether the connection is lost.
     pub fn is_closed(&self) -> bool {
         self.target.is_closed()
     }
 
-    /// Returns once it is gone.
+    /// Returns once the connection is lost.
     pub async fn closed(&self) {
-        self.target.life.over().await;
+        self.target.connection_state.ended().await;
     }
 
-    /// A fresh session channel. Whoever takes it has to read it, and to close it.
+    /// Opens a session channel. The caller has to read it and to close it.
     pub async fn channel(&self) -> Result<Channel<Msg>, Problem> {
         self.target.channel().await.map_err(|error| match error {
             russh::Error::ChannelOpenFailure(reason) => {
@@ -147,27 +147,27 @@ impl Session {
         })
     }
 
-    /// How long an answer takes.
+    /// Measures how long an answer takes.
     pub async fn round_trip(&self) -> Result<Duration, Problem> {
         self.target.round_trip().await.map_err(|_| self.lost())
     }
 
     fn lost(&self) -> Problem {
         let host = &self.peer.hostname;
-        let message = match self.target.life.parting() {
-            Some(parting) => format!("the connection to {host} is gone: {}", parting.shown()),
+        let message = match self.target.connection_state.end_reason() {
+            Some(end_reason) => format!("the connection to {host} is gone: {}", end_reason.shown()),
             None => format!("the connection to {host} is gone"),
         };
         Problem::new("CONNECTION_LOST", Category::Network, message)
             .remedy("Call again: a new one is made then")
     }
 
-    /// Who is there.
+    /// Returns the server at the other end.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
-    /// Ends it, and the connections to the hosts on the way.
+    /// Ends the connection, and those to the hosts on the way.
     pub async fn close(&self) {
         self.target.close().await;
         for jump in &self.jumps {
@@ -176,30 +176,30 @@ impl Session {
     }
 }
 
-/// Connects to a host: through the one `before` it, or directly, and then maybe by a ProxyCommand, which is left in
+/// Connects to a host: through the hop `before` it, or directly, perhaps by a ProxyCommand, which is then kept in
 /// `running`.
 async fn open_hop(
     host: &HostConfig,
-    before: Option<&Link>,
-    running: &mut Option<proxy::Command>,
+    before: Option<&Hop>,
+    running: &mut Option<proxy::ProxyProcess>,
     keepalive: &Keepalive,
-) -> Result<Link, Problem> {
+) -> Result<Hop, Problem> {
     let timeout = host.connect_timeout.unwrap_or(CONNECT_TIMEOUT);
     let deadline = Instant::now() + timeout;
     let greeting = async {
         match (before, &host.proxy) {
             (Some(before), _) => {
                 let stream = before.forward(host).await.map_err(|error| not_forwarded(&error))?;
-                Unproven::over(stream, host, None, keepalive).await
+                UnauthenticatedHop::over_stream(stream, host, None, keepalive).await
             }
             (None, Proxy::Command(argv)) => {
-                let (stream, command) = proxy::Command::start(argv)?;
+                let (stream, command) = proxy::ProxyProcess::start(argv)?;
                 *running = Some(command);
-                Unproven::over(stream, host, None, keepalive).await
+                UnauthenticatedHop::over_stream(stream, host, None, keepalive).await
             }
             (None, Proxy::None | Proxy::Jump(_)) => {
                 let (stream, address) = proxy::connect(host, deadline).await?;
-                Unproven::over(stream, host, Some(address), keepalive).await
+                UnauthenticatedHop::over_stream(stream, host, Some(address), keepalive).await
             }
         }
     };
@@ -207,7 +207,7 @@ async fn open_hop(
         Ok(greeted) => greeted,
         Err(_) => Err(timed_out(timeout)),
     };
-    let mut link = match (greeted, running) {
+    let mut opened_hop = match (greeted, running) {
         (Err(mut problem), Some(command)) if problem.code == "CONNECTION_FAILED" => {
             if let Some(said) = command.last_words().await {
                 problem.message = format!("{}; {said}", problem.message);
@@ -218,8 +218,8 @@ async fn open_hop(
         }
         (greeted, _) => greeted?,
     };
-    let key = auth::authenticate(&mut link, host).await?;
-    Ok(link.proven(key))
+    let key = auth::authenticate(&mut opened_hop, host).await?;
+    Ok(opened_hop.authenticated(key))
 }
 
 fn timed_out(timeout: Duration) -> Problem {
@@ -248,7 +248,7 @@ fn why(reason: &ChannelOpenFailure) -> String {
     }
 }
 
-/// As in `web1 (192.0.2.7:22)`.
+/// Describes a host, as in `web1 (192.0.2.7:22)`.
 fn describe(host: &HostConfig, is_jump: bool) -> String {
     let (alias, hostname, port) = (&host.alias, &host.hostname, host.port);
     let address =
@@ -257,8 +257,8 @@ fn describe(host: &HostConfig, is_jump: bool) -> String {
     if is_jump { format!("the jump host {name}") } else { name }
 }
 
-/// Says which hop could not be reached; the other problems name their host. What its configuration asks for in vain may
-/// be why, and a log is read by nobody who was refused.
+/// Adds to the problem which hop couldn't be reached; other problems name their host. It also adds the settings that
+/// weren't followed, because they may be the reason, and a log isn't read by the caller.
 fn at_hop(mut problem: Problem, name: &str, hop: &HostConfig) -> Problem {
     if problem.code == "CONNECTION_FAILED" {
         problem.message = format!("no connection to {name}: {}", problem.message);

@@ -1,4 +1,4 @@
-//! How a host is reached: by which others, and over which stream.
+//! Reaches a host: finds the hosts on the way, and makes the stream.
 
 use std::net::{IpAddr, SocketAddr};
 use std::process::Stdio;
@@ -12,24 +12,24 @@ use tokio::process::{Child, ChildStderr};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::config::{Family, Given, HostConfig, Jump, Proxy};
+use super::config::{Family, HostConfig, Jump, Proxy, SshOptions};
 use host_base::problem::{Category, Problem};
 use host_text::redact::excerpt;
 
-/// More hops than anybody has; a configuration that goes round in circles reaches it, too.
+/// The most hops. A configuration that goes round in circles is found by it, too.
 const HOPS: usize = 8;
 
-/// How much of what a ProxyCommand says is kept: the end.
+/// The bytes of a ProxyCommand's stderr that are kept. They are the last ones.
 const SAID: usize = 2 << 10;
 
-/// How long a ProxyCommand that failed has to finish saying why.
+/// The time that a failed ProxyCommand has to say why it failed.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Every host on the way to `host`, which isn't among them, the nearest first. As ssh does it: of the jumps, only the
-/// first one's own proxy counts, since the others are reached through the one before.
+/// Returns the hosts on the way to `host`, the nearest first and without `host`. As in ssh, only the first jump's own
+/// proxy counts, because the others are reached through the one before.
 pub(super) async fn jumps<F>(host: &HostConfig, resolve: F) -> Result<Vec<HostConfig>, Problem>
 where
-    F: AsyncFn(&str, &Given) -> Result<HostConfig, Problem>,
+    F: AsyncFn(&str, &SshOptions) -> Result<HostConfig, Problem>,
 {
     let mut hops: Vec<HostConfig> = Vec::new();
     while let Proxy::Jump(jumps) = &hops.first().unwrap_or(host).proxy {
@@ -38,7 +38,7 @@ where
             break;
         }
         for jump in jumps.iter().rev() {
-            let given = Given { port: jump.port, user: jump.user.clone(), ..Given::default() };
+            let given = SshOptions { port: jump.port, user: jump.user.clone(), ..SshOptions::default() };
             let hop = resolve(&jump.host, &given).await?;
             let is_same = |other: &HostConfig| {
                 (&other.hostname, other.port, &other.user) == (&hop.hostname, hop.port, &hop.user)
@@ -64,7 +64,7 @@ fn invalid(message: String) -> Problem {
     )
 }
 
-/// A connection, by the first of the host's addresses that answers, before the deadline.
+/// Connects to the first of the host's addresses that answers before the deadline.
 pub(super) async fn connect(host: &HostConfig, deadline: Instant) -> Result<(TcpStream, IpAddr), Problem> {
     let addresses = addresses(host, deadline).await?;
     let from = bind_address(host).await?;
@@ -72,7 +72,7 @@ pub(super) async fn connect(host: &HostConfig, deadline: Instant) -> Result<(Tcp
     let mut last = None;
     for (at, address) in addresses.iter().enumerate() {
         let left = deadline.saturating_duration_since(Instant::now());
-        // What time is left is shared by the addresses that are left.
+        // The remaining addresses share the remaining time.
         let share = left / u32::try_from(addresses.len() - at).unwrap_or(u32::MAX);
         let error = match tokio::time::timeout(share, connect_to(*address, &from)).await {
             Ok(Ok(stream)) => return Ok((stream, address.ip())),
@@ -137,7 +137,7 @@ async fn addresses(host: &HostConfig, deadline: Instant) -> Result<Vec<SocketAdd
     Ok(wanted)
 }
 
-/// The addresses of ours that it may come from.
+/// Returns the addresses of this machine from which the connection may come.
 async fn bind_address(host: &HostConfig) -> Result<Vec<IpAddr>, Problem> {
     let Some(name) = &host.bind_address else { return Ok(Vec::new()) };
     match tokio::net::lookup_host((name.as_str(), 0)).await {
@@ -161,19 +161,19 @@ async fn connect_to(address: SocketAddr, from: &[IpAddr]) -> std::io::Result<Tcp
     socket.connect(address).await
 }
 
-/// A ProxyCommand that runs. It ends when this is dropped, with what it started.
-pub(super) struct Command {
+/// A running ProxyCommand. Dropping it ends it and what it started.
+pub(super) struct ProxyProcess {
     name: String,
     leader: Option<Pid>,
     said: Arc<Mutex<Vec<u8>>>,
     listening: JoinHandle<()>,
-    // Not waited for: as long as it isn't, its number stays its own.
+    // The child isn't waited for, so that no other process gets its id.
     _child: Child,
 }
 
-impl Command {
-    /// With what it reads and writes. It is the user's own command: found as the user's shell would find it, and run
-    /// in the user's environment.
+impl ProxyProcess {
+    /// Starts the command. Returns it with its input and output. It is the user's own command: it is found as the
+    /// user's shell would find it, and runs in the user's environment.
     pub(super) fn start(
         argv: &[String],
     ) -> Result<(impl AsyncRead + AsyncWrite + Unpin + Send + use<>, Self), Problem> {
@@ -206,7 +206,7 @@ impl Command {
         Ok((tokio::io::join(stdout, stdin), running))
     }
 
-    /// What it said, for the end of a sentence; nothing, where it said nothing.
+    /// Returns the last words of its stderr as the end of a sentence. None where it said nothing.
     pub(super) async fn last_words(&mut self) -> Option<String> {
         let _ = tokio::time::timeout(LAST_WORDS, &mut self.listening).await;
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -215,7 +215,7 @@ impl Command {
     }
 }
 
-impl Drop for Command {
+impl Drop for ProxyProcess {
     fn drop(&mut self) {
         if let Some(leader) = self.leader {
             // It may have ended by itself.

@@ -1,5 +1,5 @@
-//! The stream that a connection is made over. It ends when its owner says so, whatever the other end does; and a peer
-//! that takes nothing for as long as it may leave keepalives unanswered counts as gone, since nothing else notices
+//! The stream that carries a connection. It ends when its owner says so, whatever the other end does. A peer that
+//! takes no data for as long as it may leave keepalives unanswered counts as gone, because nothing else notices this
 //! while a write waits.
 
 use std::io;
@@ -11,28 +11,28 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// Ends with its token.
-pub(super) struct Held<S> {
+/// A stream that ends with its token.
+pub(super) struct CancellableStream<S> {
     stream: S,
     token: CancellationToken,
     ended: Pin<Box<WaitForCancellationFutureOwned>>,
-    /// How long a write may make no progress; for ever, where nothing is set.
+    /// The time that a write may wait without progress. None means forever.
     patience: Option<Duration>,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Held<S> {
+impl<S> CancellableStream<S> {
     pub(super) fn new(stream: S, token: CancellationToken, patience: Option<Duration>) -> Self {
         let ended = Box::pin(token.clone().cancelled_owned());
         Self { stream, token, ended, patience, waiting: None }
     }
 
-    /// Asks to be woken at the end, too.
+    /// Says whether the token was cancelled, and wakes the task when it is.
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
         self.token.is_cancelled() || self.ended.as_mut().poll(context).is_ready()
     }
 
-    /// What a write came to, if it isn't that the peer has taken nothing for too long.
+    /// Returns the result of a write, or an error where the peer has taken no data for too long.
     fn or_stalled<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -51,7 +51,7 @@ impl<S> Held<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Held<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for CancellableStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -65,7 +65,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Held<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Held<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for CancellableStream<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         if this.has_ended(context) {
@@ -84,7 +84,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Held<S> {
         this.or_stalled(flushed, context)
     }
 
-    /// Never waits: it is the last that happens to a stream, and dropping it closes it anyway.
+    /// Doesn't wait, as nothing follows: dropping the stream closes it anyway.
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let _ = Pin::new(&mut self.get_mut().stream).poll_shutdown(context);
         Poll::Ready(Ok(()))

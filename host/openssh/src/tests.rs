@@ -4,25 +4,25 @@ use std::time::Duration;
 use russh::keys::{Algorithm, Certificate, PrivateKey};
 use russh::{ChannelMsg, MethodKind};
 
-use super::config::{Given, Jump, Proxy, Strict};
-use super::peer::{Peer, QUIET, Rules, fingerprint, new_key, save};
+use super::config::{Jump, Proxy, SshOptions, Strict};
+use super::test_server::{QUIET, Rules, TestServer, fingerprint, new_key, save};
 use super::*;
 
 fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// A server that one key opens, and the configuration that has it.
-async fn open_to(directory: &Path) -> (Peer, HostConfig) {
+/// Starts a server that accepts one key, and makes the configuration that has the key.
+async fn open_to(directory: &Path) -> (TestServer, HostConfig) {
     let key = new_key();
-    let peer = Peer::start(Rules { keys: vec![key.public_key().clone()], ..Rules::default() }).await;
+    let peer = TestServer::start(Rules { keys: vec![key.public_key().clone()], ..Rules::default() }).await;
     let mut host = peer.host(directory);
     host.identity_files = vec![save(directory, &format!("id_{}", peer.port), &key)];
     (peer, host)
 }
 
 async fn refused(host: &HostConfig) -> Problem {
-    match Session::open(host, &QUIET).await {
+    match SshConnection::open(host, &QUIET).await {
         Ok(_) => panic!("it was let in"),
         Err(problem) => problem,
     }
@@ -33,7 +33,7 @@ async fn a_connection_says_who_is_at_the_other_end() {
     let directory = temporary();
     let (peer, mut host) = open_to(directory.path()).await;
     host.warnings = vec!["Compression is not used".into()];
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     let told = session.peer();
     assert_eq!((&*told.user, &*told.hostname, told.port), ("alice", "127.0.0.1", peer.port));
     assert_eq!(told.host_key, fingerprint(&peer.host_key));
@@ -71,11 +71,11 @@ async fn accept_new_writes_a_key_down_and_refuses_another_one_afterwards() {
     let (peer, mut host) = open_to(directory.path()).await;
     host.strict = Strict::AcceptNew;
     std::fs::remove_file(&host.user_known_hosts[0]).unwrap();
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
     let written = std::fs::read_to_string(&host.user_known_hosts[0]).unwrap();
     assert!(written.contains(&format!("[127.0.0.1]:{}", peer.port)), "{written}");
     host.strict = Strict::Ask;
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
 
     let other = new_key().public_key().to_openssh().unwrap();
     std::fs::write(&host.user_known_hosts[0], format!("[127.0.0.1]:{} {other}\n", peer.port)).unwrap();
@@ -113,13 +113,13 @@ async fn a_host_is_known_by_its_authority_and_only_for_its_own_name() {
         let (key, host_key, authority) = (new_key(), new_key(), new_key());
         let certificate = certify(&host_key, &authority, principal);
         let rules = Rules { keys: vec![key.public_key().clone()], ..Rules::default() };
-        let peer = Peer::start_with(rules, host_key, Some(certificate)).await;
+        let peer = TestServer::start_with(rules, host_key, Some(certificate)).await;
         let mut host = peer.host(directory.path());
         host.identity_files = vec![save(directory.path(), "id", &key)];
         let known = if authority_is_known { authority } else { new_key() };
         let known = known.public_key().to_openssh().unwrap();
         std::fs::write(&host.user_known_hosts[0], format!("@cert-authority * {known}\n")).unwrap();
-        match (Session::open(&host, &QUIET).await, code) {
+        match (SshConnection::open(&host, &QUIET).await, code) {
             (Ok(session), None) => {
                 assert_eq!(session.peer().host_key_algorithm, "ssh-ed25519-cert-v01@openssh.com");
             }
@@ -145,7 +145,7 @@ async fn a_server_without_any_sound_algorithm_is_not_talked_to() {
 async fn nothing_that_a_server_opens_is_accepted() {
     let directory = temporary();
     let (mut peer, host) = open_to(directory.path()).await;
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     let server = peer.connections.recv().await.unwrap();
     let opened = [
         ("x11", server.channel_open_x11("127.0.0.1", 6000).await),
@@ -166,7 +166,7 @@ async fn nothing_that_a_server_opens_is_accepted() {
 async fn the_end_of_a_connection_is_noticed_when_it_comes() {
     let directory = temporary();
     let (mut peer, host) = open_to(directory.path()).await;
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     let server = peer.connections.recv().await.unwrap();
     let waiting = session.closed();
     tokio::pin!(waiting);
@@ -183,7 +183,7 @@ async fn the_end_of_a_connection_is_noticed_when_it_comes() {
 async fn closing_ends_it_at_both_ends() {
     let directory = temporary();
     let (mut peer, host) = open_to(directory.path()).await;
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     let server = peer.connections.recv().await.unwrap();
     session.close().await;
     session.closed().await;
@@ -195,7 +195,7 @@ async fn closing_ends_it_at_both_ends() {
 async fn a_session_that_is_dropped_is_over_whatever_still_uses_it() {
     let directory = temporary();
     let (_peer, host) = open_to(directory.path()).await;
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     let mut channel = session.channel().await.unwrap();
     drop(session);
     while let Some(message) = channel.wait().await {
@@ -207,7 +207,7 @@ async fn a_session_that_is_dropped_is_over_whatever_still_uses_it() {
 async fn a_channel_that_nobody_waits_for_any_more_is_closed() {
     let directory = temporary();
     let (mut peer, host) = open_to(directory.path()).await;
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     {
         let opening = session.channel();
         tokio::pin!(opening);
@@ -222,10 +222,10 @@ async fn a_channel_that_is_refused_is_no_lost_connection() {
     let directory = temporary();
     let key = new_key();
     let rules = Rules { keys: vec![key.public_key().clone()], no_sessions: true, ..Rules::default() };
-    let peer = Peer::start(rules).await;
+    let peer = TestServer::start(rules).await;
     let mut host = peer.host(directory.path());
     host.identity_files = vec![save(directory.path(), "id", &key)];
-    let session = Session::open(&host, &QUIET).await.unwrap();
+    let session = SshConnection::open(&host, &QUIET).await.unwrap();
     assert_eq!(session.channel().await.unwrap_err().code, "CHANNEL_REFUSED");
     assert!(!session.is_closed());
 }
@@ -243,13 +243,13 @@ async fn each_jump_is_checked_and_authenticated_for_itself() {
         if changed {
             one.user_known_hosts = Vec::new();
         }
-        async move |alias: &str, _: &Given| match alias {
+        async move |alias: &str, _: &SshOptions| match alias {
             "first" => Ok(one.clone()),
             "second" => Ok(two.clone()),
             other => panic!("{other} was asked for"),
         }
     };
-    let session = Session::open_by(&host, &QUIET, resolve(false)).await.unwrap();
+    let session = SshConnection::open_by(&host, &QUIET, resolve(false)).await.unwrap();
     assert_eq!(
         session.peer().jumps,
         [format!("alice@127.0.0.1:{}", first.port), format!("alice@127.0.0.1:{}", second.port)]
@@ -260,7 +260,7 @@ async fn each_jump_is_checked_and_authenticated_for_itself() {
     session.channel().await.unwrap();
     let before = second.seen().len();
 
-    let problem = Session::open_by(&host, &QUIET, resolve(true)).await.err().unwrap();
+    let problem = SshConnection::open_by(&host, &QUIET, resolve(true)).await.err().unwrap();
     assert_eq!(problem.code, "HOST_KEY_UNKNOWN");
     assert_eq!(second.seen().len(), before);
 }
@@ -272,7 +272,9 @@ async fn a_connection_goes_with_the_jump_host_that_carries_it() {
     let (_target, mut host) = open_to(directory.path()).await;
     host.proxy = Proxy::Jump(vec![Jump { user: None, host: "jump".into(), port: None }]);
     let session =
-        Session::open_by(&host, &QUIET, async |_: &str, _: &Given| Ok(jump_host.clone())).await.unwrap();
+        SshConnection::open_by(&host, &QUIET, async |_: &str, _: &SshOptions| Ok(jump_host.clone()))
+            .await
+            .unwrap();
     let server = jump.connections.recv().await.unwrap();
     server.disconnect(russh::Disconnect::ByApplication, String::new(), String::new()).await.unwrap();
     session.closed().await;
@@ -289,7 +291,8 @@ async fn the_hop_that_could_not_be_reached_is_named() {
 
     let mut unreachable = jump_host.clone();
     (unreachable.alias, unreachable.port) = ("bastion".into(), free);
-    let problem = Session::open_by(&host, &QUIET, async |_: &str, _: &Given| Ok(unreachable.clone())).await;
+    let problem =
+        SshConnection::open_by(&host, &QUIET, async |_: &str, _: &SshOptions| Ok(unreachable.clone())).await;
     let problem = problem.err().unwrap();
     assert_eq!((&*problem.code, problem.category), ("CONNECTION_FAILED", Category::Network));
     assert_eq!(
@@ -301,7 +304,8 @@ async fn the_hop_that_could_not_be_reached_is_named() {
     assert_eq!(problem.remediation.len(), 1);
 
     (host.alias, host.port) = ("web1".into(), free);
-    let problem = Session::open_by(&host, &QUIET, async |_: &str, _: &Given| Ok(jump_host.clone())).await;
+    let problem =
+        SshConnection::open_by(&host, &QUIET, async |_: &str, _: &SshOptions| Ok(jump_host.clone())).await;
     let message = problem.err().unwrap().message;
     assert!(
         message.starts_with(&format!("no connection to web1 (127.0.0.1:{free}): the jump host")),
@@ -346,7 +350,7 @@ async fn a_second_method_that_is_no_key_is_named() {
         then: vec![MethodKind::KeyboardInteractive],
         ..Rules::default()
     };
-    let peer = Peer::start(rules).await;
+    let peer = TestServer::start(rules).await;
     let mut host = peer.host(directory.path());
     host.identity_files = vec![save(directory.path(), "id", &key)];
     let problem = refused(&host).await;

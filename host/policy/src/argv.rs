@@ -1,21 +1,21 @@
-//! One command line taken apart by its program's grammar: options with their values, operands, and where the command
-//! line of another program begins.
+//! Parses a command line by its program's grammar: into options with their values, operands, and the command line of another
+//! program.
 
 use super::programs::{Grammar, Names, Style, Takes};
 
-/// A command line.
+/// A parsed command line.
 pub(super) struct Argv<'a> {
     pub(super) names: Names<'a>,
     pub(super) grammar: Option<&'static Grammar>,
-    /// ASCII letters and digits that stand as options without a value, alone or in a cluster.
+    /// A bit for each ASCII character that is a short option without a value, alone or in a cluster.
     shorts: u128,
     options: Vec<(Name<'a>, Option<&'a str>)>,
-    /// Options behind one that nobody knows.
-    doubted: Vec<&'a str>,
+    /// Words behind an unknown option, which may be its value rather than options.
+    doubtful: Vec<&'a str>,
     pub(super) operands: Vec<Operand<'a>>,
-    /// The words that another program gets, for one that runs it.
+    /// The command line of the program that this one runs.
     pub(super) rest: &'a [&'a str],
-    /// Whether an option before them may take one more of them.
+    /// Whether an unknown option before `rest` may take its first word.
     pub(super) is_rest_unsure: bool,
 }
 
@@ -23,9 +23,9 @@ pub(super) struct Argv<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     pub(super) word: &'a str,
-    /// Its place among the words.
+    /// The operand's index among the words.
     pub(super) at: usize,
-    /// It follows an option of which nobody knows whether it takes a value: so it may be that.
+    /// True where the word follows an unknown option, whose value it may be.
     pub(super) is_maybe_value: bool,
 }
 
@@ -37,7 +37,7 @@ enum Name<'a> {
 }
 
 impl<'a> Argv<'a> {
-    /// Takes time linear in the words that are its own; of what another program gets, nothing is read.
+    /// Parses a command line. The time is linear in the program's own words; the command line of another program is not read.
     pub(super) fn read(words: &'a [&'a str]) -> Self {
         let names = Names::of(words.first().copied().unwrap_or_default());
         let grammar = super::programs::grammar(&names);
@@ -47,7 +47,7 @@ impl<'a> Argv<'a> {
             grammar,
             shorts: 0,
             options: Vec::new(),
-            doubted: Vec::new(),
+            doubtful: Vec::new(),
             operands: Vec::new(),
             rest,
             is_rest_unsure: false,
@@ -76,9 +76,9 @@ impl<'a> Argv<'a> {
                     continue;
                 }
                 let next = words.get(at).copied();
-                // It may be the value of the one before.
+                // The word may be the value of the option before it.
                 if is_maybe_value && words[at - 2].starts_with("--") {
-                    self.doubted.push(word);
+                    self.doubtful.push(word);
                 }
                 match self.option(word, next, style) {
                     Takes::Value => (at, is_maybe_value) = (at + 1, false),
@@ -107,7 +107,7 @@ impl<'a> Argv<'a> {
         }
     }
 
-    /// Takes an option, and says whether the next word is its value.
+    /// Reads an option, and says whether the next word is its value.
     fn option(&mut self, word: &'a str, next: Option<&'a str>, style: Style) -> Takes {
         if word.starts_with("--") || style == Style::Words {
             let (name, value) = match word.split_once('=') {
@@ -135,12 +135,12 @@ impl<'a> Argv<'a> {
                     self.options.push((Name::Short(short), Some(behind.strip_prefix('=').unwrap_or(behind))));
                     return Takes::Attached;
                 }
-                // What looks like a path is attached to the option before it.
+                // A text that looks like a path is the option's value.
                 Takes::Unknown if behind.starts_with(['/', '=', '~']) => {
                     self.options.push((Name::Short(short), Some(behind.strip_prefix('=').unwrap_or(behind))));
                     return Takes::Attached;
                 }
-                // apt-get(8) takes `-s=no` and `-s-`.
+                // apt-get(8) accepts `-s=no` and `-s-`.
                 Takes::Nothing if behind.starts_with(['=', '-']) => {
                     self.options.push((Name::Short(short), Some(behind.strip_prefix('=').unwrap_or(behind))));
                     return Takes::Attached;
@@ -157,12 +157,12 @@ impl<'a> Argv<'a> {
         }
     }
 
-    /// The values of an option, in the order of the words; `None` for one that has none.
+    /// The values of an option in the order of the words; `None` where the option stands without a value.
     pub(super) fn values(&self, option: &Wanted<'_>) -> impl Iterator<Item = Option<&'a str>> {
         let (exact, short) = (option.exact, option.short());
         let whole = option.name;
         let grammar = self.grammar;
-        // getopt_long(3) takes every beginning that is no other option.
+        // getopt_long(3) accepts every abbreviation that is not another option.
         let is_abbreviation = move |own: &str| {
             let is_beginning = own.len() > 2 && own.starts_with("--") && whole.starts_with(own);
             is_beginning && !grammar.is_some_and(|grammar| grammar.knows(own))
@@ -177,21 +177,21 @@ impl<'a> Argv<'a> {
         alone.map(|_| None).into_iter().chain(of_options)
     }
 
-    /// Whether one of these options is there, by its very name.
+    /// Whether one of these options is given by its whole name.
     pub(super) fn has_any(&self, options: &[String]) -> bool {
         options.iter().any(|name| self.values(&Wanted { name, exact: true }).next().is_some())
     }
 
-    /// Whether an option may be another one's value, as it stands behind one that nobody knows.
+    /// Whether the option may be the value of an unknown option before it.
     pub(super) fn doubts(&self, option: &str) -> bool {
         let short = option.strip_prefix('-').filter(|short| short.len() == 1);
-        self.doubted.iter().any(|word| {
+        self.doubtful.iter().any(|word| {
             word.split('=').next() == Some(option)
                 || !word.starts_with("--") && short.is_some_and(|short| word.contains(short))
         })
     }
 
-    /// Whether an option is one that has values.
+    /// Whether the option takes a value.
     pub(super) fn takes_value(&self, option: &str) -> bool {
         let takes = self.grammar.map_or(Takes::Unknown, |grammar| {
             let mut characters = option.chars().skip(1);
@@ -203,7 +203,7 @@ impl<'a> Argv<'a> {
         matches!(takes, Takes::Value | Takes::Attached)
     }
 
-    /// The names of long options.
+    /// The names of the long options.
     pub(super) fn long_names(&self) -> impl Iterator<Item = &'a str> {
         self.options.iter().filter_map(|(name, _)| match name {
             Name::Long(name) => Some(*name),
@@ -211,16 +211,16 @@ impl<'a> Argv<'a> {
         })
     }
 
-    /// All values of options that are words of their own or stand behind `=`.
+    /// The values of all options.
     pub(super) fn all_values(&self) -> impl Iterator<Item = &'a str> {
         self.options.iter().filter_map(|(_, value)| *value)
     }
 }
 
-/// An option that is asked for.
+/// An option to look for.
 pub(super) struct Wanted<'a> {
     pub(super) name: &'a str,
-    /// Whether an abbreviation isn't enough.
+    /// Whether an abbreviation does not count.
     pub(super) exact: bool,
 }
 
@@ -232,18 +232,18 @@ impl Wanted<'_> {
     }
 }
 
-/// What env(1) and sudo(8) take before a command: anything with a `=`.
+/// Whether env(1) and sudo(8) take the word for a variable: it has a `=`.
 fn is_variable(word: &str) -> bool {
     word.find('=').is_some_and(|at| at > 0)
 }
 
-/// Where the command of find(1)'s `-exec` ends: at `;`, or at the `+` behind `{}`.
+/// The end of the command of find(1)'s `-exec`: `;`, or the `+` behind `{}`.
 pub(super) fn end_of_exec(words: &[&str]) -> usize {
     let ends = |at: usize| words[at] == ";" || words[at] == "+" && at > 0 && words[at - 1] == "{}";
     (0..words.len()).find(|at| ends(*at)).unwrap_or(words.len())
 }
 
-/// `NAME=value`, as shells take it before a command.
+/// Whether a shell takes the word for an assignment, `NAME=value`.
 pub(super) fn is_assignment(word: &str) -> bool {
     let Some((name, _)) = word.split_once('=') else { return false };
     let name = name.strip_suffix('+').unwrap_or(name);

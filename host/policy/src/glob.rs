@@ -1,22 +1,22 @@
-//! Globs over words and paths, held against text that may itself leave something open.
+//! Globs over words and paths. The words themselves may have unknown parts.
 //!
-//! What a shell would put in a word's place isn't known here, so a word can hold [`ANY`] (an expansion: any text) and
-//! [`SOME`] (a wildcard: any text without a slash). A glob meets such a word where it could meet what the word becomes.
+//! Nobody knows here what a shell's expansion becomes. Such a word has [`ANY`] (an expansion: any text) or [`SOME`] (a
+//! wildcard: any text without a slash) in it. A glob may match such a word if it matches a text that the word can become.
 
-/// Stands in a word for what a shell's expansion yields. A private-use character: no program's grammar has it, and in
-/// an argv it only makes the judgement more careful.
+/// Stands in a word for the result of a shell's expansion. It is a private-use character that no program's grammar has. In a
+/// real argv it only makes the verdict more careful.
 pub(super) const ANY: char = '\u{f8fe}';
-/// Stands in a word for what a shell's wildcard may match within one component of a path.
+/// Stands in a word for the text that a shell's wildcard matches within one component of a path.
 pub(super) const SOME: char = '\u{f8ff}';
 
-/// [`SOME`] alone, as a component.
+/// A component that is [`SOME`] alone.
 pub(super) const SOME_TEXT: &str = "\u{f8ff}";
 
-/// Whether a glob is met.
+/// Whether a glob or a rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Met {
     No,
-    /// By what the word may become.
+    /// It matches if an unknown part becomes a certain text.
     Maybe,
     Yes,
 }
@@ -31,20 +31,20 @@ impl Met {
     }
 }
 
-/// Whether what a word becomes isn't known.
+/// Whether the word has an unknown part.
 pub(super) fn is_open(word: &str) -> bool {
-    // Both begin with the same byte, which hardly any text has.
+    // Both characters begin with the same byte, which hardly any text has.
     word.as_bytes().contains(&0xef) && word.contains([ANY, SOME])
 }
 
-/// Whether a glob, whose `*` stands for any text and `?` for one character, meets a word. Takes time linear in the word.
+/// Whether a glob matches a word. `*` stands for any text, `?` for one character. The time is linear in the word.
 ///
-/// A glob behind `~` takes capitals for small letters.
+/// A glob that begins with `~` ignores the case of letters.
 pub(super) fn word(glob: &str, word: &str) -> Met {
     if let Some(glob) = glob.strip_prefix('~') {
         return self::word(glob, &word.to_ascii_lowercase());
     }
-    // Most are told apart by where they begin: what is open begins with its own first byte.
+    // Most words differ in their first byte. The characters for unknown parts have a first byte of their own.
     if let ([first, ..], [of_word, ..]) = (glob.as_bytes(), word.as_bytes())
         && first != of_word
         && !matches!(first, b'*' | b'?')
@@ -58,7 +58,7 @@ pub(super) fn word(glob: &str, word: &str) -> Met {
     Met::possible(ends_agree(glob, word))
 }
 
-/// Only the last star seen is ever gone back to.
+/// Whether a glob matches a word without unknown parts. It only ever goes back to the last star.
 fn covers(glob: &str, word: &str) -> bool {
     let (glob, word) = (glob.as_bytes(), word.as_bytes());
     let is_inner = |byte: Option<&u8>| byte.is_some_and(|byte| byte & 0xc0 == 0x80);
@@ -82,7 +82,7 @@ fn covers(glob: &str, word: &str) -> bool {
                 w += 1;
             }
             _ => match last_star {
-                // What is behind the last star can only be at the end.
+                // A star at the end matches all the rest.
                 Some((star, _)) if star + 1 == glob.len() => return true,
                 Some((star, taken)) => {
                     last_star = Some((star, taken + 1));
@@ -95,7 +95,7 @@ fn covers(glob: &str, word: &str) -> bool {
     glob[g..].iter().all(|byte| *byte == b'*')
 }
 
-/// Whether glob and word agree before the first thing that either leaves open, and behind the last one.
+/// Whether glob and word agree before the first unknown part of either, and behind the last one.
 fn ends_agree(glob: &str, word: &str) -> bool {
     let fixed = |text: &str, open: &[char]| match (text.find(open), text.rfind(open)) {
         (Some(first), Some(last)) => {
@@ -110,17 +110,17 @@ fn ends_agree(glob: &str, word: &str) -> bool {
     glob[..head] == word[..head] && glob[glob.len() - tail..] == word[word.len() - tail..]
 }
 
-/// A glob over absolute paths: `*` within a component, `**` for any number of components, at the end at least one. The
-/// component `[*]` is a wildcard itself, as in `rm -rf /*`.
+/// A glob over absolute paths: `*` stands for text within a component, `**` for any number of components, and at the end for
+/// at least one. The component `[*]` matches a shell's wildcard itself, as in `rm -rf /*`.
 #[derive(Clone, Debug)]
 pub(super) struct PathGlob {
     components: Vec<Box<str>>,
-    /// One of them is a wildcard itself.
+    /// Whether one of the components is `[*]`.
     is_wildcard: bool,
 }
 
 impl PathGlob {
-    /// Reads a glob; `{a,b}` stands for each of its alternatives, so that one text may be several globs.
+    /// Parses a glob. `{a,b}` stands for each of its alternatives, so one text may be several globs.
     pub(super) fn parse(text: &str) -> Result<Vec<Self>, String> {
         alternatives(text)?.iter().map(|text| Self::parse_one(text)).collect()
     }
@@ -154,7 +154,7 @@ impl PathGlob {
         Ok(Self { components, is_wildcard })
     }
 
-    /// Its first component where that is a plain name, and else its last one.
+    /// The glob's first component where that is a plain name, or else the last one.
     pub(super) fn anchor(&self) -> Anchor<'_> {
         match (self.components.first(), self.components.last()) {
             (Some(first), _) if !first.contains('*') => Anchor::First(first),
@@ -163,7 +163,7 @@ impl PathGlob {
         }
     }
 
-    /// Whether it meets a path, given by its components, and by what is open in them.
+    /// Whether the glob matches a path with these components, of which `open` says what is unknown.
     pub(super) fn meets(&self, path: &[&str], open: Open) -> Met {
         if self.is_wildcard {
             let mut both = self.components.iter().zip(path);
@@ -180,12 +180,12 @@ impl PathGlob {
         }
     }
 
-    /// Whether glob and path agree before the first thing that could be several components, and behind the last one.
+    /// Whether glob and path agree before the first part that may be several components, and behind the last one.
     fn agrees(&self, path: &[&str]) -> bool {
         fn side<'a>(mut both: impl Iterator<Item = (&'a str, &'a str)>) -> bool {
             both.find_map(|(glob, name)| match (glob, open_in(name)) {
                 ("**", _) => Some(true),
-                // How much of the component it is can't be told, but what stands before it, or behind it, is there.
+                // The expansion may be several components, but the text before and behind it is known.
                 (_, Open::Path) => Some(name.chars().all(|c| c == ANY) || word(glob, name) != Met::No),
                 _ if word(glob, name) == Met::No => Some(false),
                 _ => None,
@@ -194,31 +194,31 @@ impl PathGlob {
         }
         let globs = || self.components.iter().map(AsRef::as_ref);
         side(globs().zip(path.iter().copied())) && {
-            // `/x/**` is kept with a `*` behind it, which nothing needs to agree with.
+            // `/x/**` is kept as `/x/**/*`, whose last component matches anything.
             let ends_openly = matches!(&self.components[..], [.., stars, _] if &**stars == "**");
             ends_openly || side(globs().rev().zip(path.iter().rev().copied()))
         }
     }
 }
 
-/// What globs are looked up by.
+/// The component by which the index finds a glob.
 pub(super) enum Anchor<'a> {
     First(&'a str),
     Last(&'a str),
     None,
 }
 
-/// What isn't known of a path.
+/// The unknown part of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Open {
     No,
-    /// A part of a component.
+    /// A part of a component is unknown.
     Component,
-    /// How many components it has.
+    /// The number of components is unknown.
     Path,
 }
 
-/// What isn't known of a path.
+/// The unknown part of a path.
 pub(super) fn open(path: &[&str]) -> Open {
     path.iter().map(|name| open_in(name)).max().unwrap_or(Open::No)
 }
@@ -231,7 +231,7 @@ fn open_in(name: &str) -> Open {
     }
 }
 
-/// Only the last `**` seen is ever gone back to, which finds a match where there is one.
+/// Whether a glob matches a path. It only ever goes back to the last `**`, which is enough to find a match.
 fn walk(glob: &[Box<str>], path: &[&str], covers: impl Fn(&str, &str) -> bool) -> bool {
     let (mut g, mut p) = (0, 0);
     let mut last_star = None;
@@ -257,7 +257,7 @@ fn walk(glob: &[Box<str>], path: &[&str], covers: impl Fn(&str, &str) -> bool) -
     glob[g..].iter().all(|component| &**component == "**")
 }
 
-/// Every text that `{a,b}` stands for; no such braces in one another.
+/// The texts that braces such as `{a,b}` stand for. Braces may not be nested.
 pub(super) fn alternatives(text: &str) -> Result<Vec<String>, String> {
     let Some((head, rest)) = text.split_once('{') else {
         return match text.contains('}') {
@@ -268,7 +268,7 @@ pub(super) fn alternatives(text: &str) -> Result<Vec<String>, String> {
     let Some((inner, tail)) = rest.split_once('}') else {
         return Err(format!("{text:?}: expected `}}` after `{{`"));
     };
-    // find's own `{}` stands for itself.
+    // `{}`, as find(1) uses it, stands for itself.
     if inner.is_empty() {
         let tails = alternatives(tail)?;
         return Ok(tails.iter().map(|tail| format!("{head}{{}}{tail}")).collect());

@@ -1,4 +1,4 @@
-//! Which rules are to be looked at: by the program's name, and by how a path begins or ends.
+//! Finds the rules that may match: by the program's name, or by the first or last component of a path.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use super::glob::{self, Anchor, Met, Open, PathGlob};
 use super::programs::Names;
 use super::rule::{Match, Step};
 
-/// The rules' conditions, to be found quickly. Rules are numbers here.
+/// An index of the rules' conditions. A rule is known by its number.
 pub(super) struct Index {
     matches: Vec<Match>,
     by_name: HashMap<String, Vec<usize>>,
-    /// Rules with a glob for a name, and those for every program.
+    /// Rules with a glob for a name, and rules for every program.
     by_glob: Vec<(String, usize)>,
     files: Vec<(Step, Files)>,
 }
 
-/// The globs of one step.
+/// The path globs of one kind of step.
 #[derive(Default)]
 struct Files {
     globs: Vec<(PathGlob, usize)>,
@@ -25,7 +25,7 @@ struct Files {
 }
 
 impl Index {
-    /// The conditions of each rule, in the rules' order.
+    /// Builds the index of the rules' conditions, in the order of the rules.
     pub(super) fn new(all: Vec<Match>) -> Self {
         let mut index =
             Self { matches: Vec::new(), by_name: HashMap::new(), by_glob: Vec::new(), files: Vec::new() };
@@ -54,14 +54,14 @@ impl Index {
     fn add_files(&mut self, matches: &mut Match, number: usize) {
         let globs = std::mem::take(&mut matches.paths);
         for step in &matches.steps {
-            let place = match self.files.iter().position(|(known, _)| known == step) {
-                Some(place) => place,
+            let position = match self.files.iter().position(|(known, _)| known == step) {
+                Some(position) => position,
                 None => {
                     self.files.push((*step, Files::default()));
                     self.files.len() - 1
                 }
             };
-            let files = &mut self.files[place].1;
+            let files = &mut self.files[position].1;
             globs.iter().for_each(|glob| files.add(glob.clone(), number));
         }
     }
@@ -70,7 +70,7 @@ impl Index {
         &self.matches[number]
     }
 
-    /// The rules that may speak of a program.
+    /// The rules that may match a program.
     pub(super) fn of_program(&self, names: &Names<'_>) -> impl Iterator<Item = usize> {
         let by_name = names.iter().filter_map(|name| self.by_name.get(name)).flatten().copied();
         let by_glob = self
@@ -81,7 +81,7 @@ impl Index {
         by_name.chain(by_glob)
     }
 
-    /// The rules that speak of doing this with the file.
+    /// The rules that match this step on the file.
     pub(super) fn of_file(&self, step: Step, path: &[&str]) -> impl Iterator<Item = (usize, Met)> {
         let files = self.files.iter().find(|(known, _)| *known == step).map(|(_, files)| files);
         files.into_iter().flat_map(move |files| files.of(path))
@@ -90,11 +90,11 @@ impl Index {
 
 impl Files {
     fn add(&mut self, glob: PathGlob, number: usize) {
-        let place = self.globs.len();
+        let position = self.globs.len();
         match glob.anchor() {
-            Anchor::First(name) => self.by_first.entry(name.to_owned()).or_default().push(place),
-            Anchor::Last(name) => self.by_last.entry(name.to_owned()).or_default().push(place),
-            Anchor::None => self.others.push(place),
+            Anchor::First(name) => self.by_first.entry(name.to_owned()).or_default().push(position),
+            Anchor::Last(name) => self.by_last.entry(name.to_owned()).or_default().push(position),
+            Anchor::None => self.others.push(position),
         }
         self.globs.push((glob, number));
     }
@@ -103,7 +103,7 @@ impl Files {
         let all;
         let none = Vec::new();
         let open = glob::open(path);
-        let places: [&[usize]; 3] = match open != Open::No {
+        let candidates: [&[usize]; 3] = match open != Open::No {
             true => {
                 all = (0..self.globs.len()).collect::<Vec<_>>();
                 [&all, &none, &none]
@@ -114,9 +114,9 @@ impl Files {
                 [first.unwrap_or(&none), last.unwrap_or(&none), &self.others]
             }
         };
-        let places = places.into_iter().flatten();
-        places
-            .map(|place| &self.globs[*place])
+        let candidates = candidates.into_iter().flatten();
+        candidates
+            .map(|position| &self.globs[*position])
             .map(|(glob, number)| (*number, glob.meets(path, open)))
             .filter(|(_, met)| *met != Met::No)
             .collect()

@@ -1,7 +1,7 @@
-//! One verdict in the making: goes from a command line to those that it starts, and notes every rule that is met.
+//! Judges a command line and the command lines that it starts, and notes every rule that matches.
 //!
-//! What is looked at only ever gets shorter, and every way to look at the same words again is counted, so that the time
-//! is linear in the argv.
+//! The text under judgement only gets shorter, and the number of times that the same words are read again is limited, so the
+//! time is linear in the argv.
 
 mod files;
 
@@ -17,48 +17,48 @@ use super::rule::Step;
 use super::script::{Language, Script};
 use super::shell;
 
-/// Programs that start each other.
-const MOST_NESTED: usize = 64;
-/// Texts for a shell within each other.
-const MOST_TEXTS: usize = 8;
-/// Command lines that can be read in two ways.
-const MOST_GUESSES: usize = 8;
-/// Directories that a text for a shell changes into.
-const MOST_DIRECTORIES: usize = 8;
+/// The number of programs that start each other.
+const MAX_NESTED: usize = 64;
+/// The number of nested texts for a shell.
+const MAX_TEXTS: usize = 8;
+/// The number of command lines that are read in a second way.
+const MAX_GUESSES: usize = 8;
+/// The number of directories that a text for a shell changes into.
+const MAX_DIRECTORIES: usize = 8;
 
-/// A word that nobody knows yet.
+/// A word that becomes known only when the command runs.
 const ANYTHING: &str = "\u{f8fe}";
 
 /// The kernel's `PATH_MAX`.
-const MOST_PATH: usize = 4096;
+const MAX_PATH: usize = 4096;
 
-/// What was found.
+/// What was found in a command line.
 pub(super) struct Judge<'p> {
     index: &'p Index,
-    /// By the rules' numbers.
+    /// Whether each rule matches, by the rules' numbers.
     pub(super) met: Vec<Met>,
-    /// A text for a shell, or a part of it, says what can't be told here.
+    /// True where it can't be told what a text for a shell runs.
     pub(super) is_unclear: bool,
-    /// Too many programs start each other.
+    /// True where too many programs start each other.
     pub(super) is_nested: bool,
-    /// No rule says anything of one program at least.
+    /// True where no rule knows at least one of the programs.
     pub(super) is_unknown: bool,
-    /// The number of times that a rule was met which says what a program does.
-    said: usize,
-    /// Programs and texts that were looked at.
+    /// The number of times that a rule matched which says what a program does.
+    rule_matches: usize,
+    /// The number of programs and texts that were judged.
     begun: usize,
     guesses: usize,
     open_files: usize,
 }
 
-/// How deep, and where.
+/// The context of a command: its depth, and where its relative paths begin.
 #[derive(Clone)]
-struct Place {
+struct Context {
     programs: usize,
     texts: usize,
-    /// Where relative paths may begin.
+    /// The directories in which relative paths may begin.
     directories: Arc<Vec<String>>,
-    /// Further words are added that nobody knows, as xargs(1) does.
+    /// True where further words are added when the command runs, as xargs(1) does.
     is_fed: bool,
 }
 
@@ -70,65 +70,65 @@ impl<'p> Judge<'p> {
             is_unclear: false,
             is_nested: false,
             is_unknown: false,
-            said: 0,
+            rule_matches: 0,
             begun: 0,
             guesses: 0,
             open_files: 0,
         }
     }
 
-    /// Judges a command line. Its relative paths may begin in that directory, or where nobody knows.
+    /// Judges a command line. Its relative paths may begin in this directory.
     pub(super) fn argv(&mut self, words: &[&str], directory: Option<&str>) {
         let directories = Arc::new(vec!["/".to_owned()]);
-        let mut place = Place { programs: 0, texts: 0, directories, is_fed: false };
-        directory.into_iter().for_each(|directory| self.enter(directory, &mut place));
-        self.command(words, place);
+        let mut context = Context { programs: 0, texts: 0, directories, is_fed: false };
+        directory.into_iter().for_each(|directory| self.enter(directory, &mut context));
+        self.command(words, context);
     }
 
-    /// Judges what is done with a file.
+    /// Judges a step on a file.
     pub(super) fn file(&mut self, step: Step, file: &str) {
         self.file_in(step, file, &["/".to_owned()]);
     }
 
-    fn command<'w>(&mut self, mut words: &'w [&'w str], mut place: Place) {
+    fn command<'w>(&mut self, mut words: &'w [&'w str], mut context: Context) {
         while let Some(program) = words.first() {
-            place.programs += 1;
+            context.programs += 1;
             self.begun += 1;
             let begun = self.begun;
-            if place.programs > MOST_NESTED {
+            if context.programs > MAX_NESTED {
                 self.is_nested = true;
                 return;
             }
-            // Which program it is decides everything.
+            // Without the program's name nothing can be told.
             self.is_unclear |= glob::is_open(program);
             if let Some(["etc", "init.d", _]) = path::components("/", program).as_deref() {
                 let script = program.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
                 let words: Vec<&str> =
                     ["service", script].into_iter().chain(words[1..].iter().copied()).collect();
-                self.command(&words, place);
+                self.command(&words, context);
                 return;
             }
             let mut argv = Argv::read(words);
-            if place.is_fed {
+            if context.is_fed {
                 argv.operands.push(Operand { word: ANYTHING, at: words.len(), is_maybe_value: false });
             }
             let directories =
                 argv.grammar.and_then(|grammar| grammar.runs.as_ref()).map(|runs| &runs.directory[..]);
             for directory in directories.unwrap_or_default().iter().flat_map(|option| values(&argv, option)) {
-                self.enter(directory, &mut place);
+                self.enter(directory, &mut context);
             }
-            let said = self.said;
-            self.rules(&argv, &place);
+            let matches_before = self.rule_matches;
+            self.rules(&argv, &context);
             self.is_unclear |= super::programs::is_broken();
             let Some(known) = argv.grammar else {
-                self.used(words, &place);
-                self.is_unknown |= self.said == said;
+                self.used(words, &context);
+                self.is_unknown |= self.rule_matches == matches_before;
                 return;
             };
-            self.files(known, &argv, &place);
-            let is_silent = self.said == said;
+            self.files(known, &argv, &context);
+            let is_silent = self.rule_matches == matches_before;
             if let Some(language) = known.script {
-                self.script(language, &argv, &place);
+                self.script(language, &argv, &context);
             }
             let runs = known.runs.as_ref().filter(|runs| !argv.has_any(&runs.unless));
             let Some(runs) = runs else {
@@ -136,40 +136,41 @@ impl<'p> Judge<'p> {
                 return;
             };
             let is_bare = argv.rest.is_empty() && (runs.rest || runs.operand && argv.operands.is_empty());
-            place.is_fed |= runs.feeds;
-            // A shell of its own, or whatever is added.
+            context.is_fed |= runs.feeds;
+            // Such a program starts a shell, or runs the words that are added.
             let asks = ["--help".to_owned(), "--version".to_owned()];
-            self.is_unclear |= is_bare && (runs.alone || place.is_fed && !runs.feeds) && !argv.has_any(&asks);
+            self.is_unclear |=
+                is_bare && (runs.alone || context.is_fed && !runs.feeds) && !argv.has_any(&asks);
             if runs.assignments {
-                argv.operands.iter().for_each(|operand| self.assignment(operand.word, &place));
+                argv.operands.iter().for_each(|operand| self.assignment(operand.word, &context));
             }
-            self.started(runs, &argv, words, &place);
+            self.started(runs, &argv, words, &context);
             if let Some(sign) = runs.feeds.then(|| replaced_sign(&argv)).flatten() {
                 let words: Vec<String> = argv.rest.iter().map(|word| word.replace(sign, ANYTHING)).collect();
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 match runs.text {
-                    true => self.joined(&words, &place),
-                    false => self.command(&words, place),
+                    true => self.joined(&words, &context),
+                    false => self.command(&words, context),
                 }
                 return;
             }
             if runs.text {
-                return self.joined(argv.rest, &place);
+                return self.joined(argv.rest, &context);
             }
-            // flock(1) takes it behind the file, runuser(1) behind the name.
+            // flock(1) takes `-c` behind the file, runuser(1) behind the name.
             let is_code = |word: &&str| runs.code.iter().any(|code| code == word);
             let is_program = argv.rest.first().is_some_and(|program| {
                 grammar(&Names::of(program)).is_some_and(|grammar| grammar.runs.is_some())
             });
             let code = argv.rest.iter().take(if is_program { 0 } else { 8 }).position(is_code);
             if let Some(text) = code.and_then(|at| argv.rest.get(at + 1)) {
-                self.text(text, &place);
+                self.text(text, &context);
             }
-            // Where the command begins can't be told behind an option that nobody knows.
+            // Behind an unknown option it can't be told where the command begins.
             if argv.is_rest_unsure && !argv.rest.is_empty() {
                 self.is_unclear = true;
                 if argv.rest.len() > 1 && self.may_guess() {
-                    self.command(&argv.rest[1..], place.clone());
+                    self.command(&argv.rest[1..], context.clone());
                 }
             }
             // A program that only starts another one is judged by that one.
@@ -178,57 +179,57 @@ impl<'p> Judge<'p> {
         }
     }
 
-    /// Judges words that are joined to a text for a shell.
-    fn joined(&mut self, words: &[&str], place: &Place) {
+    /// Judges words that the program joins to a text for a shell.
+    fn joined(&mut self, words: &[&str], context: &Context) {
         match words {
             [] => {}
-            // What stands for the values of parallel(1) is the command where there is no other.
-            [sign, values @ ..] if sign.starts_with(":::") => self.text(&values.join("\n"), place),
-            words => self.text(&words.join(" "), place),
+            // Without a command, the values of parallel(1) are the commands.
+            [sign, values @ ..] if sign.starts_with(":::") => self.text(&values.join("\n"), context),
+            words => self.text(&words.join(" "), context),
         }
     }
 
-    /// What is started by a program, but for the words behind its own.
-    fn started(&mut self, runs: &Runs, argv: &Argv<'_>, words: &[&str], place: &Place) {
+    /// Judges what a program starts, except the command line behind its own words.
+    fn started(&mut self, runs: &Runs, argv: &Argv<'_>, words: &[&str], context: &Context) {
         let operands = || argv.operands.iter().map(|operand| operand.word);
         self.is_unclear |= runs.dialect && argv.has_any(&runs.code);
         match runs.operand {
             true if argv.has_any(&runs.code) => {
                 let text = operands().next();
                 let attached = runs.code.iter().flat_map(|option| values(argv, option));
-                text.into_iter().chain(attached).for_each(|text| self.text(text, place));
+                text.into_iter().chain(attached).for_each(|text| self.text(text, context));
             }
             true => {}
             false => {
                 let mut texts: Vec<&str> = Vec::new();
                 for text in runs.code.iter().flat_map(|option| values(argv, option)) {
-                    // An abbreviation may mean two options.
+                    // An abbreviation may stand for two options, and its text is judged once.
                     if !texts.iter().any(|known| std::ptr::eq(*known, text)) {
                         texts.push(text);
                     }
                 }
-                texts.iter().for_each(|text| self.text(text, place));
-                // su(1) gives what is behind `--` to the shell.
+                texts.iter().for_each(|text| self.text(text, context));
+                // su(1) gives the words behind `--` to the shell.
                 let mut pairs = argv.operands.windows(2);
                 if let Some([_, text]) = pairs.find(|pair| runs.code.iter().any(|code| code == pair[0].word))
                 {
-                    self.text(text.word, place);
+                    self.text(text.word, context);
                 }
             }
         }
         for text in runs.split.iter().flat_map(|option| values(argv, option)) {
-            self.split(text, argv.rest, place);
+            self.split(text, argv.rest, context);
         }
         for program in runs.program.iter().flat_map(|option| values(argv, option)) {
             let command: Vec<&str> = std::iter::once(program).chain(operands()).collect();
-            self.command(&command, place.clone());
+            self.command(&command, context.clone());
         }
         if !runs.exec.is_empty() {
             let mut rest = words;
             while let Some(at) = rest.iter().position(|word| runs.exec.iter().any(|option| option == word)) {
                 rest = &rest[at + 1..];
                 let end = super::argv::end_of_exec(rest);
-                // Below where it looks, where that is one place.
+                // find(1) puts in a path below its starting point, where there is only one.
                 let found = match argv.operands.first().map(|operand| operand.word) {
                     Some(start)
                         if start.starts_with('/')
@@ -238,7 +239,7 @@ impl<'p> Judge<'p> {
                     }
                     _ => ANYTHING.to_owned(),
                 };
-                self.replaced(&rest[..end], "{}", &found, place);
+                self.replaced(&rest[..end], "{}", &found, context);
                 rest = &rest[end..];
             }
         }
@@ -251,44 +252,44 @@ impl<'p> Judge<'p> {
             let begins =
                 argv.operands.get(after.wrapping_sub(1)).map_or(words.len(), |operand| operand.at + 1);
             let behind = &words[begins.min(words.len())..];
-            self.command(without_dashes(behind.get(*skip..).unwrap_or_default()), place.clone());
-            // `ip -all netns exec` names none.
+            self.command(without_dashes(behind.get(*skip..).unwrap_or_default()), context.clone());
+            // `ip -all netns exec` has no name before the command.
             if argv.operands[..after].iter().any(|operand| operand.is_maybe_value) && self.may_guess() {
-                self.command(without_dashes(behind), place.clone());
+                self.command(without_dashes(behind), context.clone());
             }
         }
         if let Some(subcommand) = argv.operands.first()
             && runs.text_after.iter().any(|name| name == subcommand.word)
         {
             let words: Vec<&str> = operands().skip(1).collect();
-            self.text(&words.join(" "), place);
+            self.text(&words.join(" "), context);
         }
     }
 
-    /// Judges a command in whose words something is put that is known only later.
-    fn replaced(&mut self, words: &[&str], sign: &str, with: &str, place: &Place) {
+    /// Judges a command after replacing `sign` in its words.
+    fn replaced(&mut self, words: &[&str], sign: &str, with: &str, context: &Context) {
         let words: Vec<String> = words.iter().map(|word| word.replace(sign, with)).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        self.command(&words, place.clone());
+        self.command(&words, context.clone());
     }
 
     fn may_guess(&mut self) -> bool {
         self.guesses += 1;
-        self.is_nested |= self.guesses > MOST_GUESSES;
-        self.guesses <= MOST_GUESSES
+        self.is_nested |= self.guesses > MAX_GUESSES;
+        self.guesses <= MAX_GUESSES
     }
 
-    /// Forgets whatever isn't sure.
-    pub fn only_certain(&mut self) {
+    /// Forgets every rule that only may match.
+    pub fn keep_certain(&mut self) {
         self.met.iter_mut().filter(|met| **met == Met::Maybe).for_each(|met| *met = Met::No);
         (self.is_unclear, self.is_nested) = (false, false);
     }
 
     /// Judges a text that a shell reads.
-    fn text(&mut self, text: &str, place: &Place) {
-        let mut place = place.clone();
-        place.texts += 1;
-        if place.texts > MOST_TEXTS {
+    fn text(&mut self, text: &str, context: &Context) {
+        let mut context = context.clone();
+        context.texts += 1;
+        if context.texts > MAX_TEXTS {
             self.is_nested = true;
             return;
         }
@@ -298,28 +299,28 @@ impl<'p> Judge<'p> {
         for command in &script.commands {
             for redirect in &command.redirects {
                 let step = if redirect.writes { Step::Write } else { Step::Read };
-                self.file_in(step, &redirect.file, &place.directories);
+                self.file_in(step, &redirect.file, &context.directories);
             }
             let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
-            self.command(&words, place.clone());
+            self.command(&words, context.clone());
             match without_builtin(&words) {
-                ["eval", rest @ ..] => self.text(&rest.join(" "), &place),
+                ["eval", rest @ ..] => self.text(&rest.join(" "), &context),
                 ["cd" | "pushd", rest @ ..] => {
                     let directory = rest.iter().find(|word| !word.starts_with('-') && !word.starts_with('+'));
-                    self.enter(directory.copied().unwrap_or("~"), &mut place);
+                    self.enter(directory.copied().unwrap_or("~"), &mut context);
                 }
-                ["trap", text, _, ..] => self.text(text, &place),
+                ["trap", text, _, ..] => self.text(text, &context),
                 ["alias", rest @ ..] => {
                     let texts = rest.iter().filter_map(|word| word.split_once('='));
-                    texts.for_each(|(_, text)| self.text(text, &place));
+                    texts.for_each(|(_, text)| self.text(text, &context));
                 }
                 _ => {}
             }
         }
     }
 
-    /// Judges what a script for sed or awk does.
-    fn script(&mut self, language: Language, argv: &Argv<'_>, place: &Place) {
+    /// Judges a script for sed or awk.
+    fn script(&mut self, language: Language, argv: &Argv<'_>, context: &Context) {
         let (given, files) = language.options();
         let is_given = |option: &&str| argv.values(&Wanted { name: option, exact: false }).next().is_some();
         let mut texts: Vec<&str> = given.iter().flat_map(|option| values(argv, option)).collect();
@@ -329,75 +330,75 @@ impl<'p> Judge<'p> {
         let text = texts.join("\n");
         let script = Script::read(language, &text);
         self.is_unclear |= script.is_unclear || glob::is_open(&text) || files.iter().any(is_given);
-        script.reads.iter().for_each(|file| self.file_in(Step::Read, file, &place.directories));
-        script.writes.iter().for_each(|file| self.file_in(Step::Write, file, &place.directories));
-        script.runs.iter().for_each(|text| self.text(text, place));
+        script.reads.iter().for_each(|file| self.file_in(Step::Read, file, &context.directories));
+        script.writes.iter().for_each(|file| self.file_in(Step::Write, file, &context.directories));
+        script.runs.iter().for_each(|text| self.text(text, context));
     }
 
-    /// env(1)'s `-S`: the words of the text, and then the others.
-    fn split(&mut self, text: &str, rest: &[&str], place: &Place) {
-        let mut place = place.clone();
-        place.texts += 1;
-        if place.texts > MOST_TEXTS {
+    /// Judges env(1)'s `-S`: the words of the text, followed by the other words.
+    fn split(&mut self, text: &str, rest: &[&str], context: &Context) {
+        let mut context = context.clone();
+        context.texts += 1;
+        if context.texts > MAX_TEXTS {
             self.is_nested = true;
             return;
         }
-        // Its own escape for a space that parts words.
+        // env(1)'s own escape for a space between words.
         let script = shell::read(&text.replace("\\_", " "));
         self.is_unclear |= script.is_unclear;
         for command in &script.commands {
             let words = command.words.iter().map(String::as_str).chain(rest.iter().copied());
-            // What stands there is env's own: options, assignments, and then the command.
+            // The text may have options of env and assignments before the command.
             let words: Vec<&str> = std::iter::once("env").chain(words).collect();
-            self.command(&words, place.clone());
+            self.command(&words, context.clone());
         }
     }
 
-    /// Relative paths may begin there from now on.
-    fn enter(&mut self, directory: &str, place: &mut Place) {
+    /// Notes a directory in which relative paths may begin from now on.
+    fn enter(&mut self, directory: &str, context: &mut Context) {
         let inside = match directory.starts_with(['/', '~', glob::ANY]) {
             true => directory.to_owned(),
-            false => format!("{}/{directory}", place.directories.last().map_or("", String::as_str)),
+            false => format!("{}/{directory}", context.directories.last().map_or("", String::as_str)),
         };
-        match place.directories.len() < MOST_DIRECTORIES && inside.len() <= MOST_PATH {
-            true => Arc::make_mut(&mut place.directories).push(inside),
+        match context.directories.len() < MAX_DIRECTORIES && inside.len() <= MAX_PATH {
+            true => Arc::make_mut(&mut context.directories).push(inside),
             false => self.is_unclear = true,
         }
     }
 
-    fn assignment(&mut self, word: &str, place: &Place) {
+    fn assignment(&mut self, word: &str, context: &Context) {
         if word.contains('=') {
-            self.rules(&Argv::read(&["export", word]), place);
+            self.rules(&Argv::read(&["export", word]), context);
         }
     }
 
-    fn rules(&mut self, argv: &Argv<'_>, place: &Place) {
+    fn rules(&mut self, argv: &Argv<'_>, context: &Context) {
         for number in self.index.of_program(&argv.names) {
-            let met = matching::meets(self.index.matches(number), argv, &place.directories);
-            self.said += usize::from(met != Met::No);
+            let met = matching::meets(self.index.matches(number), argv, &context.directories);
+            self.rule_matches += usize::from(met != Met::No);
             self.met[number] = self.met[number].max(met);
         }
     }
 }
 
-/// What a shell does itself, whether or not it is told to.
+/// The words without `command` and `builtin`, which only name a shell's own command.
 fn without_builtin<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     let begins =
         words.iter().position(|word| !matches!(*word, "command" | "builtin" | "--")).unwrap_or(words.len());
     &words[begins..]
 }
 
-/// What stands for the words that xargs(1) or parallel(1) adds, where they aren't added at the end.
+/// The sign that xargs(1) or parallel(1) replaces by the words that it adds, where it doesn't add them at the end.
 fn replaced_sign<'a>(argv: &Argv<'a>) -> Option<&'a str> {
     let options = ["-I", "-i", "--replace"].into_iter();
     let given: Vec<Option<&str>> =
         options.flat_map(|name| argv.values(&Wanted { name, exact: false }).collect::<Vec<_>>()).collect();
     let sign = given.last().map(|sign| sign.filter(|sign| !sign.is_empty()).unwrap_or("{}"));
-    // parallel(1) takes it without being told to.
+    // parallel(1) replaces `{}` without an option.
     sign.or(argv.rest.iter().any(|word| word.contains("{}")).then_some("{}"))
 }
 
-/// What is behind options, and behind `--`.
+/// The words behind options and behind `--`.
 fn without_dashes<'a>(words: &'a [&'a str]) -> &'a [&'a str] {
     let begins = words.iter().position(|word| !word.starts_with('-')).unwrap_or(words.len());
     &words[begins..]

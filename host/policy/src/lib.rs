@@ -1,11 +1,11 @@
-//! What a command, or a step on a file, may do to the machine, by rules that an operator can read and replace.
+//! Judges commands and steps on files by rules that an operator can read and replace.
 //!
 //! [`rules.yaml`](rules.yaml) says what its parts mean. `programs.yaml` says how programs' command lines are read, and
-//! which programs start others: the rules are asked about each of those as well. Grants say what a module may do at all;
-//! the rules say which of that a person has to see first.
+//! which programs start others: the rules judge each of those as well. Grants say what a module may do at all; the rules say
+//! which of that a person has to see first.
 #![forbid(unsafe_code)]
 
-mod accounts;
+mod account_change;
 mod argv;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
@@ -14,10 +14,10 @@ mod glob;
 mod index;
 mod judge;
 mod load;
-mod looks;
 mod matching;
 mod path;
 mod programs;
+mod read_only;
 mod rule;
 mod script;
 mod shell;
@@ -29,77 +29,78 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 
-pub use accounts::Given;
+pub use account_change::AccountChange;
 use glob::Met;
 use index::Index;
 use judge::Judge;
 pub use load::{PolicyError, PolicyFile};
-pub use looks::{only_looks, words};
+pub use read_only::{check_only_looks, command_words};
 pub use rule::Level;
 use rule::{Rule, Step};
 
 use host_base::Risk;
 
-/// Rules, ready to be asked.
+/// Rules that judge commands and steps on files.
 pub struct Policy {
     rules: Vec<Rule>,
     index: Index,
 }
 
-/// What the rules say.
+/// The judgement of the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// The highest of the rules that are met. Where none says what a program does, somebody is to confirm it.
+    /// The highest level of the rules that match. Where no rule knows the program, a person has to confirm the command.
     pub level: Level,
-    /// 0 to 100, the highest.
+    /// The highest score of the rules that match, from 0 to 100.
     pub risk_score: u8,
-    /// The highest, where a rule has one.
+    /// The highest risk of the rules that match, if one of them has a risk.
     pub risk: Option<Risk>,
-    /// What the command is able to do: a family, a dot, and `read` where it changes nothing.
+    /// What the command can do: a family and a kind, such as `network.mutate`. The kind is `read` where nothing changes.
     pub capabilities: Vec<String>,
-    /// The ids of all rules that are met, the gravest first.
+    /// The ids of all rules that match, the gravest first.
     pub matched_rules: Vec<String>,
-    /// Of the gravest.
+    /// The reason of the gravest rule.
     pub reason: String,
 }
 
-/// What a plan's step does with a file.
+/// A step of a plan on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStep {
-    /// Makes it, or gives it other contents.
+    /// Creates the file, or replaces its contents.
     Write,
-    /// Removes it, be it a file or a directory.
+    /// Removes a file or a directory.
     Remove,
-    /// Makes a directory.
+    /// Creates a directory.
     MakeDirectory,
 }
 
-/// The id of the verdict on a program that no rule says anything of. A grant that allows its very words has decided already.
+/// The rule id in the verdict on a program that no rule knows. A grant with the exact command line has decided about it
+/// already.
 pub const UNKNOWN_RULE: &str = UNKNOWN.id;
 
-/// Of what the engine itself can't see, whatever the rules.
-struct Beyond {
+/// A finding of the engine itself, which needs no rule: it can't tell what the command does.
+struct EngineFinding {
     id: &'static str,
     score: u8,
     capability: &'static str,
     reason: &'static str,
 }
 
-const UNCLEAR: Beyond = Beyond {
+const UNCLEAR: EngineFinding = EngineFinding {
     id: "code.shell",
     score: 80,
     capability: "code.shell",
     reason: "what a shell would run can't be told from the text",
 };
 
-const NESTED: Beyond = Beyond {
+const NESTED: EngineFinding = EngineFinding {
     id: "code.nested",
     score: 90,
     capability: "code.nested",
     reason: "too many programs start one another to see what is run in the end",
 };
 
-const UNKNOWN: Beyond = Beyond {
+const UNKNOWN: EngineFinding = EngineFinding {
     id: "unknown",
     score: 30,
     capability: "unknown.read",
@@ -109,13 +110,13 @@ const UNKNOWN: Beyond = Beyond {
 static BUILTIN: LazyLock<Policy> = LazyLock::new(|| Policy::of(load::builtin()));
 
 impl Verdict {
-    /// Whether a rule that is met means a change: a capability that doesn't end in `read`.
+    /// Whether the command may change something: whether one of its capabilities is no `read`.
     pub fn changes(&self) -> bool {
         self.capabilities.iter().any(|capability| capability != "read" && !capability.ends_with(".read"))
     }
 
-    /// The reason, with the rule that it comes from.
-    pub fn because(&self) -> String {
+    /// The reason, with the id of its rule.
+    pub fn reason_with_rule(&self) -> String {
         let rule = self.matched_rules.first().map_or("", String::as_str);
         format!("{} (rule {rule})", self.reason)
     }
@@ -139,13 +140,13 @@ impl Verdict {
 }
 
 impl Policy {
-    /// The rules that come with this program, read when they are first asked for.
+    /// The rules that come with this program. They are read on first use.
     pub fn builtin() -> &'static Self {
         &BUILTIN
     }
 
-    /// The rules that the configuration names; none where those hold that come with this program, which aren't read for
-    /// it.
+    /// The rules that the configuration names. `None` where only the rules that come with this program hold; those are not
+    /// read for it.
     pub fn load(config: &PolicyFile) -> Result<Option<Arc<Self>>, PolicyError> {
         Ok(load::rules(config)?.map(|rules| Arc::new(Self::of(rules))))
     }
@@ -155,12 +156,12 @@ impl Policy {
         Self { rules, index }
     }
 
-    /// What the rules say of a command; the program first, with or without its path.
+    /// Judges a command. The program comes first, with or without its path.
     pub fn verdict<S: AsRef<str>>(&self, argv: &[S]) -> Verdict {
         self.verdict_in(argv, None)
     }
 
-    /// The same of a command whose relative paths begin in a directory.
+    /// Judges a command whose relative paths begin in this directory.
     pub fn verdict_in<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Verdict {
         self.conclude(&self.judged(argv, directory))
     }
@@ -172,16 +173,16 @@ impl Policy {
         judge
     }
 
-    /// The same of what runs with an ordinary account's rights, which are all that it could use: what only might become
-    /// what a rule means, as a name that is made up when it runs, isn't counted.
-    pub fn certain<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Verdict {
+    /// Judges a command that runs with the rights of an ordinary account. Only rules that match for certain count, not those
+    /// that match if an expansion becomes a certain word: the command could do no more than the account.
+    pub fn certain_verdict<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Verdict {
         let mut judge = self.judged(argv, directory);
-        judge.only_certain();
+        judge.keep_certain();
         self.conclude(&judge)
     }
 
-    /// What the rules say of a step on a file.
-    pub fn of_file(&self, step: FileStep, path: &str) -> Verdict {
+    /// Judges a step on a file.
+    pub fn file_verdict(&self, step: FileStep, path: &str) -> Verdict {
         let step = match step {
             FileStep::Write => Step::Write,
             FileStep::Remove => Step::Remove,
@@ -192,7 +193,7 @@ impl Policy {
         self.conclude(&judge)
     }
 
-    /// A line for each rule: its id, its level, and the reason.
+    /// One line for each rule: its id, level, score, risk and reason.
     pub fn rules(&self) -> impl Iterator<Item = String> {
         self.rules.iter().map(|Rule { id, level, risk, risk_score, reason, .. }| {
             let level = match level {
@@ -209,20 +210,20 @@ impl Policy {
         let mut verdict = Verdict::default();
         let mut gravity = Vec::new();
         for (rule, met) in self.rules.iter().zip(&judge.met).filter(|(_, met)| **met != Met::No) {
-            // What may only become what the rule means isn't refused, but asked about.
+            // A rule that only may match asks, and never refuses.
             let level = if *met == Met::Maybe { rule.level.min(Level::Confirm) } else { rule.level };
             verdict.add(level, rule.risk_score, rule.risk, rule.capabilities.iter().cloned());
             gravity.push((level, rule.risk, rule.risk_score, rule.id.as_str(), rule.reason.as_str()));
         }
-        let beyond = [(judge.is_unclear, UNCLEAR), (judge.is_nested, NESTED)];
-        let beyond = beyond.into_iter().chain([(judge.is_unknown, UNKNOWN)]);
-        for (_, Beyond { id, score, capability, reason }) in beyond.filter(|(found, _)| *found) {
-            // A person decides about an unknown program, which isn't grave for being unknown.
+        let findings = [(judge.is_unclear, UNCLEAR), (judge.is_nested, NESTED)];
+        let findings = findings.into_iter().chain([(judge.is_unknown, UNKNOWN)]);
+        for (_, EngineFinding { id, score, capability, reason }) in findings.filter(|(found, _)| *found) {
+            // An unknown program needs a confirmation, but has no risk of its own.
             let (level, risk) = (Level::Confirm, (id != UNKNOWN.id).then_some(Risk::High));
             verdict.add(level, score, risk, std::iter::once(capability.to_owned()));
             gravity.push((level, risk, score, id, reason));
         }
-        // Equally grave ones stay in the order of the file.
+        // The sort is stable: equally grave rules stay in the order of the file.
         gravity.sort_by_key(|(level, risk, score, ..)| std::cmp::Reverse((*level, *risk, *score)));
         verdict.reason = gravity.first().map(|(.., reason)| (*reason).to_owned()).unwrap_or_default();
         if let [_, others @ ..] = &gravity[..]

@@ -1,23 +1,23 @@
-//! Where the rules come from: those that come with this program, and an operator's file.
+//! Loads the rules: those that come with this program, and those of an operator's file.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use super::glob::PathGlob;
 use super::rule::{Rule, Sets, Written};
-use host_base::small_file;
+use host_base::trusted_file;
 use serde::Deserialize;
 
-/// `rules.yaml`, as build.rs turned it into what is read faster.
+/// `rules.yaml` as JSON, which is read faster. build.rs makes it.
 const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.json"));
 
-/// Where the policy's rules are. Read when it is first needed, and checked at the start.
+/// Where the policy's rules are. The server checks the file at its start.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyFile {
-    /// A file of rules, absolute or with `~/` before it.
+    /// The path of a file of rules, absolute or beginning with `~/`.
     pub path: Option<String>,
-    /// Whether the rules that come with this program hold, where the file has none with the same id.
+    /// Whether the rules that come with this program hold as well. A rule of the file replaces the one with its id.
     pub include_builtin: bool,
 }
 
@@ -27,25 +27,25 @@ impl Default for PolicyFile {
     }
 }
 
-/// Why there are no rules. Shown to the operator; the process ends with 2.
+/// Why there are no rules. The operator sees it, and the process ends with 2.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// The file can't be read, or isn't to be trusted.
+    /// The file can't be read, or others can write to it.
     #[error("the policy {} can't be read", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system, or why the file is not trusted.
         source: std::io::Error,
     },
-    /// The file says what can't be.
+    /// The file is wrong.
     #[error("the policy {}, line {line}: {reason}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What was found, and what was expected.
+        /// What is wrong there, and what was expected.
         reason: String,
     },
     /// The configuration names no file that could be read.
@@ -53,7 +53,7 @@ pub enum PolicyError {
     Configured(String),
 }
 
-/// The rules that come with this program. A test reads the same text: without rules, everything would be safe.
+/// The rules that come with this program.
 pub(super) fn builtin() -> Vec<Rule> {
     builtin_with_sets().0
 }
@@ -68,7 +68,7 @@ pub(super) fn builtin_paths(set: &str) -> Vec<PathGlob> {
 fn builtin_with_sets() -> (Vec<Rule>, Sets) {
     match parse_builtin() {
         Ok(rules) => rules,
-        // Can't be in a program that was built from tested sources; nothing is to go on as if it were safe.
+        // A test reads the same text, so this can't happen. Without rules every command would count as safe.
         Err(reason) => panic!("the built-in policy: {reason}"),
     }
 }
@@ -78,7 +78,7 @@ fn parse_builtin() -> Result<(Vec<Rule>, Sets), String> {
     written.check(&Sets::new()).map_err(|fault| fault.reason)
 }
 
-/// The rules that the configuration names; `None` where those that come with this program are meant, as they are.
+/// The rules that the configuration names; `None` where only those that come with this program hold.
 pub(super) fn rules(config: &PolicyFile) -> Result<Option<Vec<Rule>>, PolicyError> {
     let Some(path) = &config.path else {
         return match config.include_builtin {
@@ -88,8 +88,8 @@ pub(super) fn rules(config: &PolicyFile) -> Result<Option<Vec<Rule>>, PolicyErro
             }
         };
     };
-    let path = small_file::absolute(path).map_err(PolicyError::Configured)?;
-    let text = small_file::read(&path, may_be_trusted)
+    let path = host_base::directories::expand_home(path).map_err(PolicyError::Configured)?;
+    let text = trusted_file::read(&path, check_owner)
         .map_err(|source| PolicyError::Unreadable { path: path.clone(), source })?;
     let (builtin, sets) = match config.include_builtin {
         true => builtin_with_sets(),
@@ -99,8 +99,8 @@ pub(super) fn rules(config: &PolicyFile) -> Result<Option<Vec<Rule>>, PolicyErro
     Ok(Some(merge(builtin, own)))
 }
 
-/// Rules that only this account, or root, can change.
-fn may_be_trusted(metadata: &std::fs::Metadata) -> std::io::Result<()> {
+/// Checks that only this account or root can change the file.
+fn check_owner(metadata: &std::fs::Metadata) -> std::io::Result<()> {
     let is_owners = [0, rustix::process::geteuid().as_raw()].contains(&metadata.uid());
     match is_owners && metadata.mode() & 0o022 == 0 {
         true => Ok(()),
@@ -108,9 +108,9 @@ fn may_be_trusted(metadata: &std::fs::Metadata) -> std::io::Result<()> {
     }
 }
 
-/// The rules of a text; the line and the reason where there are none.
+/// Parses a file of rules. The error has its line and its reason.
 pub(super) fn parse(text: &str, sets: &Sets) -> Result<Vec<Rule>, (usize, String)> {
-    // The parser gives no place for what is wrong at the very beginning.
+    // The parser gives no location for an error at the very beginning.
     let at = |error: serde_yaml::Error| (error.location().map_or(1, |place| place.line()), error.to_string());
     let written: Written = serde_yaml::from_str(text).map_err(at)?;
     let (rules, _) =
@@ -118,7 +118,7 @@ pub(super) fn parse(text: &str, sets: &Sets) -> Result<Vec<Rule>, (usize, String
     Ok(rules)
 }
 
-/// The line of a rule, by its id and its place among those that have it.
+/// The line of the nth rule with this id.
 fn line_of(text: &str, id: &str, nth: usize) -> usize {
     let is_it = |line: &str| {
         let line = line.trim_start().trim_start_matches("- ").trim_start();
@@ -128,7 +128,7 @@ fn line_of(text: &str, id: &str, nth: usize) -> usize {
     text.lines().enumerate().filter(|(_, line)| is_it(line)).nth(nth).map_or(1, |(number, _)| number + 1)
 }
 
-/// An operator's rule takes the place of the one with its id; the others are added.
+/// Replaces rules by the operator's rules with the same ids, and adds the operator's other rules.
 pub(super) fn merge(mut rules: Vec<Rule>, own: Vec<Rule>) -> Vec<Rule> {
     for rule in own {
         match rules.iter_mut().find(|other| other.id == rule.id) {

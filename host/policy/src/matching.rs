@@ -1,4 +1,4 @@
-//! Whether one command line meets one rule.
+//! Matches a command line against a rule.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use super::glob::{self, Met, PathGlob};
 use super::path;
 use super::rule::{Match, OptionGlob};
 
-/// Every condition has to hold; the rule is met as surely as the least sure of them. The program's own name was looked
-/// at by whoever found the rule.
+/// Whether all conditions of the rule hold. The result is as certain as the least certain condition. The index has matched
+/// the program's name already.
 pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Met {
     if !rule.commands_none.is_empty()
         && argv.names.iter().any(|name| any(&rule.commands_none, name) != Met::No)
@@ -50,7 +50,7 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
             false => {
                 let is_other =
                     |word: &str, is_name: bool| is_elsewhere(&rule.paths_except, word, is_name, directories);
-                // The first operand says what is to be done, as chown(1)'s.
+                // The first operand is no path but says what to do, as in chown(1).
                 let operands = args().enumerate().map(|(at, word)| is_other(word, at > 0));
                 best_of(operands.chain(argv.all_values().map(|word| is_other(word, false))))
             }
@@ -66,7 +66,7 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     met
 }
 
-/// The word as the program takes it: of what takes wildcards itself, each is one.
+/// The word with its wildcards as unknown parts, where the program expands wildcards itself.
 fn expanded<'a>(arg: &'a str, argv: &Argv<'_>) -> Cow<'a, str> {
     let expands = argv.grammar.is_some_and(|grammar| grammar.expands);
     match expands && arg.bytes().any(|byte| matches!(byte, b'*' | b'?' | b'[')) {
@@ -75,12 +75,12 @@ fn expanded<'a>(arg: &'a str, argv: &Argv<'_>) -> Cow<'a, str> {
     }
 }
 
-/// Whether one of these globs meets the word.
+/// Whether one of these globs matches the word.
 pub(super) fn any(globs: &[String], word: &str) -> Met {
     best_of(globs.iter().map(|glob| glob::word(glob, word)))
 }
 
-/// Whether the first operands are one of the rule's subcommands, and where the others begin.
+/// Whether the first operands are one of the rule's subcommands, and where the other operands begin.
 fn subcommand(rule: &Match, argv: &Argv<'_>) -> (Met, usize) {
     if rule.subcommands.is_empty() {
         return (Met::Yes, 0);
@@ -89,7 +89,7 @@ fn subcommand(rule: &Match, argv: &Argv<'_>) -> (Met, usize) {
     found.max_by_key(|(met, _)| *met).unwrap_or((Met::No, 0))
 }
 
-/// Whether the operands begin with these words, but for what may be the value of an option.
+/// Whether the operands begin with these words. Operands that may be the value of an option are skipped.
 pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
     let abbreviates = argv.grammar.is_some_and(|grammar| grammar.abbreviates);
     let (mut met, mut at) = (Met::Yes, 0);
@@ -112,7 +112,7 @@ pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
     (met, at)
 }
 
-/// With `exact`, it has to be certain. What is certainly one of `except` doesn't count, whatever stands beside it.
+/// Whether the option is given. With `exact`, that must be certain. Values that certainly match `except` don't count.
 fn has(option: &OptionGlob, except: &[OptionGlob], argv: &Argv<'_>, exact: bool) -> Met {
     if exact && argv.doubts(&option.name) {
         return Met::No;
@@ -125,7 +125,7 @@ fn has(option: &OptionGlob, except: &[OptionGlob], argv: &Argv<'_>, exact: bool)
     };
     let values = argv.values(&wanted).filter(|value| !is_excepted(value));
     best_of(values.map(|value| match (&option.value, value) {
-        // `--dry-run=no`, or `-s-`, where it takes no value.
+        // `--dry-run=no` or `-s-` takes an option without values back.
         (None, Some(value))
             if exact && !argv.takes_value(&option.name) && !matches!(value, "yes" | "true" | "1") =>
         {
@@ -137,7 +137,7 @@ fn has(option: &OptionGlob, except: &[OptionGlob], argv: &Argv<'_>, exact: bool)
     }))
 }
 
-/// Whether something like `--no-dry-run` stands there; apt-get(8) takes it shortened, too.
+/// Whether an option such as `--no-dry-run` takes one of the rule's options back. apt-get(8) accepts abbreviations of it.
 fn is_taken_back(rule: &Match, argv: &Argv<'_>) -> bool {
     let names = || rule.options_none.iter().filter_map(|option| option.name.strip_prefix("--"));
     let longs = argv.long_names().filter_map(|long| long.strip_prefix("--"));
@@ -147,7 +147,7 @@ fn is_taken_back(rule: &Match, argv: &Argv<'_>) -> bool {
         .any(|taken| !taken.is_empty() && names().any(|name| name.starts_with(taken)))
 }
 
-/// Whether a path in the word is met by one of the globs.
+/// Whether one of the globs matches a path in the word.
 fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
     let of_path = |text: &str| {
         best_of(directories.iter().filter_map(|directory| {
@@ -156,13 +156,13 @@ fn path_in(globs: &[PathGlob], word: &str, directories: &[String]) -> Met {
             Some(best_of(globs.iter().map(|glob| glob.meets(&components, open))))
         }))
     };
-    // An operand without a slash is a name in the directory that was changed into.
+    // An operand without a slash is a name in the current directory.
     let name =
         Some(word).filter(|word| directories.len() > 1 && !word.contains('/') && !word.starts_with('-'));
     best_of(path::within(word).chain(name).map(of_path))
 }
 
-/// True where a path in the word isn't certainly met by one of the globs.
+/// Whether a path in the word may be one that no glob matches.
 fn is_elsewhere(globs: &[PathGlob], word: &str, is_name: bool, directories: &[String]) -> Met {
     let name = Some(word).filter(|word| is_name && !word.contains('/') && !word.starts_with('-'));
     let mut paths = path::within(word).chain(name);

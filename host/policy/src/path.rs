@@ -1,14 +1,14 @@
-//! Paths among words: which words name files, and what they mean without `//`, `.`, `..` and other names for the same.
+//! Finds paths among words, and normalizes them: without `//`, `.`, `..` and well-known links.
 //!
-//! Lexical: no file system is asked. A relative path is taken from a directory that is known, and else from the root,
-//! where the server's own commands start.
+//! It reads no file system. A relative path begins in the directory that is given, or else in the root, where the server's
+//! own commands start.
 
 use super::glob::ANY;
 
-/// The kernel's `PATH_MAX`; what is longer names nothing.
+/// The kernel's `PATH_MAX`. A longer path names nothing.
 const MAX_PATH: usize = 4096;
 
-/// The components of a path; `None` for what can't be one.
+/// The components of a path; `None` for a text that can't be one.
 pub(super) fn components<'a>(directory: &'a str, path: &'a str) -> Option<Vec<&'a str>> {
     if path.is_empty() || path.len() > MAX_PATH || directory.len() > MAX_PATH {
         return None;
@@ -25,17 +25,17 @@ pub(super) fn components<'a>(directory: &'a str, path: &'a str) -> Option<Vec<&'
             home if home.starts_with('~') && components.is_empty() && !is_relative => components.push(HOME),
             name => components.push(name),
         }
-        settle(&mut components);
+        resolve_links(&mut components);
     }
     Some(components)
 }
 
-/// A home directory, somebody's.
+/// Stands for the home directory of any account.
 const HOME: &str = "\u{f8fe}";
 
-/// `/proc/1/root/etc` is `/etc` by another name, and so is what is below a process's working directory, which may be
-/// the root. `/var/run`, `/dev/fd` and their like are links everywhere.
-fn settle(components: &mut Vec<&str>) {
+/// Resolves links that are the same on every machine, such as `/var/run` and `/dev/fd`. `/proc/1/root/etc` is `/etc` by
+/// another name. A path below a process's working directory counts as one below the root, which may be that directory.
+fn resolve_links(components: &mut Vec<&str>) {
     match components[..] {
         ["proc", _, "root" | "cwd"] | ["proc", _, "task", _, "root" | "cwd"] => components.clear(),
         ["var", "run"] => *components = vec!["run"],
@@ -47,7 +47,7 @@ fn settle(components: &mut Vec<&str>) {
     }
 }
 
-/// What in a word may be a path: the word, what is behind its `=`, and what is attached to a short option.
+/// The parts of a word that may be paths: the word, the value behind its `=`, and the value attached to a short option.
 pub(super) fn within(word: &str) -> impl Iterator<Item = &str> {
     let looks = |text: &&str| text.starts_with(['/', '~', '.', ANY]) || text.contains('/');
     let whole = Some(word).filter(|word| !word.starts_with('-'));
@@ -59,7 +59,7 @@ pub(super) fn within(word: &str) -> impl Iterator<Item = &str> {
     [whole, value, attached].into_iter().flatten().filter(looks)
 }
 
-/// Whether a file is none: a stream that the process has anyway, or nothing at all.
+/// Whether the path is no file on disk: a stream that the process has anyway, or a device such as `/dev/null`.
 pub(super) fn is_stream(components: &[&str]) -> bool {
     matches!(
         components,

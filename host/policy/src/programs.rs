@@ -1,4 +1,4 @@
-//! What is known of programs' command lines: `programs.yaml`, and how a program is found in it by its name.
+//! The grammars of programs' command lines, which `programs.yaml` has by the programs' names.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::script::Language;
 
-/// How a program's command line is read. The fields are documented where they are filled in, in `programs.yaml`.
+/// How a program's command line is read. `programs.yaml` documents the fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Grammar {
@@ -22,14 +22,14 @@ pub(super) struct Grammar {
     pub(super) writes: Vec<Which>,
     pub(super) removes: Vec<Which>,
     pub(super) makes: Vec<Which>,
-    /// Only with one of these options does it write.
+    /// The program writes only with one of these options.
     pub(super) writes_if: Vec<String>,
-    /// Its scripts' language.
+    /// The language of the program's scripts.
     pub(super) script: Option<Language>,
     pub(super) runs: Option<Runs>,
 }
 
-/// What options look like.
+/// The style of a program's options.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Style {
@@ -41,7 +41,7 @@ pub(super) enum Style {
     None,
 }
 
-/// Which words of a command line name the files that something is done with.
+/// The words of a command line that name files.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "String")]
 pub(super) enum Which {
@@ -50,11 +50,11 @@ pub(super) enum Which {
     Last,
     ButFirst,
     ButLast,
-    /// The last, and what would lie in it by the names of the others.
+    /// The last operand, and the files in it that have the names of the other operands.
     Into,
-    /// `of=`
+    /// The value behind a key such as `of=`.
     Key(String),
-    /// `-o`, `--output`
+    /// The value of an option such as `-o` or `--output`.
     Option(String),
 }
 
@@ -73,7 +73,7 @@ impl From<String> for Which {
     }
 }
 
-/// How it starts another program.
+/// How a program starts another program.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Runs {
@@ -104,7 +104,7 @@ struct Programs {
 
 impl Programs {
     fn new() -> Self {
-        // A test reads the same text; see [`is_broken`] all the same.
+        // A test reads the same text. Where it is unreadable all the same, `is_broken` says so.
         let grammars: Vec<Grammar> = serde_json::from_str(TABLE).unwrap_or_default();
         let mut by_name = HashMap::new();
         for (number, grammar) in grammars.iter().enumerate() {
@@ -114,10 +114,10 @@ impl Programs {
     }
 }
 
-/// `programs.yaml`, as build.rs turned it into what is read faster.
+/// `programs.yaml` as JSON, which is read faster. build.rs makes it.
 const TABLE: &str = include_str!(concat!(env!("OUT_DIR"), "/programs.json"));
 
-/// What is known of the program that has one of these names.
+/// The grammar of the program that has one of these names.
 pub(super) fn grammar(names: &Names) -> Option<&'static Grammar> {
     let number = names.iter().find_map(|name| PROGRAMS.by_name.get(name))?;
     PROGRAMS.grammars.get(*number)
@@ -140,31 +140,31 @@ const SUFFIXES: [&str; 13] = [
 ];
 const PREFIXES: [&str; 3] = ["gnu", "uu_", "uutils-"];
 
-/// Whether nothing is known of any program, and so not which of them start others.
+/// Whether the table is unreadable, so that no program is known.
 pub(super) fn is_broken() -> bool {
     PROGRAMS.grammars.is_empty()
 }
 
-/// How many grammars there are.
+/// The number of grammars.
 #[cfg(test)]
 pub(super) fn count() -> usize {
     PROGRAMS.grammars.len()
 }
 
-/// The name in a program's path, and the same without its version.
+/// The name in a program's path, and the plain name without a version, a known prefix or a known suffix.
 pub(super) struct Names<'a> {
     full: &'a str,
     plain: Option<&'a str>,
 }
 
 impl<'a> Names<'a> {
-    /// `/usr/bin/../bin/python3.11` is `python3.11` and `python`.
+    /// The names of a program: `/usr/bin/../bin/python3.11` is `python3.11` and `python`.
     pub(super) fn of(program: &'a str) -> Self {
         let full = program.trim_end_matches('/').rsplit('/').next().unwrap_or(program);
-        // Under these names distributions keep what another program stands in front of.
+        // Distributions keep a program under such a name where a wrapper has its own name.
         let plain = SUFFIXES.iter().find_map(|suffix| full.strip_suffix(suffix)).unwrap_or(full);
         let plain = PREFIXES.iter().find_map(|prefix| plain.strip_prefix(prefix)).unwrap_or(plain);
-        // The loader of dynamic programs, with its machine and version.
+        // The loader of dynamically linked programs, whose name has the machine and a version.
         let is_loader = plain.starts_with("ld-") && plain.contains(".so");
         let plain = if is_loader { "ld.so" } else { plain };
         let plain = plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
@@ -178,13 +178,13 @@ impl<'a> Names<'a> {
 }
 
 impl Grammar {
-    /// Programs that it is the grammar of.
+    /// The names of the programs with this grammar.
     #[cfg(test)]
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// What follows this short option: a value behind it in the word, or the next word, or nothing.
+    /// What follows this short option.
     pub(super) fn short_takes(&self, short: char) -> Takes {
         let has = |list: &[String]| list.iter().any(|option| is_short(option, short));
         match () {
@@ -195,15 +195,15 @@ impl Grammar {
         }
     }
 
-    /// Whether this is an option of its own, and no other one's beginning.
+    /// Whether this is a whole option, and not an abbreviation of another one.
     pub(super) fn knows(&self, option: &str) -> bool {
         [&self.values, &self.flags, &self.attached].into_iter().flatten().any(|known| known == option)
     }
 
-    /// What follows a whole option, as `--output` or find's `-name`.
+    /// What follows a long option, such as `--output` or find's `-name`.
     pub(super) fn long_takes(&self, option: &str) -> Takes {
         let has = |list: &[String]| list.iter().any(|known| known == option);
-        // An abbreviation, as getopt_long(3) takes it.
+        // getopt_long(3) accepts abbreviations.
         let begins = |list: &[String]| {
             self.style == Style::Gnu
                 && list.iter().any(|known| known.starts_with("--") && known.starts_with(option))
@@ -228,7 +228,7 @@ fn is_short(option: &str, short: char) -> bool {
 pub(super) enum Takes {
     Nothing,
     Value,
-    /// Only what is attached to it.
+    /// A value only where it is attached to the option.
     Attached,
     Unknown,
 }

@@ -1,4 +1,4 @@
-//! Rules as they are written in YAML, and as they are kept: checked, with the sets of words put in.
+//! The rules as they are written in YAML, and as they are used: checked, with their sets of words expanded.
 
 use std::collections::BTreeMap;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::glob::{self, PathGlob};
 use host_base::Risk;
 
-/// How a command is judged.
+/// What a rule demands for a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Level {
-    /// Nothing speaks against it.
+    /// The command may run.
     #[default]
     Safe,
-    /// A person is to confirm it.
+    /// A person has to confirm the command.
     Confirm,
-    /// It is refused.
+    /// The command is refused.
     Block,
 }
 
@@ -62,17 +62,17 @@ struct WrittenMatch {
     step: Steps,
 }
 
-/// What is done with a file.
+/// What a command or a step does with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Step {
-    /// A command as a whole.
+    /// The command as a whole runs; this is no step on a file.
     Run,
     Read,
     Write,
     Remove,
     MakeDirectory,
-    /// Named by a program of which nobody knows what it does.
+    /// An unknown program names the file.
     Use,
 }
 
@@ -88,35 +88,35 @@ pub(super) struct Rule {
     pub(super) matches: Match,
 }
 
-/// What has to hold for a rule to count. What is empty asks for nothing.
+/// The conditions of a rule. An empty condition always holds.
 #[derive(Debug, Default)]
 pub(super) struct Match {
     pub(super) commands: Vec<String>,
     pub(super) commands_none: Vec<String>,
-    /// The words of each.
+    /// The words of each subcommand.
     pub(super) subcommands: Vec<Vec<String>>,
     pub(super) args_any: Vec<String>,
     pub(super) args_all: Vec<String>,
     pub(super) args_none: Vec<String>,
     pub(super) options_any: Vec<OptionGlob>,
-    /// Of those, the values that don't count: each has one, and its option is among those.
+    /// The values of `options_any` that don't count. Each has a value, and its option is among `options_any`.
     pub(super) options_except: Vec<OptionGlob>,
     pub(super) options_all: Vec<OptionGlob>,
     pub(super) options_none: Vec<OptionGlob>,
     pub(super) paths: Vec<PathGlob>,
-    /// A path that none of these meets.
+    /// The condition holds for a path that none of these globs matches.
     pub(super) paths_except: Vec<PathGlob>,
     pub(super) steps: Vec<Step>,
 }
 
-/// An option, and what its value has to be like where that matters.
+/// An option, and a glob for its value where the value matters.
 #[derive(Debug)]
 pub(super) struct OptionGlob {
     pub(super) name: String,
     pub(super) value: Option<String>,
 }
 
-/// What is wrong with a file of rules, and with which of them: the place among those with the same id.
+/// What is wrong with a rule. `nth` is its position among the rules with the same id.
 pub(super) struct Fault {
     pub(super) id: String,
     pub(super) nth: usize,
@@ -124,7 +124,7 @@ pub(super) struct Fault {
 }
 
 impl Written {
-    /// The rules, checked. `others` are sets of another file that may be named here.
+    /// Checks the rules. `others` are the sets of another file that these rules may name.
     pub(super) fn check(self, others: &Sets) -> Result<(Vec<Rule>, Sets), Fault> {
         let mut sets = others.clone();
         sets.extend(self.sets.into_iter().map(|(name, words)| (name, words.0)));
@@ -145,7 +145,7 @@ impl Written {
     }
 }
 
-/// Lists of words by their names.
+/// Named lists of words.
 pub(super) type Sets = BTreeMap<String, Vec<String>>;
 
 impl WrittenRule {
@@ -275,12 +275,12 @@ impl OptionGlob {
     }
 }
 
-/// A word, or several.
+/// One word or a list of words.
 #[derive(Default)]
 struct Words(Vec<String>);
 
 impl Words {
-    /// With the words of each set in the place of its `$name`, and each alternative of `{a,b}`.
+    /// Replaces `$name` by the words of that set, and `{a,b}` by its alternatives.
     fn with(self, sets: &Sets) -> Result<Vec<String>, String> {
         let mut all = Vec::with_capacity(self.0.len());
         for word in self.0 {
@@ -325,7 +325,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// A step, or several.
+/// One step or a list of steps.
 #[derive(Default)]
 struct Steps(Vec<Step>);
 

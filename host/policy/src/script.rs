@@ -1,7 +1,7 @@
-//! What sed(1) and awk(1) do beside editing: their scripts can start programs, and read and write files.
+//! Reads scripts of sed(1) and awk(1), which can start programs, and read and write files.
 //!
-//! Read as GNU sed 4.9 and gawk 5.2 do. What isn't understood, or is read otherwise by other versions, is unclear: a
-//! script that the reader falls out of step with must not look harmless. Takes time linear in the text.
+//! It reads them as GNU sed 4.9 and gawk 5.2 do. A script that it doesn't understand, or that other versions read in another
+//! way, is unclear: it must not look harmless. The time is linear in the text.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// The options whose value is a script, and those that name a file with one, or let it be run otherwise.
+    /// The options whose value is a script, and the options that run a script from elsewhere.
     pub(super) fn options(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Self::Sed => (&["-e", "--expression"], &["-f", "--file"]),
@@ -26,14 +26,14 @@ impl Language {
     }
 }
 
-/// What a script does.
+/// What a script does besides editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Script<'t> {
     pub(super) reads: Vec<&'t str>,
     pub(super) writes: Vec<&'t str>,
     /// Texts for a shell.
     pub(super) runs: Vec<&'t str>,
-    /// It runs what can't be told here, or can't be read.
+    /// True where it can't be told what the script does.
     pub(super) is_unclear: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'t> Script<'t> {
     }
 }
 
-/// One command after the other; `None` where one isn't understood.
+/// Reads one sed command after the other; `None` where one is not understood.
 fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
     let mut rest = text;
     loop {
@@ -70,7 +70,7 @@ fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
             }
             'q' | 'Q' | 'l' | 'L' => rest = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()),
             '#' => rest = line(rest).1,
-            // Labels end at a `;` in some versions, and in others at the line's end.
+            // A label ends at a `;` in some versions, and at the end of the line in others.
             ':' | 'b' | 't' | 'T' | 'v' => {
                 let (label, behind) = line(rest);
                 match label.find([';', '}']) {
@@ -79,7 +79,7 @@ fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
                     Some(at) => rest = &rest[at..],
                 }
             }
-            // The text goes on behind a line that ends in a backslash, but for one that is escaped itself.
+            // The text goes on in the next line where a line ends in a backslash that is not escaped.
             'a' | 'i' | 'c' => loop {
                 let (text, behind) = line(rest);
                 if text.ends_with("\\\\") {
@@ -105,7 +105,7 @@ fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
             }
             _ => return None,
         }
-        // Whatever follows, but a separator, is something that wasn't understood.
+        // A command must be followed by a separator.
         let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
         let is_ended = matches!(command, '#' | 'a' | 'i' | 'c' | 'r' | 'R' | 'w' | 'W' | 'e' | '{' | '}');
         if !is_ended && !matches!(next, None | Some(';' | '\n' | '}' | '#')) {
@@ -115,7 +115,7 @@ fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
 }
 
 impl<'t> Script<'t> {
-    /// A command of sed, or a flag of `s`, that names a file or a command; `None` where it names none.
+    /// Notes the file or the command that a command of sed names; `None` where the name is missing.
     fn note(&mut self, command: char, name: &'t str) -> Option<()> {
         let names = match command {
             'r' | 'R' => &mut self.reads,
@@ -127,7 +127,7 @@ impl<'t> Script<'t> {
     }
 }
 
-/// What is behind an address, where there is one.
+/// The text behind an address, or the whole text where there is none.
 fn address(text: &str) -> Option<&str> {
     let behind = match text.chars().next()? {
         '$' => &text[1..],
@@ -145,7 +145,7 @@ fn address(text: &str) -> Option<&str> {
     Some(behind)
 }
 
-/// What is behind the delimiter. Whether a delimiter within brackets counts depends on the version.
+/// The text behind the delimiter; `None` where a delimiter stands within brackets, which depends on the version.
 fn up_to(text: &str, delimiter: char, has_brackets: bool) -> Option<&str> {
     let mut is_escaped = false;
     let mut is_bracket = false;
@@ -156,7 +156,7 @@ fn up_to(text: &str, delimiter: char, has_brackets: bool) -> Option<&str> {
             _ if c == delimiter => return Some(&text[at + c.len_utf8()..]),
             '\\' => is_escaped = !is_bracket,
             '[' if has_brackets => is_bracket = true,
-            // `[]x]` and `[^]x]` begin with it.
+            // A `]` at the beginning of a bracket expression is a character: `[]x]`, `[^]x]`.
             ']' if is_bracket => is_bracket = text[..at].ends_with('[') || text[..at].ends_with("[^"),
             _ => {}
         }
@@ -164,7 +164,7 @@ fn up_to(text: &str, delimiter: char, has_brackets: bool) -> Option<&str> {
     None
 }
 
-/// The flags of `s`, of which `e` runs what comes out of it, and `w` writes to a file.
+/// Reads the flags of `s`. `e` runs the result as a command, and `w` writes it to a file.
 fn flags<'t>(text: &'t str, script: &mut Script<'t>) -> Option<&'t str> {
     for (at, c) in text.char_indices() {
         match c {
@@ -181,24 +181,24 @@ fn flags<'t>(text: &'t str, script: &mut Script<'t>) -> Option<&'t str> {
     Some("")
 }
 
-/// A line, and what is behind it.
+/// The first line, and the text behind it.
 fn line(text: &str) -> (&str, &str) {
     let end = text.find('\n').unwrap_or(text.len());
     (&text[..end], &text[end..])
 }
 
-/// What a `/` would be in awk.
+/// What a `/` means in awk at this point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slash {
-    /// It begins a regular expression, since a value has to follow.
+    /// It begins a regular expression, because an operand has to follow.
     Expression,
     /// It divides.
     Division,
-    /// Either; `if (x) /re/` and `(x) / 2` differ in what stands far before.
+    /// It may be either: `if (x) /re/` and `(x) / 2` differ only in the text far before it.
     Unsure,
 }
 
-/// Whether a script for awk does more than to look at its input and print: whatever reads, writes, runs, or loads.
+/// Whether an awk script may do more than read its input and print: read or write files, run programs, or load code.
 fn awk(text: &str) -> bool {
     let mut slash = Slash::Expression;
     let mut is_print = false;
@@ -207,7 +207,7 @@ fn awk(text: &str) -> bool {
     while let Some(c) = rest.chars().next() {
         let behind = &rest[c.len_utf8()..];
         (rest, slash) = match c {
-            // A regular expression ends on its line.
+            // A regular expression ends on its own line.
             '/' if slash == Slash::Unsure && line(behind).0.contains('/') => return true,
             '/' if slash != Slash::Expression => (behind, Slash::Expression),
             '"' | '/' => match quoted(behind, c) {
@@ -248,18 +248,18 @@ fn awk(text: &str) -> bool {
                 (behind, Slash::Expression)
             }
             '+' | '-' if behind.starts_with(c) => (&behind[1..], Slash::Unsure),
-            // Behind a comma a statement goes on in the next line.
+            // A statement goes on in the next line behind a comma.
             '\n' | ',' | '=' | '!' | '~' | '<' | '>' | '&' | '+' | '-' | '*' | '%' | '^' | '?' | ':'
             | '[' => (behind, Slash::Expression),
-            // `@load`, `@include`, `@name()`, and whatever awk doesn't know.
+            // `@load`, `@include`, `@name()`, and characters that awk doesn't know.
             _ => return true,
         };
     }
     false
 }
 
-/// What is behind a string or a regular expression; `None` where its end isn't on the line. A `/` within brackets ends
-/// it in some versions and in others not.
+/// The text behind a string or a regular expression; `None` where it doesn't end on its line, or where a `/` stands within
+/// brackets, which ends it in some versions.
 fn quoted(text: &str, end: char) -> Option<&str> {
     let (mut is_escaped, mut is_bracket) = (false, false);
     for (at, c) in text.char_indices() {

@@ -1,25 +1,25 @@
-//! The simple commands in a text that sh(1) or bash(1) would read: at the beginning, behind `;`, `&&`, `||`, `|`, `&` and
-//! newlines, in `$(…)`, backquotes, `<(…)`, groups, loops and functions.
+//! Finds the simple commands in a text for sh(1) or bash(1): at the beginning, behind `;`, `&&`, `||`, `|`, `&` and newlines,
+//! in `$(…)`, backquotes, `<(…)`, groups, loops and functions.
 //!
-//! Nothing is expanded. What an expansion may become is left open in its word ([`glob`](super::glob)); what can't be read for
-//! certain makes the script unclear, and is read as far as possible all the same. Takes time linear in the text.
+//! It expands nothing: an expansion is an unknown part of its word, see [`glob`](super::glob). A part that can't be read for
+//! certain makes the script unclear, and the rest is read all the same. The time is linear in the text.
 
 mod words;
 
 use super::argv::is_assignment;
 
-/// Substitutions within each other.
-const MOST_NESTED: usize = 16;
+/// The number of nested substitutions.
+const MAX_NESTED: usize = 16;
 
-/// Words behind which a command begins.
+/// Reserved words behind which a command begins.
 const RESERVED: [&str; 14] =
     ["coproc", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "esac", "!", "{", "}"];
 
-/// What a text does.
+/// The commands in a text.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     pub(super) commands: Vec<Command>,
-    /// A part of it can't be read here.
+    /// True where a part of the text can't be read.
     pub(super) is_unclear: bool,
 }
 
@@ -33,27 +33,27 @@ pub(super) struct Command {
 /// A here-document.
 struct Document {
     delimiter: String,
-    /// Its text is taken as it stands.
+    /// True where nothing in the text is expanded.
     is_quoted: bool,
-    /// Its lines may begin with tabs.
+    /// True where leading tabs are removed from the lines.
     is_indented: bool,
 }
 
-/// `> file` or `< file`.
+/// A redirection, `> file` or `< file`.
 #[derive(Debug)]
 pub(super) struct Redirect {
     pub(super) writes: bool,
     pub(super) file: String,
 }
 
-/// Reads a text.
+/// Reads a text for a shell.
 pub(super) fn read(text: &str) -> Script {
     let mut reader = Reader { text, at: 0, depth: 0, script: Script::default(), documents: Vec::new() };
     reader.list(false);
     reader.script
 }
 
-/// Whether what stands before a `)` is the pattern of a `case`.
+/// Whether the command before a `)` is a `case` with its pattern.
 fn is_case(command: &Command) -> bool {
     command.words.iter().find(|word| !RESERVED.contains(&word.as_str())).is_some_and(|word| word == "case")
 }
@@ -63,12 +63,12 @@ struct Reader<'t> {
     at: usize,
     depth: usize,
     script: Script,
-    /// Those that begin at the next newline.
+    /// The here-documents that begin at the next newline.
     documents: Vec<Document>,
 }
 
 impl<'t> Reader<'t> {
-    /// Reads commands up to the end, or, within `$(`, up to its `)`.
+    /// Reads commands up to the end of the text, or within `$(` up to its `)`.
     fn list(&mut self, is_within: bool) {
         let mut command = Command::default();
         let (mut groups, mut cases) = (0, 0);
@@ -95,7 +95,7 @@ impl<'t> Reader<'t> {
                     self.end(&mut command);
                 }
                 '(' => {
-                    // Arithmetic for one shell is two groups for another.
+                    // `((` is arithmetic for some shells, and two groups for others.
                     self.script.is_unclear |= self.rest().starts_with("((");
                     self.skip(1);
                     groups += 1;
@@ -115,7 +115,7 @@ impl<'t> Reader<'t> {
                     let start = self.at;
                     let word = self.word();
                     let is_number = self.text[start..self.at].bytes().all(|byte| byte.is_ascii_digit());
-                    // `2>file`, `{name}>file`
+                    // The descriptor of a redirection: `2>file`, `{name}>file`.
                     let is_descriptor = is_number || word.starts_with('{') && word.ends_with('}');
                     if !(is_descriptor && matches!(self.peek(), Some('<' | '>'))) {
                         cases = usize::saturating_sub(
@@ -132,7 +132,7 @@ impl<'t> Reader<'t> {
         self.script.is_unclear |= is_within;
     }
 
-    /// Behind a `(`: a function's, an array's, a group's, or one that isn't understood.
+    /// Reads on behind a `(`, which begins a function, an array or a group, or is not understood.
     fn group(&mut self, command: &mut Command) {
         let is_attached =
             self.at > 1 && !self.text[..self.at - 1].ends_with([' ', '\t', '\n', ';', '|', '&', '(', ')']);
@@ -142,9 +142,9 @@ impl<'t> Reader<'t> {
                 self.script.commands.push(Command { words: definition, redirects: Vec::new() });
                 command.words.clear();
             }
-            // `name=(`: what is in it is read as if it were a command.
+            // The values of an array, `name=(…)`, are read as if they were a command.
             [.., name] if is_attached && is_assignment(name) => self.end(command),
-            // `@(a|b)` becomes what matches it.
+            // The pattern `@(a|b)` becomes the names that match it.
             [_, ..] if is_attached => {
                 self.script.is_unclear = true;
                 self.end(command);
@@ -153,7 +153,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The command is complete.
+    /// Takes the complete command into the script.
     fn end(&mut self, command: &mut Command) {
         let Command { mut words, redirects } = std::mem::take(command);
         let mut begins = 0;
@@ -165,7 +165,7 @@ impl<'t> Reader<'t> {
                 "time" if next.is_some_and(|next| !next.starts_with('-')) => 1,
                 "coproc" if after == Some("{") => 2,
                 "for" | "select" if after == Some("do") => 3,
-                // The words that it goes through, or the first pattern.
+                // These words are the list of the loop, or the first pattern.
                 "for" | "select" | "case" => words.len() - begins,
                 "function" => {
                     let definition = std::iter::once("function").chain(next).map(str::to_owned).collect();
@@ -181,7 +181,7 @@ impl<'t> Reader<'t> {
                 _ => break,
             };
         }
-        // bash(1) runs what stands in the subscripts of names that it is given as text.
+        // bash(1) runs substitutions in the subscript of a variable's name that it gets as text.
         let is_subscript = |word: &String| {
             word.split_once('[').is_some_and(|(_, rest)| rest.contains("$(") || rest.contains('`'))
         };
@@ -200,10 +200,10 @@ impl<'t> Reader<'t> {
         let here = matches!(sign, "<<" | "<<<");
         self.skip(sign.len());
         let after = self.rest();
-        // The sign may go on in the next line.
+        // The operator may go on in the next line.
         self.script.is_unclear |= after.starts_with("\\\n");
         let strips = sign == "<<" && after.starts_with('-');
-        // `>&2` is another name for a descriptor, `>|` and `>&file` a file.
+        // `>&2` names a descriptor, `>|file` and `>&file` name a file.
         let names_descriptor =
             after.starts_with('&') && after[1..].starts_with(|c: char| c.is_ascii_digit() || c == '-');
         if strips || after.starts_with('&') || writes && after.starts_with('|') {
@@ -226,7 +226,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The here-documents that were announced on the line before.
+    /// Reads the here-documents that the line before has begun.
     fn documents(&mut self) {
         for Document { delimiter, is_quoted, is_indented } in std::mem::take(&mut self.documents) {
             let start = self.at;

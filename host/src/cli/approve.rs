@@ -1,8 +1,8 @@
 //! `linux-sysadmin approve`: shows the whole plan of a call that waits, and lets a person at the terminal approve it.
 //! Exit codes: 0 approved, 1 it was not, 2 wrong usage, or there is no terminal.
 //!
-//! Plan, question and answer go by `/dev/tty` and never by the standard streams: what is approved was shown to whoever
-//! has typed the answer, whatever is redirected.
+//! Plan, question and answer go through `/dev/tty` and never through the standard streams. Whoever types the answer has seen
+//! the plan, whatever is redirected.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -15,9 +15,10 @@ use clap::Args;
 use rustix::fs::OFlags;
 use rustix::termios::{QueueSelector, tcflush};
 
-use super::out::out;
-use super::waiting::{self, Id, Whole, find, now};
-use host_approval::{Servers, Waiting};
+use super::pending_call::{self, IdPrefix, PlanView, find, now};
+use super::stdout::stdout;
+use super::text::risk_name;
+use host_approval::{Servers, WaitingCall};
 use host_base::Risk;
 use host_text::visible::one_line;
 
@@ -31,14 +32,14 @@ In system mode only root approves, and never the account that the client runs as
 
 /// The process's own terminal, see tty(4).
 const TERMINAL: &str = "/dev/tty";
-/// Bytes of an answer.
-const LONGEST_ANSWER: u64 = 1024;
+/// The number of bytes of an answer.
+const MAX_ANSWER: u64 = 1024;
 
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Approve {
     /// The call, as `linux-sysadmin pending` lists it; the first 4 digits are enough, where no other call has them
-    id: Id,
+    id: IdPrefix,
 }
 
 impl Approve {
@@ -50,7 +51,7 @@ impl Approve {
         let found = match find(&Servers::within_reach(), &self.id).await {
             Ok(found) => found,
             Err(error) => {
-                waiting::tell(&error);
+                pending_call::print_error(&error);
                 return Ok(ExitCode::FAILURE);
             }
         };
@@ -60,25 +61,25 @@ impl Approve {
             return Ok(ExitCode::FAILURE);
         }
         if let Err(error) = found.server.decide(&found.waiting, true).await {
-            waiting::tell(&error);
+            pending_call::print_error(&error);
             return Ok(ExitCode::FAILURE);
         }
-        writeln!(out(), "approved: the change is running, and the client gets the outcome")?;
+        writeln!(stdout(), "approved: the change is running, and the client gets the outcome")?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Where a person reads and types.
+/// The terminal at which a person reads and types.
 pub(super) struct Terminal(File);
 
 impl Terminal {
-    /// The process's own.
+    /// Opens the process's own terminal.
     pub(super) fn of_this_process() -> io::Result<Self> {
         Self::open(Path::new(TERMINAL))
     }
 
     fn open(path: &Path) -> io::Result<Self> {
-        // It doesn't become ours by being opened.
+        // Opening it must not make it the controlling terminal.
         let flags = OFlags::NOCTTY.bits().cast_signed();
         let file = File::options().read(true).write(true).custom_flags(flags).open(path)?;
         match rustix::termios::isatty(&file) {
@@ -87,29 +88,29 @@ impl Terminal {
         }
     }
 
-    /// Shows the plan and asks.
-    pub(super) fn is_approved(&mut self, waiting: &Waiting) -> io::Result<bool> {
+    /// Shows the plan, asks, and reads the answer.
+    pub(super) fn is_approved(&mut self, waiting: &WaitingCall) -> io::Result<bool> {
         let question = Question::about(waiting);
-        writeln!(self.0, "{}", Whole { waiting, now: now() })?;
-        // What was typed before the plan was to be seen is no answer to it.
+        writeln!(self.0, "{}", PlanView { waiting, now: now() })?;
+        // Input that was typed before the plan was shown is no answer to it.
         tcflush(&self.0, QueueSelector::IFlush)?;
         write!(self.0, "{} ", question.text)?;
         question.is_approved(&self.0)
     }
 }
 
-/// What is asked once the plan is shown.
+/// The question after the plan.
 struct Question {
     text: String,
-    /// That approves.
+    /// The answer that approves the plan.
     word: String,
 }
 
 impl Question {
-    fn about(waiting: &Waiting) -> Self {
+    fn about(waiting: &WaitingCall) -> Self {
         let target = one_line(&waiting.target);
         match waiting.risk {
-            // Not the word that fingers know: whoever types the name has looked which machine it is.
+            // Nobody types a machine's name by habit, as they may type yes.
             Risk::Critical => Self {
                 text: format!(
                     "The risk is CRITICAL. To approve this very plan, type the name of its target, {target}:"
@@ -117,7 +118,7 @@ impl Question {
                 word: target.trim().to_owned(),
             },
             risk => {
-                let risk = waiting::risk(risk);
+                let risk = risk_name(risk);
                 Self {
                     text: format!("To approve this very plan on {target}, of {risk} risk, type yes:"),
                     word: "yes".to_owned(),
@@ -126,10 +127,10 @@ impl Question {
         }
     }
 
-    /// Whether the first line that comes is the word, and not nothing.
+    /// Whether the first line is the word. An empty line never is.
     fn is_approved(&self, answers: impl Read) -> io::Result<bool> {
         let mut answer = Vec::new();
-        BufReader::new(answers.take(LONGEST_ANSWER)).read_until(b'\n', &mut answer)?;
+        BufReader::new(answers.take(MAX_ANSWER)).read_until(b'\n', &mut answer)?;
         let answer = answer.trim_ascii();
         Ok(!answer.is_empty() && answer == self.word.as_bytes())
     }
@@ -137,7 +138,7 @@ impl Question {
 
 #[cfg(test)]
 mod tests {
-    use super::super::waiting::tests::waiting;
+    use super::super::pending_call::tests::waiting;
     use super::*;
 
     #[test]
@@ -164,7 +165,7 @@ mod tests {
         }
         let long = format!("{}yes\n", " ".repeat(2000));
         assert!(!Question::about(&waiting(Risk::High)).is_approved(long.as_bytes()).unwrap());
-        let nameless = Waiting { target: " ".to_owned(), ..waiting(Risk::Critical) };
+        let nameless = WaitingCall { target: " ".to_owned(), ..waiting(Risk::Critical) };
         assert!(!Question::about(&nameless).is_approved(&b"\n"[..]).unwrap());
     }
 
@@ -174,7 +175,7 @@ mod tests {
             Question::about(&waiting(Risk::High)).text,
             "To approve this very plan on web1, of high risk, type yes:"
         );
-        let hostile = Waiting { target: "web1\n\u{1b}[2J".to_owned(), ..waiting(Risk::Critical) };
+        let hostile = WaitingCall { target: "web1\n\u{1b}[2J".to_owned(), ..waiting(Risk::Critical) };
         assert_eq!(
             Question::about(&hostile).text,
             "The risk is CRITICAL. To approve this very plan, type the name of its target, web1\\n\\u{1b}[2J:"

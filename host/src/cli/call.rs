@@ -1,4 +1,4 @@
-//! `linux-sysadmin call`: one tool, through the very same dispatcher as a client's call.
+//! `linux-sysadmin call`: calls one tool through the same dispatcher as a client.
 
 use std::io::{self, Write};
 use std::pin::pin;
@@ -11,15 +11,16 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use super::approve::Terminal;
-use super::out::out;
-use crate::aliases::Older;
-use crate::dispatcher::{Begun, Called, Caller, Dispatcher, Request};
-use crate::envelope::Envelope;
-use crate::running::{Next, Running};
+use super::stdout::stdout;
+use crate::answers::envelope::Envelope;
+use crate::arguments::aliases::AppliedAliases;
+use crate::arguments::schema::argument_schema;
+use crate::calls::call_handle::{CallEvent, CallHandle};
+use crate::dispatcher::{Caller, Dispatched, DispatchedCall, Dispatcher, Request};
 use host_audit::{DecidedBy, Person};
 use host_base::account::Account;
 use host_base::problem::Problem;
-use host_base::unambiguous;
+use host_base::strict_json;
 use host_gate::ConfirmationMethod;
 use host_gate::Question;
 use host_gate::{Answer, unavailable};
@@ -27,7 +28,7 @@ use host_gate::{Answer, unavailable};
 #[derive(Args)]
 pub(super) struct Call {
     #[command(flatten)]
-    pub(super) place: super::Where,
+    pub(super) target: super::TargetOption,
     /// The tool's name, as `linux-sysadmin tools` lists it
     tool: String,
     /// Arguments; what the tool takes as a number, a boolean or a list is read as such
@@ -43,9 +44,9 @@ impl Call {
         let arguments = match &self.json {
             Some(text) => object(text)?,
             None => {
-                let live = dispatcher.live().await;
-                let tool = live.registry.tool(&self.tool);
-                let schema = tool.map(crate::schema::schema).unwrap_or_default();
+                let modules = dispatcher.modules().await;
+                let tool = modules.registry.tool(&self.tool);
+                let schema = tool.map(argument_schema).unwrap_or_default();
                 let declared =
                     |key: &str| declared(&schema, tool.map_or(key, |tool| tool.aliases.argument(key)));
                 let mut given = Map::new();
@@ -62,50 +63,52 @@ impl Call {
         let request = Request {
             tool: self.tool,
             arguments,
-            older: Older::default(),
+            aliases: AppliedAliases::default(),
             caller,
             two_step: false,
             answered: None,
         };
-        let came = std::time::Instant::now();
-        let Called { begun, note } = dispatcher.call(request).await;
-        let mut envelope = match begun {
-            Begun::Runs(running) => follow(*running).await,
-            // This process has only this call.
-            Begun::Waits(question) => dispatcher.waits(&question, ConfirmationMethod::Terminal, came),
+        let started = std::time::Instant::now();
+        let Dispatched { call, note } = dispatcher.call(request).await;
+        let mut envelope = match call {
+            DispatchedCall::Runs(call) => follow(*call).await,
+            // This doesn't happen: the process has no other call.
+            DispatchedCall::Waits(question) => {
+                dispatcher.waiting_envelope(&question, ConfirmationMethod::Terminal, started)
+            }
         };
-        envelope.noted(note);
-        dispatcher.finished().await;
+        envelope.add_note(note);
+        dispatcher.shut_down().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
         let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
-        writeln!(out(), "{text}")?;
+        writeln!(stdout(), "{text}")?;
         Ok(code)
     }
 }
 
-/// A question is asked right here: whoever typed the call is at the terminal.
-async fn follow(mut running: Running) -> Envelope {
+/// Waits for the end of the call. Questions are asked at this terminal, where the person who typed the call is.
+async fn follow(mut call: CallHandle) -> Envelope {
     let mut signal = pin!(crate::signals::asked_to_end());
     loop {
-        let next = tokio::select! {
-            next = running.next() => next,
-            () = &mut signal, if !running.is_cancelled() => {
-                running.cancel();
+        let event = tokio::select! {
+            event = call.next_event() => event,
+            () = &mut signal, if !call.is_cancelled() => {
+                call.cancel();
                 continue;
             }
         };
-        match next {
-            Next::Answered(envelope) => return *envelope,
-            Next::Asks(asked) => {
+        match event {
+            CallEvent::Ended(envelope) => return *envelope,
+            CallEvent::Asks(open) => {
                 let answer = tokio::select! {
-                    answer = ask(&asked.question) => answer,
+                    answer = ask(&open.question) => answer,
                     () = &mut signal => {
-                        running.cancel();
+                        call.cancel();
                         continue;
                     }
                 };
-                // Where it is too late, the call says so.
-                let _ = asked.answer(answer);
+                // Where the answer is too late, the call's envelope says so.
+                let _ = open.answer(answer);
             }
         }
     }
@@ -114,8 +117,8 @@ async fn follow(mut running: Running) -> Envelope {
 async fn ask(question: &Question) -> Result<Answer, Problem> {
     let mut terminal = Terminal::of_this_process()
         .map_err(|_| unavailable("this process has no terminal; call it at one, or serve a client"))?;
-    let waiting = host_approval::Waiting::of(question, SystemTime::now());
-    // Typing takes as long as it takes; the question expires meanwhile all the same.
+    let waiting = host_approval::WaitingCall::of(question, SystemTime::now());
+    // However long typing takes, the question expires at its time.
     let typed = tokio::task::spawn_blocking(move || terminal.is_approved(&waiting)).await;
     let uid = rustix::process::getuid().as_raw();
     let account = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
@@ -131,26 +134,26 @@ async fn ask(question: &Question) -> Result<Answer, Problem> {
 fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
     let text = if text == "-" { io::read_to_string(io::stdin())? } else { text.to_owned() };
     const EXPECTED: &str = "--json takes a JSON object, as {\"service\":\"nginx\"}";
-    match unambiguous::value(text.as_bytes()).context(EXPECTED)? {
+    match strict_json::parse(text.as_bytes()).context(EXPECTED)? {
         Value::Object(object) => Ok(object),
         _ => bail!(EXPECTED),
     }
 }
 
-/// The type of an argument.
+/// The type that the schema declares for an argument.
 fn declared<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     schema.get("properties")?.get(name)?.get("type")?.as_str()
 }
 
-/// One `key=value`, read as what the tool's schema declares. What doesn't fit stays text, so that the tool's own check
-/// names it, as it would for a client.
+/// Reads `key=value` by the type that the tool's schema declares. A value that doesn't fit stays text, so that the check of
+/// arguments names it, as it would for a client.
 fn argument<'a>(pair: &str, declared: impl Fn(&str) -> Option<&'a str>) -> anyhow::Result<(String, Value)> {
     let Some((key, value)) = pair.split_once('=') else {
         bail!("{pair:?} is not of the form KEY=VALUE");
     };
     let value = match declared(key) {
         Some("string") | None => Value::from(value),
-        Some(_) => unambiguous::value(value.as_bytes()).unwrap_or_else(|_| Value::from(value)),
+        Some(_) => strict_json::parse(value.as_bytes()).unwrap_or_else(|_| Value::from(value)),
     };
     Ok((key.to_owned(), value))
 }

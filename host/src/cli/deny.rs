@@ -5,15 +5,15 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::out::out;
-use super::waiting::{self, Id, find};
+use super::pending_call::{self, IdPrefix, find};
+use super::stdout::stdout;
 use host_approval::Servers;
 use host_text::visible::one_line;
 
 #[derive(Args)]
 pub(super) struct Deny {
     /// The call, as `linux-sysadmin pending` lists it; the first 4 digits are enough, where no other call has them
-    id: Id,
+    id: IdPrefix,
 }
 
 impl Deny {
@@ -21,16 +21,16 @@ impl Deny {
         let found = match find(&Servers::within_reach(), &self.id).await {
             Ok(found) => found,
             Err(error) => {
-                waiting::tell(&error);
+                pending_call::print_error(&error);
                 return Ok(ExitCode::FAILURE);
             }
         };
         if let Err(error) = found.server.decide(&found.waiting, false).await {
-            waiting::tell(&error);
+            pending_call::print_error(&error);
             return Ok(ExitCode::FAILURE);
         }
         let summary = one_line(&found.waiting.summary);
-        writeln!(out(), "denied: {summary}; nothing is changed, and the client is told so")?;
+        writeln!(stdout(), "denied: {summary}; nothing is changed, and the client is told so")?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,4 +1,4 @@
-//! `linux-sysadmin knowledge`: the profiles of services that hold, and whether one of one's own would.
+//! `linux-sysadmin knowledge`: lists, shows and checks the profiles of services.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::out::out;
-use crate::config::Loaded;
-use host_knowledge::Lazy;
+use super::stdout::stdout;
+use crate::config::LoadedConfig;
+use host_knowledge::LazyKnowledge;
 use host_policy::Policy;
 use host_text::visible::visible;
 
@@ -36,9 +36,9 @@ enum Action {
 }
 
 impl Command {
-    pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
         let policy = Policy::load(&loaded.config.policy)?;
-        let lazy = Lazy::new(&loaded.config.knowledge, &loaded.path, policy);
+        let lazy = LazyKnowledge::new(&loaded.config.knowledge, &loaded.path, policy);
         let (text, is_right) = match self.action {
             Action::List => list(&lazy),
             Action::Show { name } => match lazy.get().find_anywhere(&name) {
@@ -50,14 +50,14 @@ impl Command {
             },
             Action::Check { files } => check(&lazy, files),
         };
-        out().write_all(text.as_bytes())?;
+        stdout().write_all(text.as_bytes())?;
         Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
-fn list(lazy: &Lazy) -> (String, bool) {
+fn list(lazy: &LazyKnowledge) -> (String, bool) {
     let knowledge = lazy.get();
-    let line = |known: &host_knowledge::Known| {
+    let line = |known: &host_knowledge::LoadedProfile| {
         let file = known.path.as_ref().map(|path| format!("  {}", path.display())).unwrap_or_default();
         format!("{:<20} {}{file}\n", known.profile.id, visible(&known.profile.name))
     };
@@ -66,7 +66,7 @@ fn list(lazy: &Lazy) -> (String, bool) {
     (profiles.chain(warnings).collect(), knowledge.warnings().is_empty())
 }
 
-fn check(lazy: &Lazy, files: Vec<PathBuf>) -> (String, bool) {
+fn check(lazy: &LazyKnowledge, files: Vec<PathBuf>) -> (String, bool) {
     let (mut text, mut is_right) = (String::new(), true);
     for (path, checked) in lazy.check(files) {
         is_right &= checked.is_ok();

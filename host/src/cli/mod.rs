@@ -6,14 +6,15 @@ mod call;
 mod deny;
 mod knowledge;
 mod modules;
-mod out;
 mod pending;
+mod pending_call;
 mod policy;
 mod serve;
+mod stdout;
 mod sudoers;
 mod system;
+mod text;
 mod tools;
-mod waiting;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -29,9 +30,9 @@ use tracing_subscriber::{EnvFilter, Layer, fmt};
 
 use crate::config;
 use crate::dispatcher::Dispatcher;
-use host_components::{Cold, Places};
+use host_components::{CompileMode, ModuleDirectories};
 
-/// Of `tracing`: as `info`, or `linux_sysadmin=debug`.
+/// The variable with the filter of `tracing`, such as `info` or `linux_sysadmin=debug`.
 const LOG_VARIABLE: &str = "LINUX_SYSADMIN_LOG";
 
 const MODULES_VARIABLE: &str = "LINUX_SYSADMIN_MODULES";
@@ -58,16 +59,17 @@ struct Cli {
     command: Command,
 }
 
-/// Which machine is meant.
+/// The option that names the target.
 #[derive(clap::Args)]
-struct Where {
+struct TargetOption {
     /// The machine, as ~/.ssh/config knows it; `localhost` is this one [default: the configuration's ssh.target]
     #[arg(long, value_name = "ALIAS")]
     host: Option<host_openssh::Alias>,
 }
 
-impl Where {
-    fn within(&self, mut loaded: config::Loaded) -> config::Loaded {
+impl TargetOption {
+    /// Makes the host that the option names the usual target.
+    fn apply(&self, mut loaded: config::LoadedConfig) -> config::LoadedConfig {
         if let Some(host) = &self.host {
             loaded.config.ssh.target = Some(host.clone());
         }
@@ -78,7 +80,7 @@ impl Where {
 #[derive(Subcommand)]
 enum Command {
     /// Serve MCP over stdin and stdout, until the end of input
-    Serve(Where),
+    Serve(TargetOption),
     /// List the tools
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
@@ -106,18 +108,18 @@ enum Command {
 
 /// Runs the command line of this process.
 pub fn run() -> ExitCode {
-    // Before clap, which reads variables.
-    if let Err(error) = host_system_mode::settle() {
+    // This comes before clap, which reads environment variables.
+    if let Err(error) = host_system_mode::enforce_clean_environment() {
         eprintln!("error: the environment of the account can't be made: {error}");
         return ExitCode::from(2);
     }
-    // Usage errors are clap's: it exits with 2 by itself.
-    let cli = Cli::as_clients_start_it(std::env::args_os()).unwrap_or_else(Cli::parse);
+    // On a usage error clap ends the process with 2.
+    let cli = Cli::plain_serve(std::env::args_os()).unwrap_or_else(Cli::parse);
     let logging = start_logging();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
         let outcome = runtime.block_on(cli.execute());
-        // A read from a terminal can't be interrupted; the process ends without it.
+        // A read from a terminal can't be interrupted, so the process doesn't wait for it.
         runtime.shutdown_background();
         outcome
     });
@@ -130,15 +132,15 @@ pub fn run() -> ExitCode {
 }
 
 impl Cli {
-    /// `serve` and nothing else is known without the tree of all commands, which takes longer to put together than all
-    /// else that a start does.
-    fn as_clients_start_it(mut said: impl Iterator<Item = OsString>) -> Option<Self> {
-        let is_plain = said.nth(1).is_some_and(|word| word == "serve") && said.next().is_none();
+    /// Recognizes `serve` without further words, as clients start it. Clap's tree of all commands takes longer to build than
+    /// the whole rest of the start.
+    fn plain_serve(mut words: impl Iterator<Item = OsString>) -> Option<Self> {
+        let is_plain = words.nth(1).is_some_and(|word| word == "serve") && words.next().is_none();
         let modules = std::env::var_os(MODULES_VARIABLE);
-        // An empty name of a directory is clap's to refuse.
+        // Clap refuses an empty name of a directory.
         (is_plain && modules.as_ref().is_none_or(|named| !named.is_empty())).then(|| Self {
             modules: modules.map(PathBuf::from),
-            command: Command::Serve(Where { host: None }),
+            command: Command::Serve(TargetOption { host: None }),
         })
     }
 
@@ -146,7 +148,7 @@ impl Cli {
         if let Command::CompileComponent { memory_mib, seconds } = self.command {
             return host_components::compile(memory_mib, seconds).map(|()| ExitCode::SUCCESS);
         }
-        // These need no configuration, and are there where that is broken.
+        // These commands need no configuration, and work where it is broken.
         match self.command {
             Command::Audit(command) => return command.run().await,
             Command::Pending(command) => return command.run().await,
@@ -165,16 +167,16 @@ impl Cli {
         if let Command::Knowledge(command) = self.command {
             return command.run(&loaded);
         }
-        let places = Places::new(modules_directory(self.modules)?);
+        let places = ModuleDirectories::new(modules_directory(self.modules)?);
         match self.command {
-            Command::Serve(place) => serve::run(places, place.within(loaded)).await,
-            Command::Tools(command) => command.run(&Dispatcher::new(places, loaded, Cold::Compile)?).await,
+            Command::Serve(target) => serve::run(places, target.apply(loaded)).await,
+            Command::Tools(command) => command.run(&Dispatcher::new(places, loaded, CompileMode::Now)?).await,
             Command::Call(command) => {
-                let loaded = command.place.within(loaded);
-                command.run(&Arc::new(Dispatcher::new(places, loaded, Cold::Compile)?)).await
+                let loaded = command.target.apply(loaded);
+                command.run(&Arc::new(Dispatcher::new(places, loaded, CompileMode::Now)?)).await
             }
             Command::Modules(command) => command.run(places, loaded).await,
-            // Done above.
+            // These were run above.
             Command::Audit(_)
             | Command::Pending(_)
             | Command::Approve(_)
@@ -187,7 +189,7 @@ impl Cli {
     }
 }
 
-/// Where the components are. One that was named must be there; without any there are no tools.
+/// The directory of the components. A directory that is named must exist; without any directory there are no tools.
 fn modules_directory(named: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
     match named {
         Some(named) => named_modules(named).map(Some),
@@ -200,21 +202,21 @@ fn named_modules(named: PathBuf) -> anyhow::Result<PathBuf> {
     Ok(named)
 }
 
-/// Those that a program finds by itself.
+/// The directory that a program finds beside itself.
 fn modules_beside(program: &Path) -> Option<PathBuf> {
     let beside = program.parent().unwrap_or(Path::new("/"));
     let candidates = [beside.join("modules"), beside.join("../lib/linux-sysadmin/modules")];
     candidates.into_iter().find(|candidate| candidate.is_dir())
 }
 
-/// The thread that writes the log, which there is from the first line on.
+/// The thread that writes the log. The first line starts it.
 #[derive(Clone, Default)]
 struct Logging(Arc<OnceLock<(NonBlocking, Mutex<Option<WorkerGuard>>)>>);
 
 impl Logging {
     fn writer(&self) -> NonBlocking {
         let (writer, _) = self.0.get_or_init(|| {
-            // Room for all lines is taken at once, so not for the 128,000 that are usual.
+            // The buffer is allocated at once, so it has fewer lines than the usual 128,000.
             let (writer, guard) = NonBlockingBuilder::default()
                 .buffered_lines_limit(1024)
                 .lossy(true)
@@ -224,7 +226,7 @@ impl Logging {
         writer.clone()
     }
 
-    /// Writes what is left.
+    /// Writes the lines that are left.
     fn end(&self) {
         if let Some((_, guard)) = self.0.get() {
             drop(guard.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -232,15 +234,15 @@ impl Logging {
     }
 }
 
-/// On stderr, always: stdout belongs to the protocol, or to the answer. Written by a thread of its own, which drops
-/// what it can't write: a client that never reads the server's stderr doesn't stop the server.
+/// Logs to stderr, because stdout belongs to the protocol or to the answer. A thread of its own writes the log and drops
+/// what it can't write, so a client that never reads the server's stderr doesn't stop the server.
 fn start_logging() -> Logging {
     let wanted = EnvFilter::builder()
         .with_default_directive(tracing::level_filters::LevelFilter::WARN.into())
         .with_env_var(LOG_VARIABLE)
         .from_env_lossy();
-    // rmcp logs whole requests, arguments and all, at debug, and every connection at info; russh what is signed, and
-    // what it is signed with.
+    // At debug, rmcp logs whole requests with their arguments, and russh what it signs and with which key. rmcp also logs
+    // every connection at info.
     let quiet_protocol = FilterFn::new(|metadata| {
         let is_protocol = ["rmcp", "russh"].iter().any(|name| metadata.target().starts_with(name));
         !is_protocol || *metadata.level() <= tracing::Level::WARN
@@ -259,9 +261,9 @@ mod tests {
 
     #[test]
     fn what_clients_start_is_what_clap_would_have_read() {
-        let short = |said: &[&str]| Cli::as_clients_start_it(said.iter().map(OsString::from));
+        let short = |said: &[&str]| Cli::plain_serve(said.iter().map(OsString::from));
         let read = Cli::try_parse_from(["linux-sysadmin", "serve"]).unwrap();
-        let is_plain = |cli: &Cli| matches!(&cli.command, Command::Serve(Where { host: None }));
+        let is_plain = |cli: &Cli| matches!(&cli.command, Command::Serve(TargetOption { host: None }));
         let plain = short(&["linux-sysadmin", "serve"]).unwrap();
         assert!(is_plain(&plain) && is_plain(&read));
         assert_eq!(plain.modules, read.modules);
@@ -280,7 +282,7 @@ mod tests {
     #[test]
     fn what_advice_says_to_run_is_a_command_of_this_program() {
         let mut commands = 0;
-        for step in crate::remediation::all_steps() {
+        for step in crate::answers::remediation::all_steps() {
             for quoted in step.split('`').skip(1).step_by(2) {
                 let words: Vec<String> = quoted.split(' ').map(|word| word.replace(['{', '}'], "")).collect();
                 if words[0] == "linux-sysadmin" {

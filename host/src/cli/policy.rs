@@ -1,4 +1,4 @@
-//! `linux-sysadmin policy`: what the rules say of a command, and which rules there are.
+//! `linux-sysadmin policy`: checks a command against the rules, and lists the rules.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::out::out;
-use crate::config::Loaded;
+use super::stdout::stdout;
+use crate::config::LoadedConfig;
 use host_policy::{Policy, Verdict};
 use host_text::visible::{make_visible, visible};
 
@@ -37,7 +37,7 @@ enum Action {
 }
 
 impl Command {
-    pub(super) fn run(self, loaded: &Loaded) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, loaded: &LoadedConfig) -> anyhow::Result<ExitCode> {
         let started = Instant::now();
         let policy = Policy::load(&loaded.config.policy)?;
         let policy = policy.as_deref().unwrap_or_else(|| Policy::builtin());
@@ -48,8 +48,8 @@ impl Command {
             Action::Check { argv, .. } => as_text(&policy.verdict(&argv)),
             Action::List => policy.rules().map(|rule| format!("{}\n", visible(&rule))).collect(),
         };
-        // An answer, whatever it says.
-        out().write_all(text.as_bytes())?;
+        // The exit code is 0 whatever the verdict says.
+        stdout().write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -80,7 +80,7 @@ fn as_text(verdict: &Verdict) -> String {
 
 /// Nanoseconds for one verdict, and for reading the rules, as JSON for the benchmark.
 fn measured(policy: &Policy, argv: &[String], times: u32, reading: Duration) -> String {
-    // The first one reads what is known of programs.
+    // The first verdict loads what is known of programs.
     policy.verdict(argv);
     let started = Instant::now();
     for _ in 0..times {

@@ -7,19 +7,18 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::Loaded;
+use crate::config::LoadedConfig;
 use crate::dispatcher::Dispatcher;
-use crate::server::{self, KeptList};
-use crate::watch::Watch;
-use host_components::{Cold, Places};
+use crate::server::{self, FileWatch, ListReader};
+use host_components::{CompileMode, ModuleDirectories};
 use host_system_mode::Mode;
 
-/// Descriptors: what calls may hold at once exceeds the usual 1,024.
+/// The limit of open files. All calls together may hold more than the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
-/// By then a client has had its first answers.
-const ANSWERED: Duration = Duration::from_millis(500);
+/// How long the first answers to a client may take.
+const FIRST_ANSWERS: Duration = Duration::from_millis(500);
 
-pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(places: ModuleDirectories, loaded: LoadedConfig) -> anyhow::Result<ExitCode> {
     let mode = host_system_mode::mode();
     tracing::info!(?mode, "whose rights this server has");
     if matches!(mode, Mode::System { .. }) {
@@ -33,32 +32,32 @@ pub(super) async fn run(places: Places, loaded: Loaded) -> anyhow::Result<ExitCo
     {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
-    let kept = KeptList::begin(&places, &loaded.config.modules);
-    // Before the first look, so that no change falls between the two.
-    let watch = Watch::begin(&places, &loaded.path)
+    let list = ListReader::start(&places, &loaded.config.modules);
+    // The watch starts before the modules are read, so that no change in between is missed.
+    let watch = FileWatch::start(&places, &loaded.path)
         .inspect_err(
             |error| tracing::error!(%error, "changes of modules are not noticed until the next start"),
         )
         .ok();
-    // Whoever waits for an answer to `initialize` waits neither for the modules nor for a compiler.
-    let dispatcher = Arc::new(Dispatcher::new(places, loaded, Cold::Later)?);
-    // All that comes of it is a line, for which the log is read: whoever waits for a first answer goes before.
+    // A client that waits for the answer to `initialize` must wait neither for the modules nor for a compiler.
+    let dispatcher = Arc::new(Dispatcher::new(places, loaded, CompileMode::Later)?);
+    // The log is read for no more than a warning, so the first answers to the client come first.
     let (ended, ends) = tokio::sync::oneshot::channel::<()>();
-    let telling = tokio::spawn(async move {
-        let _ = tokio::time::timeout(ANSWERED, ends).await;
-        tokio::task::spawn_blocking(tell_unfinished).await
+    let warning = tokio::spawn(async move {
+        let _ = tokio::time::timeout(FIRST_ANSWERS, ends).await;
+        tokio::task::spawn_blocking(warn_of_unfinished_changes).await
     });
-    server::serve(dispatcher, kept, watch).await?;
+    server::serve(dispatcher, list, watch).await?;
     drop(ended);
-    telling.await??;
+    warning.await??;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A server that was killed in the middle of a change can't tell of it, so the next one does.
-fn tell_unfinished() {
+/// Warns of changes that an earlier server left unfinished, because it was killed in the middle.
+fn warn_of_unfinished_changes() {
     let Some(directory) = host_audit::directory() else { return };
-    // What is wrong with the log, the first record that is to be added says.
-    let left = host_audit::left_lately(&directory).unwrap_or_default();
+    // A damaged log is reported when the first record is added.
+    let left = host_audit::recent_leftovers(&directory).unwrap_or_default();
     let changes: Vec<&String> = left.iter().map(|change| &change.begun.id).collect();
     if !changes.is_empty() {
         tracing::warn!(

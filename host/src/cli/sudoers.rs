@@ -1,4 +1,4 @@
-//! `linux-sysadmin modules sudoers`: the fragments, to be read, and to be put where sudo finds them.
+//! `linux-sysadmin modules sudoers`: prints the sudoers fragments of modules, for a person to read and install.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -6,11 +6,11 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::out::out;
-use crate::config::Loaded;
+use super::stdout::stdout;
+use crate::config::LoadedConfig;
 use crate::dispatcher::Dispatcher;
 use host_capability::Fragment;
-use host_components::{Cold, Module, Places};
+use host_components::{CompileMode, Module, ModuleDirectories};
 use host_system_mode::sudoers;
 
 #[derive(Args)]
@@ -18,16 +18,20 @@ pub(super) struct Sudoers {
     /// Of this module only
     name: Option<String>,
     #[command(flatten)]
-    place: super::Where,
+    target: super::TargetOption,
     /// The account that the server reaches the machine as [default: the one that it does now]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
 }
 
 impl Sudoers {
-    pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
-        let dispatcher = Dispatcher::new(places, self.place.within(loaded), Cold::Compile)?;
-        let (live, target) = (dispatcher.live().await, dispatcher.targets().usual());
+    pub(super) async fn run(
+        self,
+        places: ModuleDirectories,
+        loaded: LoadedConfig,
+    ) -> anyhow::Result<ExitCode> {
+        let dispatcher = Dispatcher::new(places, self.target.apply(loaded), CompileMode::Now)?;
+        let (loaded, target) = (dispatcher.modules().await, dispatcher.targets().usual());
         let account = match self.account {
             Some(account) => account,
             None => target.facts().await?.user.clone(),
@@ -36,7 +40,7 @@ impl Sudoers {
             Some(name) => module.description.name == *name,
             None => true,
         };
-        let modules: Vec<_> = live.registry.modules().iter().filter(is_wanted).collect();
+        let modules: Vec<_> = loaded.registry.modules().iter().filter(is_wanted).collect();
         if modules.is_empty() {
             let name = self.name.as_deref().unwrap_or("any name");
             eprintln!(
@@ -47,7 +51,7 @@ impl Sudoers {
         let mut text = String::new();
         for module in modules {
             let fragment = sudoers::fragment(target, module, &account, dispatcher.knowledge()).await?;
-            // Fragments of modules that need nothing say no more than that, so among others they are left out.
+            // The fragment of a module that needs nothing is shown only where that module is named.
             if self.name.is_some() || fragment.is_needed {
                 let _ = writeln!(text, "{}", shown(&fragment));
             }
@@ -56,12 +60,12 @@ impl Sudoers {
             text = "# No module needs another account's rights, so there is nothing that sudo must allow.\n"
                 .to_owned();
         }
-        write!(out(), "{}", text.trim_end().to_owned() + "\n")?;
+        write!(stdout(), "{}", text.trim_end().to_owned() + "\n")?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The fragment, and as comments what must lie beside it.
+/// The fragment, and as comments the files that it needs beside it.
 fn shown(fragment: &Fragment) -> String {
     let mut text = fragment.to_string();
     for environment in &fragment.environments {

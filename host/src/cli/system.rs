@@ -1,5 +1,5 @@
-//! `linux-sysadmin system`: sets system mode up, looks whether it holds, takes it away. Exit codes: 0 done or all is
-//! right, 1 refused, failed or not right, 2 wrong usage.
+//! `linux-sysadmin system`: sets system mode up, checks it, and removes it. Exit codes: 0 done or all is right, 1 refused,
+//! failed or not right, 2 wrong usage.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,11 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::modules::{Asking, wrapped};
-use super::out::out;
+use super::modules::Prompt;
+use super::stdout::stdout;
+use super::text::wrap;
 use host_system_mode::{
-    ACCOUNT, Check, Failed, Installation, Removal, Request, Rights, Status, Step, checks,
+    ACCOUNT, Check, InstallRequest, Installation, Removal, ServeRights, Status, Step, StepsFailed, checks,
 };
 use host_target::{Overrides, Target};
 use host_text::visible::visible;
@@ -51,7 +52,7 @@ enum Command {
 }
 
 impl System {
-    /// `named` is a directory of modules that isn't the usual one; `modules_beside` finds that.
+    /// Runs the command. `named` is the directory of modules that `--modules` names; `modules_beside` finds the usual one.
     pub(super) async fn run(
         self,
         named: Option<PathBuf>,
@@ -66,16 +67,22 @@ impl System {
                     return refused(&format!("there are no modules beside {}", program.display()));
                 };
                 let modules = modules.canonicalize()?;
-                // Root calls sudo for itself as well.
+                // SUDO_USER is root where root has called sudo.
                 let user = user.filter(|user| user != "root");
-                let request = Request { program, modules, named: is_named, user, configured };
+                let request = InstallRequest {
+                    program,
+                    modules,
+                    named: is_named,
+                    user,
+                    read_module_config: configured_modules,
+                };
                 match Installation::plan(&target, request).await {
                     Ok(installation) => install(&target, installation, yes).await,
                     Err(error) => refused(&error.to_string()),
                 }
             }
             Command::Status { json } => {
-                status(&checks(&target, &program, modules_beside, configured).await, json)
+                status(&checks(&target, &program, modules_beside, configured_modules).await, json)
             }
             Command::Remove { purge, yes } => match Removal::plan(purge) {
                 Ok(removal) => remove(&target, removal, yes).await,
@@ -88,8 +95,11 @@ impl System {
 async fn install(target: &Target, installation: Installation, yes: bool) -> anyhow::Result<ExitCode> {
     let Installation { steps, notes, rights, .. } = &installation;
     if steps.is_empty() {
-        let told = told(notes);
-        say(&format!("System mode is set up, and nothing is to be done.\n{told}\n{}", registration(rights)))?;
+        let notes = notes_text(notes);
+        say(&format!(
+            "System mode is set up, and nothing is to be done.\n{notes}\n{}",
+            registration(rights)
+        ))?;
         return Ok(ExitCode::SUCCESS);
     }
     let users: Vec<&str> = rights.users.iter().map(String::as_str).collect();
@@ -97,7 +107,7 @@ async fn install(target: &Target, installation: Installation, yes: bool) -> anyh
         "The server is to run as {ACCOUNT}, an account of its own. Clients of {} may start it, and nothing else.",
         users.join(", ")
     );
-    if !agreed(&heading, steps, notes, yes)? {
+    if !confirm(&heading, steps, notes, yes)? {
         return refused("nothing was changed");
     }
     match installation.carry_out(target).await {
@@ -105,16 +115,16 @@ async fn install(target: &Target, installation: Installation, yes: bool) -> anyh
             say(&format!("System mode is set up.\n\n{}", registration(&installation.rights)))?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(failed) => undone(&failed),
+        Err(failed) => report_failure(&failed),
     }
 }
 
 async fn remove(target: &Target, removal: Removal, yes: bool) -> anyhow::Result<ExitCode> {
     if removal.steps.is_empty() {
-        say(&format!("There is nothing to remove.\n{}", told(&removal.notes)))?;
+        say(&format!("There is nothing to remove.\n{}", notes_text(&removal.notes)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    if !agreed("System mode is taken away.", &removal.steps, &removal.notes, yes)? {
+    if !confirm("System mode is taken away.", &removal.steps, &removal.notes, yes)? {
         return refused("nothing was changed");
     }
     match removal.carry_out(target).await {
@@ -122,43 +132,43 @@ async fn remove(target: &Target, removal: Removal, yes: bool) -> anyhow::Result<
             say("System mode is removed.")?;
             Ok(ExitCode::SUCCESS)
         }
-        Err(failed) => undone(&failed),
+        Err(failed) => report_failure(&failed),
     }
 }
 
-/// Shows all of it; asks, unless that was said before.
-fn agreed(heading: &str, steps: &[Step], notes: &[String], yes: bool) -> anyhow::Result<bool> {
+/// Shows all steps, and asks unless `yes` says that this is not needed.
+fn confirm(heading: &str, steps: &[Step], notes: &[String], yes: bool) -> anyhow::Result<bool> {
     say(&shown(heading, steps, notes))?;
-    let asking = Asking::default();
+    let prompt = Prompt::default();
     if yes {
         return Ok(true);
     }
-    if !asking.is_possible() {
+    if !prompt.is_possible() {
         anyhow::bail!("there is no terminal to ask at; say --yes to do this without asking");
     }
-    Ok(asking.yes("Do this?")?)
+    Ok(prompt.yes("Do this?")?)
 }
 
-/// What sudo is to allow stands there in its own words, each line of the screen marked as such.
+/// The steps as text. The lines of sudoers files stand there word for word, and each is marked with `|`.
 fn shown(heading: &str, steps: &[Step], notes: &[String]) -> String {
-    let mut text = wrapped(heading, "", "") + "\n\n";
+    let mut text = wrap(heading, "", "") + "\n\n";
     for (number, step) in (1..).zip(steps) {
-        text.push_str(&wrapped(&visible(&step.described()), &format!("{number:3}. "), "     "));
+        text.push_str(&wrap(&visible(&step.described()), &format!("{number:3}. "), "     "));
         text.push('\n');
         for line in step.allows() {
-            text.push_str(&wrapped(&visible(line), "     | ", "     |     "));
+            text.push_str(&wrap(&visible(line), "     | ", "     |     "));
             text.push('\n');
         }
     }
-    text + &told(notes)
+    text + &notes_text(notes)
 }
 
-fn told(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\n{}\n", wrapped(&visible(note), "Note: ", "  "))).collect()
+fn notes_text(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n{}\n", wrap(&visible(note), "Note: ", "  "))).collect()
 }
 
-fn undone(failed: &Failed) -> anyhow::Result<ExitCode> {
-    let Failed { error, left, remaining } = failed;
+fn report_failure(failed: &StepsFailed) -> anyhow::Result<ExitCode> {
+    let StepsFailed { error, not_undone: left, remaining } = failed;
     let what = match (left.is_empty(), remaining.is_empty()) {
         (_, false) => format!("what was done before stays done, and this remains: {}", remaining.join("; ")),
         (true, true) => "everything that this run had done was undone".to_owned(),
@@ -180,14 +190,14 @@ fn status(checks: &[Check], json: bool) -> anyhow::Result<ExitCode> {
                 Status::Unknown => "unknown ",
             };
             let line = visible(&format!("{}: {}", check.name, check.detail)).replace('\n', " ");
-            say(&wrapped(&line, status, "        "))?;
+            say(&wrap(&line, status, "        "))?;
         }
     }
     Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// How the server is added to clients.
-fn registration(rights: &Rights) -> String {
+/// Says how to add the server to clients.
+fn registration(rights: &ServeRights) -> String {
     let program = rights.program.display().to_string();
     let args = ["-n", "-u", ACCOUNT, &program, "serve"];
     let json = json!({"mcpServers": {"linux-sysadmin-mcp": {"command": "sudo", "args": args}}});
@@ -199,18 +209,20 @@ fn registration(rights: &Rights) -> String {
 }
 
 fn refused(why: &str) -> anyhow::Result<ExitCode> {
-    writeln!(io::stderr().lock(), "{}", wrapped(&visible(&format!("error: {why}")), "", "  "))?;
+    writeln!(io::stderr().lock(), "{}", wrap(&visible(&format!("error: {why}")), "", "  "))?;
     Ok(ExitCode::FAILURE)
 }
 
 fn say(text: &str) -> io::Result<()> {
-    writeln!(out(), "{}", text.trim_end())
+    writeln!(stdout(), "{}", text.trim_end())
 }
 
-/// What the configuration of the account with this home says of modules.
-fn configured(home: &Path) -> Result<host_components::Modules, String> {
+/// The modules part of the configuration of the account with this home directory.
+fn configured_modules(home: &Path) -> Result<host_components::Modules, String> {
     let path = home.join(".config/linux-sysadmin/config.yaml");
-    crate::config::of_account(home, path).map(|config| config.modules).map_err(|error| error.to_string())
+    crate::config::load_for_account(home, path)
+        .map(|config| config.modules)
+        .map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The configuration file: read once at the start, written with every option on the first.
+//! Reads the configuration file at the start of the server. At the very first start it writes one that has every option.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -9,96 +9,96 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::retry;
-use host_base::{Within, directories, small_file};
-use host_inventory::{Groups, HostPattern, Source};
+use crate::retry::RetryPolicy;
+use host_base::{Within, directories, trusted_file};
+use host_inventory::{Groups, HostPattern, InventoryPath};
 use host_openssh::Alias;
 use host_policy::PolicyFile;
 use host_target::Overrides;
 
-/// What a new file holds; [`Config::default`] is what it says.
+/// The text of a new file. It says the same as [`Config::default`].
 const DEFAULT: &str = include_str!("default.yaml");
 
-/// Which file to read instead of the usual one. It must exist.
+/// The variable that names the file to read instead of the usual one. That file must exist.
 const VARIABLE: &str = "LINUX_SYSADMIN_CONFIG";
 
-/// What the operator decided.
+/// The operator's configuration.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// A hint for the model.
+    /// The way in which a model should use these tools beside others.
     pub integration_mode: IntegrationMode,
-    /// How much is answered.
+    /// The size of answers.
     pub output: Output,
-    /// What happens when something doesn't work.
+    /// The handling of calls that fail.
     pub errors: Errors,
-    /// What is asked before it is done.
+    /// The changes that need a confirmation, and the way of confirming them.
     pub safety: host_gate::Safety,
-    /// Which commands a person has to see first.
+    /// The rules of the policy.
     pub policy: PolicyFile,
-    /// Which machine, where it isn't this one, and how the connection to it is kept.
+    /// The target, and how connections are kept.
     pub ssh: Ssh,
-    /// Groups of hosts that a call may name.
+    /// The groups of hosts that a call may name.
     pub hosts: Groups,
-    /// Where Ansible's inventories are, whose hosts and groups a call may name as well.
-    pub inventory: Vec<Source>,
-    /// Which modules are used, and what they may take.
+    /// The Ansible inventories whose hosts and groups a call may name as well.
+    pub inventory: Vec<InventoryPath>,
+    /// The modules that are used, and their limits.
     pub modules: host_components::Modules,
-    /// Profiles of services.
+    /// The profiles of services.
     pub knowledge: host_knowledge::Settings,
-    /// How much is on record.
+    /// The settings of the audit log.
     pub audit: host_audit::Config,
-    /// Calls that take long.
+    /// When long calls become jobs.
     pub jobs: Jobs,
-    /// Facts that replace detected ones.
+    /// Facts about the target that replace detected ones.
     pub distro: Overrides,
 }
 
 impl Config {
-    /// When to look again.
-    pub fn retries(&self) -> retry::Rules {
-        retry::Rules {
-            most: self.errors.max_retries.get(),
+    /// When a tool that only looks is tried again.
+    pub fn retry_policy(&self) -> RetryPolicy {
+        RetryPolicy {
+            max_retries: self.errors.max_retries.get(),
             backoff: Duration::from_secs(self.errors.retry_backoff_seconds.get().into()),
             reconnects: self.ssh.auto_reconnect,
         }
     }
 }
 
-/// Calls that take long.
+/// When long calls become jobs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Jobs {
-    /// Seconds after which a call that needs nobody's word goes on without its client's waiting; 0 for never.
+    /// Seconds after which a call that needs no confirmation any more becomes a job; 0 for never.
     pub after_seconds: Within<0, 3600>,
 }
 
 impl Default for Jobs {
     fn default() -> Self {
-        // Most clients wait for a minute.
+        // Most clients give up after a minute.
         Self { after_seconds: Within::new(50) }
     }
 }
 
-/// How a model should see these tools beside others.
+/// The way in which a model should use these tools beside others.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IntegrationMode {
-    /// These and no others.
+    /// It should use these tools and no others.
     Standalone,
-    /// These where they fit better.
+    /// It should use these tools where they fit better.
     #[default]
     Complementary,
-    /// These first.
+    /// It should use these tools first.
     Override,
 }
 
-/// How much is answered.
+/// The size of answers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {
-    /// Most items of a listing where the call doesn't say.
-    pub default_limit: Limit,
+    /// The number of items of a listing where the call has no `limit`.
+    pub default_limit: ListingLimit,
 }
 
 impl Default for Output {
@@ -107,18 +107,19 @@ impl Default for Output {
     }
 }
 
-/// Items of a listing.
-pub type Limit = Within<1, 10_000>;
+/// The number of items that a listing returns at most.
+pub type ListingLimit = Within<1, 10_000>;
 
-/// What happens when something doesn't work.
+/// The handling of calls that fail.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Errors {
-    /// How often a tool that only looks is tried again; 0 for never.
+    /// The number of times that a tool that only looks is tried again; 0 for never.
     pub max_retries: Within<0, 10>,
-    /// Seconds before the first of these. Each next wait is twice as long.
+    /// Seconds before it is tried again. Each next wait is twice as long.
     pub retry_backoff_seconds: Within<1, 60>,
-    /// Seconds that nothing may exceed but a step that must not be interrupted; 0 for no ceiling.
+    /// The longest time of a command or a call in seconds; 0 for no limit. It does not end a step that must not be
+    /// interrupted.
     pub command_timeout_ceiling: u32,
 }
 
@@ -133,31 +134,31 @@ impl Default for Errors {
 }
 
 impl Errors {
-    /// What nothing that may be interrupted may exceed, if there is a ceiling.
+    /// The longest time of a command or a call that may be interrupted, if there is a limit.
     pub fn ceiling(&self) -> Option<Duration> {
         (self.command_timeout_ceiling > 0).then(|| Duration::from_secs(self.command_timeout_ceiling.into()))
     }
 }
 
-/// Which machine, where it isn't this one, and how the connection to it is kept.
+/// The target, and how connections are kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ssh {
-    /// The name of a host in the user's SSH configuration; none for this machine.
+    /// The usual target, by its name in the user's SSH configuration; `None` for this machine.
     pub target: Option<Alias>,
-    /// Seconds between two signs of life; 0 for none.
+    /// Seconds between two keepalive messages; 0 for none.
     pub keepalive_interval: Within<0, 3600>,
-    /// So many without an answer mean that the connection is gone.
+    /// The number of keepalive messages without an answer after which the connection counts as lost.
     pub keepalive_max_missed: Within<1, 100>,
-    /// Whether a lost connection comes back within the call that misses it.
+    /// Whether the host reconnects within the call that finds the connection lost.
     pub auto_reconnect: bool,
-    /// How often that is tried.
+    /// The number of attempts to reconnect.
     pub max_reconnect_attempts: Within<1, 5>,
-    /// The hosts that a call may name; none: those that are known to ssh and the inventory when the server starts.
+    /// The hosts that a call may name; `None` for all hosts that ssh and the inventory know when the server starts.
     pub allowed_hosts: Option<Vec<HostPattern>>,
-    /// Whether the machine of the server itself may be worked on.
+    /// Whether calls may work on the server's own machine.
     pub local: bool,
-    /// Hosts of one change that are changed at the same time, once the first of all is done.
+    /// The number of hosts that one change changes at the same time, after the first host alone.
     pub serial: Within<1, 100>,
 }
 
@@ -177,37 +178,37 @@ impl Default for Ssh {
 }
 
 impl Ssh {
-    /// The usual target, where it isn't this machine.
+    /// The usual target, where it is not this machine.
     pub fn alias(&self) -> Option<&str> {
         self.target.as_ref().and_then(Alias::elsewhere)
     }
 
-    /// How connections are kept.
-    pub fn settings(&self) -> host_target::Settings {
+    /// The settings of connections.
+    pub fn settings(&self) -> host_target::ConnectionSettings {
         let interval = Duration::from_secs(self.keepalive_interval.get().into());
-        host_target::Settings {
+        host_target::ConnectionSettings {
             keepalive_interval: (!interval.is_zero()).then_some(interval),
             keepalive_max_missed: self.keepalive_max_missed.get() as usize,
             reconnects: self.auto_reconnect,
             attempts: self.max_reconnect_attempts.get() as usize,
             keys: Arc::default(),
-            looked_for: Default::default(),
+            service_files: Default::default(),
         }
     }
 }
 
-/// A configuration with where it came from.
+/// A configuration, and the file that it came from.
 #[derive(Clone, Debug)]
-pub struct Loaded {
-    /// What it says.
+pub struct LoadedConfig {
+    /// The configuration.
     pub config: Config,
     /// The file.
     pub path: PathBuf,
-    /// Whether the file was written just now.
+    /// True where the file was written just now.
     pub generated: bool,
 }
 
-/// Why there is no configuration. Shown to the operator; the process ends with 2.
+/// Why there is no configuration. The operator sees it, and the process ends with 2.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The named file can't be read.
@@ -215,31 +216,31 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The file says what can't be.
+    /// The file is wrong.
     #[error("the configuration {}, line {line}: {reason}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// Counted from 1.
+        /// The line, counted from 1.
         line: usize,
-        /// What was found, and what was expected.
+        /// What is wrong there, and what was expected.
         reason: String,
     },
-    /// Neither the variable nor a home says where it is.
+    /// Neither the variable nor a home directory says where the file is.
     #[error("neither {VARIABLE} nor HOME says where the configuration is")]
     Nowhere,
 }
 
-/// Reads the file that the environment names, or the user's own. That one may be missing, and is written then where
-/// the session is to hear of it.
-pub fn load(generate: bool) -> Result<Loaded, ConfigError> {
+/// Reads the file that the environment names, or else the account's own. The account's own file may be missing; `generate`
+/// writes it then.
+pub fn load(generate: bool) -> Result<LoadedConfig, ConfigError> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
         return read(PathBuf::from(named));
     }
-    let path = directories::of_account("XDG_CONFIG_HOME", ".config")
+    let path = directories::program_directory("XDG_CONFIG_HOME", ".config")
         .ok_or(ConfigError::Nowhere)?
         .join("config.yaml");
     let exists = match path.try_exists() {
@@ -249,26 +250,26 @@ pub fn load(generate: bool) -> Result<Loaded, ConfigError> {
     match (exists, generate) {
         (true, _) => read(path),
         (false, true) => read_or_generate(path),
-        (false, false) => Ok(Loaded { config: Config::default(), path, generated: false }),
+        (false, false) => Ok(LoadedConfig { config: Config::default(), path, generated: false }),
     }
 }
 
-/// Reads the file once more; where there was none and still is none, the defaults hold.
-pub fn read_again(loaded: &Loaded) -> Result<Config, ConfigError> {
+/// Reads the file again. Where there is none, the defaults hold.
+pub fn reload(loaded: &LoadedConfig) -> Result<Config, ConfigError> {
     or_defaults(read(loaded.path.clone()))
 }
 
-/// The configuration of the account that this directory belongs to, in the file of this path.
-pub fn of_account(home: &Path, path: PathBuf) -> Result<Config, ConfigError> {
+/// Reads the configuration of the account that owns this home directory, from the file of this path.
+pub fn load_for_account(home: &Path, path: PathBuf) -> Result<Config, ConfigError> {
     match fs::metadata(home) {
         Ok(metadata) => or_defaults(read_of(metadata.uid(), path)),
         Err(source) => Err(ConfigError::Unreadable { path, source }),
     }
 }
 
-fn or_defaults(read: Result<Loaded, ConfigError>) -> Result<Config, ConfigError> {
+fn or_defaults(read: Result<LoadedConfig, ConfigError>) -> Result<Config, ConfigError> {
     match read {
-        Ok(again) => Ok(again.config),
+        Ok(loaded) => Ok(loaded.config),
         Err(ConfigError::Unreadable { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
             Ok(Config::default())
         }
@@ -276,26 +277,27 @@ fn or_defaults(read: Result<Loaded, ConfigError>) -> Result<Config, ConfigError>
     }
 }
 
-fn read(path: PathBuf) -> Result<Loaded, ConfigError> {
+fn read(path: PathBuf) -> Result<LoadedConfig, ConfigError> {
     read_of(rustix::process::geteuid().as_raw(), path)
 }
 
-fn read_of(account: u32, path: PathBuf) -> Result<Loaded, ConfigError> {
-    let text = match small_file::read(&path, |metadata| is_own(account, metadata)) {
+fn read_of(account: u32, path: PathBuf) -> Result<LoadedConfig, ConfigError> {
+    let text = match trusted_file::read(&path, |metadata| is_own(account, metadata)) {
         Ok(text) => text,
         Err(source) => return Err(ConfigError::Unreadable { path, source }),
     };
     match parse(&text) {
-        Ok(config) => Ok(Loaded { config, path, generated: false }),
+        Ok(config) => Ok(LoadedConfig { config, path, generated: false }),
         Err(error) => {
-            // The parser gives no place for what is wrong at the very beginning.
+            // The parser gives no location for an error at the very beginning.
             let line = error.location().map_or(1, |place| place.line());
             Err(ConfigError::Invalid { path, line, reason: error.to_string() })
         }
     }
 }
 
-/// What decides who is asked is the account's own or root's, and nobody else writes to it.
+/// Checks that the file belongs to the account or to root, and that nobody else may write to it. It decides who is asked
+/// before a change.
 fn is_own(account: u32, metadata: &fs::Metadata) -> std::io::Result<()> {
     let found = match (metadata.uid(), metadata.mode() & 0o002) {
         (uid, 0) if uid == account || uid == 0 => return Ok(()),
@@ -306,17 +308,17 @@ fn is_own(account: u32, metadata: &fs::Metadata) -> std::io::Result<()> {
     Err(std::io::Error::new(std::io::ErrorKind::PermissionDenied, format!("{found}; {expected}")))
 }
 
-fn read_or_generate(path: PathBuf) -> Result<Loaded, ConfigError> {
+fn read_or_generate(path: PathBuf) -> Result<LoadedConfig, ConfigError> {
     if path.exists() {
         return read(path);
     }
     match generate(&path) {
-        Ok(()) => Ok(Loaded { config: Config::default(), path, generated: true }),
-        // Another server has just written it.
+        Ok(()) => Ok(LoadedConfig { config: Config::default(), path, generated: true }),
+        // Another server has just written the file.
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => read(path),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "the configuration could not be written; defaults hold");
-            Ok(Loaded { config: Config::default(), path, generated: false })
+            Ok(LoadedConfig { config: Config::default(), path, generated: false })
         }
     }
 }
@@ -330,11 +332,11 @@ fn generate(path: &Path) -> std::io::Result<()> {
 }
 
 fn parse(text: &str) -> Result<Config, serde_yaml::Error> {
-    // As it was written at the first start, it says what the defaults are, at some length.
+    // A file as it was written at the first start says the defaults, and need not be parsed.
     if text == DEFAULT {
         return Ok(Config::default());
     }
-    // A file with nothing but comments is a null, and means the defaults.
+    // A file with nothing but comments is parsed as null, and means the defaults.
     Ok(serde_yaml::from_str::<Option<Config>>(text)?.unwrap_or_default())
 }
 
@@ -357,7 +359,7 @@ mod tests {
         let metadata = fs::metadata(&path).unwrap();
         assert!(is_own(metadata.uid(), &metadata).is_ok());
         assert_eq!(is_own(metadata.uid() + 1, &metadata).is_ok(), metadata.uid() == 0);
-        // Root's, to whoever reads it.
+        // A file of root's is accepted for every account.
         assert!(is_own(1234, &fs::metadata("/etc/passwd").unwrap()).is_ok());
         fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
         let Err(ConfigError::Unreadable { source, .. }) = read(path) else { panic!("it was read") };

@@ -1,184 +1,207 @@
-//! From a request to a call that runs. The tool is found and the arguments are validated; then a target is chosen; then the
-//! request joins the call that waits for it, or begins a new one, on one host or on many.
+//! Turns a request into a call that runs: finds the tool, validates the arguments, chooses the target, and then joins the
+//! call that waits for this request or begins a new one, on one host or on many.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
-use super::pipeline::Step;
-use super::{Begun, Called, Dispatcher, Live, Request};
+use super::pipeline::PreparedCall;
+use super::{Dispatched, DispatchedCall, Dispatcher, LoadedModules, Request};
+use crate::answers::envelope::Envelope;
 use crate::arguments::{self, Arguments};
-use crate::call_key::CallKey;
-use crate::envelope::Envelope;
-use crate::many::{Part, Parts};
-use crate::parking::Again;
-use crate::running::{Desk, Room, Running};
-use crate::targets::{Naming, Picked};
+use crate::calls::call_handle::CallHandle;
+use crate::calls::call_key::CallKey;
+use crate::calls::call_pool::CallPool;
+use crate::calls::confirmation_channel::ConfirmationChannel;
+use crate::calls::multi_host::{HostCall, MultiHostCall};
+use crate::calls::pending_calls::RepeatedCall;
+use crate::targets::{Selected, Selector};
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_components::Tool;
 
-/// What a request asks for, once its tool is known.
-struct Found {
+/// A request whose tool and targets are known.
+struct ResolvedRequest {
     /// The arguments as the tool takes them, or why every host refuses the call.
     arguments: Result<Arguments, Problem>,
-    picked: Picked,
-    /// What makes this call the same as one that waits.
+    selected: Selected,
+    /// The key by which a repeated call is recognized.
     key: CallKey,
-    /// Whether the client says that somebody has confirmed it.
+    /// Whether the client says that somebody has confirmed the call.
     says_confirmed: bool,
     only_looks: bool,
 }
 
 impl Dispatcher {
-    /// Begins a call, or takes up one that waits. Whatever happens, there is an envelope, and a record of it.
-    pub async fn call(self: &Arc<Self>, mut request: Request) -> Called {
-        let live = self.live().await;
-        let found = self.find(&live, &mut request);
-        let note = request.older.note();
-        let begun = match found {
-            Ok(found) => self.join_or_begin(live, request, found),
-            Err(problem) => Begun::Runs(Box::new(self.refused(live, request, problem))),
+    /// Begins a call, or takes up one that waits. Whatever happens, the call has an envelope and is on record.
+    pub async fn call(self: &Arc<Self>, mut request: Request) -> Dispatched {
+        let modules = self.modules().await;
+        let resolved = self.resolve(&modules, &mut request);
+        let note = request.aliases.note();
+        let call = match resolved {
+            Ok(resolved) => self.join_or_begin(modules, request, resolved),
+            Err(problem) => DispatchedCall::Runs(Box::new(self.refused(modules, request, problem))),
         };
-        Called { begun, note }
+        Dispatched { call, note }
     }
 
-    /// Finds the tool, validates the arguments, and chooses where the call works.
-    fn find(&self, live: &Live, request: &mut Request) -> Result<Found, Problem> {
-        let Some(tool) = live.registry.tool(&request.tool) else {
-            // No call of it waits, so an answer to one is to another call.
+    /// Finds the tool, validates the arguments, and chooses the targets.
+    fn resolve(&self, modules: &LoadedModules, request: &mut Request) -> Result<ResolvedRequest, Problem> {
+        let Some(tool) = modules.registry.tool(&request.tool) else {
+            // No call of an unknown tool waits, so the answer is one to another call.
             if let Some((id, answer)) = request.answered.take() {
                 let key = CallKey::new(&request.tool, &request.arguments, None, []);
-                self.parking.resume(&id?, &key, answer)?;
+                self.pending_calls.resume(&id?, &key, answer)?;
             }
-            return Err(live.unknown_tool(&request.tool));
+            return Err(modules.unknown_tool(&request.tool));
         };
         if let Some(agent_id) = arguments::take_agent(tool, &mut request.arguments) {
             request.caller.agent_id = Some(agent_id);
         }
-        request.older.put_right(tool, &mut request.tool, &mut request.arguments)?;
+        request.aliases.apply(tool, &mut request.tool, &mut request.arguments)?;
         let says_confirmed = arguments::take_confirmed(tool, &mut request.arguments, request.two_step)?;
         let hosts = arguments::take_host(tool, &mut request.arguments)?;
-        let arguments = arguments::check(&live.validators, tool, request.arguments.clone(), &request.older);
-        let picked = self.pick(live, tool, hosts.as_deref(), request)?;
+        let arguments =
+            arguments::check(&modules.validators, tool, request.arguments.clone(), &request.aliases);
+        let selected = self.select_targets(modules, tool, hosts.as_deref(), request)?;
         let agent_id = request.caller.agent_id.as_deref();
-        let key = CallKey::new(&request.tool, &request.arguments, agent_id, picked.names());
-        Ok(Found { arguments, picked, key, says_confirmed, only_looks: tool.risk == Risk::ReadOnly })
+        let key = CallKey::new(&request.tool, &request.arguments, agent_id, selected.names());
+        let only_looks = tool.risk == Risk::ReadOnly;
+        Ok(ResolvedRequest { arguments, selected, key, says_confirmed, only_looks })
     }
 
-    /// Where a call works.
-    fn pick(
+    /// Chooses the targets of a call. `named` is what the call names as its hosts.
+    fn select_targets(
         &self,
-        live: &Live,
+        modules: &LoadedModules,
         tool: &Tool,
-        said: Option<&[String]>,
+        named: Option<&[String]>,
         request: &Request,
-    ) -> Result<Picked, Problem> {
+    ) -> Result<Selected, Problem> {
         if tool.on_controller {
-            let of_host = live.is_of_host(&tool.name);
-            return if of_host { Ok(self.targets.controller()) } else { self.targets.here() }
-                .map(Picked::One);
+            let is_server_tool = modules.is_server_tool(&tool.name);
+            return if is_server_tool { Ok(self.targets.controller()) } else { self.targets.local() }
+                .map(Selected::One);
         }
         let changes = tool.risk > Risk::ReadOnly && !arguments::is_dry_run(tool, &request.arguments);
-        self.targets.pick(&Naming { said, has_session: request.caller.has_session, changes })
+        self.targets.select(&Selector { named, has_session: request.caller.has_session, changes })
     }
 
-    /// What a person has decided goes on, whatever else is said of the same call.
-    fn join_or_begin(self: &Arc<Self>, live: Arc<Live>, mut request: Request, found: Found) -> Begun {
+    /// Joins the call that waits for this request, or begins a new one. A call that a person has decided about goes on,
+    /// whatever else the request says.
+    fn join_or_begin(
+        self: &Arc<Self>,
+        modules: Arc<LoadedModules>,
+        mut request: Request,
+        resolved: ResolvedRequest,
+    ) -> DispatchedCall {
+        let key = &resolved.key;
         let resumed = match request.answered.take() {
-            Some((id, answer)) => match id.and_then(|id| self.parking.resume(&id, &found.key, answer)) {
-                Ok(running) => Some(running),
-                Err(problem) => Some(self.refused(live.clone(), request.clone(), problem)),
+            Some((id, answer)) => match id.and_then(|id| self.pending_calls.resume(&id, key, answer)) {
+                Ok(call) => Some(call),
+                Err(problem) => Some(self.refused(modules.clone(), request.clone(), problem)),
             },
-            None if found.says_confirmed => self.parking.confirmed(&found.key),
+            None if resolved.says_confirmed => self.pending_calls.take_confirmed(key),
             None => None,
         };
-        let running = match resumed {
-            Some(running) => running,
-            None => match self.parking.again(&found.key) {
-                Some(Again::Decided(running)) => running,
-                Some(Again::Waits(question)) => return Begun::Waits(question),
+        let call = match resumed {
+            Some(call) => call,
+            None => match self.pending_calls.find_repeated(key) {
+                Some(RepeatedCall::Decided(call)) => call,
+                Some(RepeatedCall::Waits(question)) => return DispatchedCall::Waits(question),
                 None => {
-                    let says_confirmed = found.says_confirmed;
-                    self.begin(live, request, found).said_to_be_confirmed(says_confirmed)
+                    let says_confirmed = resolved.says_confirmed;
+                    self.begin(modules, request, resolved).with_says_confirmed(says_confirmed)
                 }
             },
         };
-        Begun::Runs(Box::new(running))
+        DispatchedCall::Runs(Box::new(call))
     }
 
-    /// A call that is refused already, for its answer and its record.
-    fn refused(self: &Arc<Self>, live: Arc<Live>, request: Request, problem: Problem) -> Running {
+    /// A call that is refused already. It still runs, for its envelope and its record.
+    fn refused(
+        self: &Arc<Self>,
+        modules: Arc<LoadedModules>,
+        request: Request,
+        problem: Problem,
+    ) -> CallHandle {
         let target = self.targets.usual().clone();
         let key = CallKey::new(&request.tool, &request.arguments, None, [target.name()]);
-        self.begin_on(Step { live, request, arguments: Err(problem), target }, key, &self.room)
+        self.begin_on(PreparedCall { modules, request, arguments: Err(problem), target }, key, &self.pool)
     }
 
-    fn begin(self: &Arc<Self>, live: Arc<Live>, request: Request, found: Found) -> Running {
-        let Found { arguments, picked, key, only_looks, .. } = found;
-        match picked {
-            Picked::One(target) => {
-                let room = if live.is_of_host(&request.tool) { &self.room_of_host } else { &self.room };
-                self.begin_on(Step { live, request, arguments, target }, key, room)
+    fn begin(
+        self: &Arc<Self>,
+        modules: Arc<LoadedModules>,
+        request: Request,
+        resolved: ResolvedRequest,
+    ) -> CallHandle {
+        let ResolvedRequest { arguments, selected, key, only_looks, .. } = resolved;
+        match selected {
+            Selected::One(target) => {
+                let is_server_tool = modules.is_server_tool(&request.tool);
+                let pool = if is_server_tool { &self.server_tool_pool } else { &self.pool };
+                self.begin_on(PreparedCall { modules, request, arguments, target }, key, pool)
             }
-            Picked::Many(targets) => {
-                let parts = targets.into_iter().map(|target| {
-                    let (live, request, arguments) = (live.clone(), request.clone(), arguments.clone());
-                    Step { live, request, arguments, target }
+            Selected::Many(targets) => {
+                let calls = targets.into_iter().map(|target| {
+                    let (modules, request, arguments) = (modules.clone(), request.clone(), arguments.clone());
+                    PreparedCall { modules, request, arguments, target }
                 });
-                self.begin_on_many(parts.collect(), &request, key, only_looks)
+                self.begin_on_many(calls.collect(), &request, key, only_looks)
             }
         }
     }
 
-    fn begin_on(self: &Arc<Self>, step: Step, key: CallKey, room: &Room) -> Running {
+    fn begin_on(self: &Arc<Self>, call: PreparedCall, key: CallKey, pool: &CallPool) -> CallHandle {
         let dispatcher = self.clone();
-        let about = step.request.about(step.target.name());
-        Running::begin(about, key, room, move |desk, progress, cancelled| async move {
-            dispatcher.run(step, desk, progress, cancelled).await
+        let info = call.request.info(call.target.name());
+        CallHandle::start(info, key, pool, move |channel, progress, cancelled| async move {
+            dispatcher.run(call, channel, progress, cancelled).await
         })
     }
 
-    /// A call of its own on each host, which are put on record each for itself, and one answer of them all.
+    /// Begins one call on each host, with a record of its own. Their answers become one envelope.
     fn begin_on_many(
         self: &Arc<Self>,
-        steps: Vec<Step>,
+        calls: Vec<PreparedCall>,
         request: &Request,
         key: CallKey,
         only_looks: bool,
-    ) -> Running {
+    ) -> CallHandle {
         let dispatcher = self.clone();
-        let about = request.about(&format!("{} hosts", steps.len()));
-        let tool = about.tool.clone();
-        Running::begin(about, key, &self.room, move |desk, _, cancelled| async move {
-            dispatcher.many(steps, tool, only_looks, desk, cancelled).await
+        let info = request.info(&format!("{} hosts", calls.len()));
+        let tool = info.tool.clone();
+        CallHandle::start(info, key, &self.pool, move |channel, _, cancelled| async move {
+            dispatcher.run_on_many(calls, tool, only_looks, channel, cancelled).await
         })
     }
 
-    async fn many(
+    async fn run_on_many(
         self: &Arc<Self>,
-        steps: Vec<Step>,
+        calls: Vec<PreparedCall>,
         tool: String,
         only_looks: bool,
-        desk: Arc<Desk>,
+        channel: Arc<ConfirmationChannel>,
         cancelled: CancellationToken,
     ) -> Envelope {
         let started = Instant::now();
         if only_looks {
-            desk.executed().decided();
+            channel.command_log().mark_decided();
         }
-        let room = self.room.of_parts(steps.len());
-        let parts = steps.into_iter().map(|step| {
-            let host = step.target.name().to_owned();
-            let key = CallKey::new(&step.request.tool, &step.request.arguments, None, [host.as_str()]);
-            Part { host, running: self.begin_on(step, key, &room) }
+        let pool = self.pool.for_hosts(calls.len());
+        let calls = calls.into_iter().map(|call| {
+            let host = call.target.name().to_owned();
+            let key = CallKey::new(&call.request.tool, &call.request.arguments, None, [host.as_str()]);
+            HostCall { host, call: self.begin_on(call, key, &pool) }
         });
-        let serial = (!only_looks).then_some(self.loaded.config.ssh.serial.get() as usize);
-        let mut all = Parts::new(tool.clone(), parts.collect(), serial, desk.executed().clone());
-        all.run(&*desk, &cancelled).await;
-        // Thousands of rows take seconds.
-        let folded = tokio::task::spawn_blocking(move || all.envelope(started)).await;
+        let serial = (!only_looks).then_some(self.loaded_config.config.ssh.serial.get() as usize);
+        let command_log = channel.command_log().clone();
+        let mut request = MultiHostCall::new(tool.clone(), calls.collect(), serial, command_log);
+        request.run(&*channel, &cancelled).await;
+        // Folding thousands of rows takes seconds.
+        let folded = tokio::task::spawn_blocking(move || request.envelope(started)).await;
         folded.unwrap_or_else(|error| {
             tracing::error!(tool, %error, "the answers of many hosts are lost");
             let problem =

@@ -1,13 +1,17 @@
-//! Takes what clients ask for, and holds what outlives their calls.
+//! Takes requests, and holds everything that outlives their calls.
 //!
-//! A request is begun in [`begin`], on one host or on many, or joins a call that waits. Its seven steps are
-//! [`pipeline`]. How a question reaches a person is in [`confirmation`], and which modules there are in [`modules`].
+//! [`begin`] turns a request into a call on one host or on many, or finds the call that waits for it. [`pipeline`] is
+//! the call itself, in seven steps. [`confirmation`] chooses how a question reaches a person, and [`modules`] loads the
+//! modules.
 
 mod begin;
+mod call_state;
 mod confirmation;
+mod loaded_modules;
 mod modules;
 mod pipeline;
 mod request;
+mod session_info;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,92 +19,98 @@ use std::time::Duration;
 use tokio::sync::{OnceCell, watch};
 
 use crate::arguments::Validators;
-use crate::config::Loaded;
-use crate::jobs::Jobs;
-use crate::parking::Parking;
-use crate::running::Room;
+use crate::calls::call_pool::CallPool;
+use crate::calls::jobs::Jobs;
+use crate::calls::pending_calls::PendingCalls;
+use crate::calls::scheduler::Scheduler;
+use crate::config::LoadedConfig;
 use crate::targets::Targets;
-use crate::turns::Turns;
 use host_approval::Listener;
-use host_audit::Audit;
-use host_components::{Cold, Places, Registry};
+use host_audit::AuditLog;
+use host_components::{CompileMode, ModuleDirectories, Registry};
 use host_gate::Gate;
 use host_inventory::InventoryError;
-use host_knowledge::Lazy;
+use host_knowledge::LazyKnowledge;
 use host_policy::{Policy, PolicyError};
 use host_system_mode::Mode;
-use host_target::LookedFor;
+use host_target::ServiceFiles;
 
-use crate::live::Live;
-pub use request::{Begun, Called, Caller, Request};
+pub use loaded_modules::LoadedModules;
+pub use request::{Caller, Dispatched, DispatchedCall, Request};
 
-/// Takes requests, and holds everything that a call needs and that outlives it.
+/// Takes requests, and holds everything that calls need and that outlives them.
 pub struct Dispatcher {
-    live: RwLock<Arc<Live>>,
-    cold: Cold,
+    modules: RwLock<Arc<LoadedModules>>,
+    cold: CompileMode,
     /// Set once the modules are loaded.
-    first_look: OnceCell<()>,
-    /// Counts the changes of the tools' list.
-    changes: watch::Sender<u64>,
-    /// Held while the modules are looked at anew, so that the latest look wins.
+    first_load: OnceCell<()>,
+    /// Counts the changes of the list of tools.
+    tool_changes: watch::Sender<u64>,
+    /// Held while the modules are loaded again, so that the latest load wins.
     reloading: tokio::sync::Mutex<()>,
-    places: Places,
+    places: ModuleDirectories,
     targets: Arc<Targets>,
-    loaded: Loaded,
-    room: Room,
-    /// What is about the other calls doesn't wait for them.
-    room_of_host: Room,
-    parking: Arc<Parking>,
-    /// Where a person at a terminal reaches what is parked.
+    loaded_config: LoadedConfig,
+    pool: CallPool,
+    /// The pool of tools about the server's own connections and jobs, which must not wait for other calls.
+    server_tool_pool: CallPool,
+    pending_calls: Arc<PendingCalls>,
+    /// Lets a person at a terminal decide about pending calls.
     listener: Mutex<Option<Listener>>,
     mode: Mode,
     gate: Arc<Gate>,
     jobs: Arc<Jobs>,
-    /// The first answer of the first process says so, and no other.
+    /// True until the first answer of a server that has just written its configuration file.
     first_run: Mutex<bool>,
 }
 
-/// Why there is no server.
+/// Why the server can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Its rules.
+    /// The rules of the policy are wrong.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// Its hosts.
+    /// The inventory of hosts is wrong.
     #[error(transparent)]
     Inventory(#[from] InventoryError),
 }
 
 impl Dispatcher {
-    /// With the modules of these places, for the targets of the configuration. An error where that can't be followed. The
-    /// modules are loaded by who first asks for them.
-    pub fn new(places: Places, loaded: Loaded, cold: Cold) -> Result<Self, StartError> {
-        let policy = Policy::load(&loaded.config.policy)?;
-        let registry = Registry::new(&loaded.config.modules, host_base::directories::cache());
-        let live = Live { registry, validators: Validators::default(), config_error: None };
-        let limits = &loaded.config.modules.limits;
-        let turns = || Turns::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
-        let room = Room::new(turns());
-        let room_of_host = room.beside(turns());
-        let knowledge = Lazy::new(&loaded.config.knowledge, &loaded.path, policy.clone());
+    /// Makes a dispatcher for the modules in these places and the targets of the configuration. The first request that
+    /// needs the modules loads them.
+    pub fn new(
+        places: ModuleDirectories,
+        loaded_config: LoadedConfig,
+        cold: CompileMode,
+    ) -> Result<Self, StartError> {
+        let config = &loaded_config.config;
+        let policy = Policy::load(&config.policy)?;
+        let registry = Registry::new(&config.modules, host_base::directories::cache());
+        let modules = LoadedModules { registry, validators: Validators::default(), config_error: None };
+        let limits = &config.modules.limits;
+        let scheduler =
+            || Scheduler::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
+        let pool = CallPool::new(scheduler());
+        let server_tool_pool = pool.with_scheduler(scheduler());
+        let knowledge = LazyKnowledge::new(&config.knowledge, &loaded_config.path, policy.clone());
         let marks = knowledge.clone();
-        let looked_for = LookedFor::new(move || marks.get().marks());
-        let targets = Arc::new(Targets::new(&loaded.config, looked_for)?);
-        let first_run = Mutex::new(loaded.generated);
-        let audit = Arc::new(Audit::of_this_account(&loaded.config.audit));
-        let gate = Arc::new(Gate::new(loaded.config.safety.clone(), policy, knowledge, audit));
+        let looked_for = ServiceFiles::new(move || marks.get().configuration_marks());
+        let targets = Arc::new(Targets::new(config, looked_for)?);
+        let first_run = Mutex::new(loaded_config.generated);
+        let audit = Arc::new(AuditLog::of_this_account(&config.audit));
+        let gate = Arc::new(Gate::new(config.safety.clone(), policy, knowledge, audit));
         Ok(Self {
-            live: RwLock::new(Arc::new(live)),
+            modules: RwLock::new(Arc::new(modules)),
             cold,
-            first_look: OnceCell::new(),
-            changes: watch::Sender::new(0),
+            first_load: OnceCell::new(),
+            tool_changes: watch::Sender::new(0),
             reloading: tokio::sync::Mutex::default(),
             places,
             targets,
-            loaded,
-            room,
-            room_of_host,
-            parking: Arc::default(),
+            loaded_config,
+            pool,
+            server_tool_pool,
+            pending_calls: Arc::default(),
             listener: Mutex::default(),
             mode: host_system_mode::mode(),
             gate,
@@ -109,33 +119,34 @@ impl Dispatcher {
         })
     }
 
-    /// Ends what waits, and returns when no plan and no call is on its way.
-    pub async fn finished(&self) {
-        self.parking.close();
+    /// Ends the calls that wait and the jobs, and returns when no plan and no call runs any more.
+    pub async fn shut_down(&self) {
+        self.pending_calls.close();
         self.jobs.close().await;
         drop(self.listener.lock().unwrap_or_else(PoisonError::into_inner).take());
         self.gate.finished().await;
-        self.room.is_empty().await;
+        self.pool.wait_until_empty().await;
         self.targets.close().await;
     }
 
-    /// What is known of services.
-    pub fn knowledge(&self) -> &Lazy {
+    /// The profiles of services.
+    pub fn knowledge(&self) -> &LazyKnowledge {
         self.gate.knowledge()
     }
 
-    /// The calls that go on by themselves.
+    /// The calls that go on as jobs.
     pub fn jobs(&self) -> &Arc<Jobs> {
         &self.jobs
     }
 
-    /// When a call goes on by itself, of a client that has a way to ask for it; never, where nothing is set, and of a call
-    /// that itself asks for such calls.
+    /// The time after which a call of this tool goes on as a job. `None` where the configuration allows none, where the
+    /// client could not ask for the job, and for tools about the server itself.
     pub fn job_after(&self, tool: &str, has_tasks: bool) -> Option<Duration> {
-        let seconds = self.loaded.config.jobs.after_seconds.get();
-        let live = self.now();
-        let can_ask = || has_tasks || live.registry.modules().iter().any(|module| module.imports("jobs"));
-        (seconds > 0 && can_ask() && !live.is_of_host(tool)).then(|| Duration::from_secs(seconds.into()))
+        let seconds = self.loaded_config.config.jobs.after_seconds.get();
+        let modules = self.current_modules();
+        let can_ask = || has_tasks || modules.registry.modules().iter().any(|module| module.imports("jobs"));
+        (seconds > 0 && can_ask() && !modules.is_server_tool(tool))
+            .then(|| Duration::from_secs(seconds.into()))
     }
 
     /// The machines under administration.
@@ -143,23 +154,24 @@ impl Dispatcher {
         &self.targets
     }
 
-    /// Tells when the tools' list has changed.
+    /// A receiver of the changes of the list of tools.
     pub fn tools_changed(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
+        self.tool_changes.subscribe()
     }
 
-    /// Tells those who want to know that the tools' list has changed.
-    pub fn announce(&self) {
-        self.changes.send_modify(|changes| *changes += 1);
+    /// Tells all receivers that the list of tools has changed.
+    pub fn announce_tools_changed(&self) {
+        self.tool_changes.send_modify(|changes| *changes += 1);
     }
 
-    /// With no module.
+    /// A dispatcher without any module.
     #[cfg(test)]
     pub fn without_modules() -> Self {
-        let places = Places { host: None, system: "/nonexistent".into(), user: None };
-        let loaded = Loaded { config: Default::default(), path: Default::default(), generated: false };
-        match Self::new(places, loaded, Cold::Compile) {
-            Ok(pipeline) => pipeline,
+        let places = ModuleDirectories { host: None, system: "/nonexistent".into(), user: None };
+        let loaded_config =
+            LoadedConfig { config: Default::default(), path: Default::default(), generated: false };
+        match Self::new(places, loaded_config, CompileMode::Now) {
+            Ok(dispatcher) => dispatcher,
             Err(error) => panic!("the built-in rules hold: {error}"),
         }
     }

@@ -1,65 +1,65 @@
-//! What clients ask for, and what has become of it.
+//! Requests of clients, and the calls that the dispatcher makes of them.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::aliases::Older;
-use crate::running::{About, Running};
+use crate::arguments::aliases::AppliedAliases;
+use crate::calls::call_handle::{CallHandle, CallInfo};
 use host_base::problem::Problem;
 use host_gate::Question;
 
-/// What a client asks for.
+/// A request to call a tool.
 #[derive(Clone)]
 pub struct Request {
     /// The tool's name.
     pub tool: String,
-    /// As the client gave them.
+    /// The arguments as the client gave them.
     pub arguments: Map<String, Value>,
-    /// What of it was said in an older spelling, and is put right. Nothing, as it comes.
-    pub older: Older,
-    /// Who asks.
+    /// The older names that were replaced in the request. Empty in a request that has just come.
+    pub aliases: AppliedAliases,
+    /// The caller.
     pub caller: Caller,
-    /// Whether this client confirms in a second call.
+    /// Whether this client confirms a call by making it a second time.
     pub two_step: bool,
-    /// Of a call that is made again with an answer: which one, where that could be told, and what was answered.
+    /// In a call that is made again with an answer: the id of the question, where it is known, and the answer.
     pub answered: Option<(Result<String, Problem>, host_gate::Answer)>,
 }
 
 impl Request {
-    pub(super) fn about(&self, host: &str) -> About {
+    pub(super) fn info(&self, host: &str) -> CallInfo {
         let tool = host_text::redact::excerpt(&self.tool, 64);
-        About { tool, host: host.to_owned(), agent_id: self.caller.agent_id.clone() }
+        CallInfo { tool, host: host.to_owned(), agent_id: self.caller.agent_id.clone() }
     }
 }
 
-/// A call that has come.
-pub struct Called {
-    /// What has become of it.
-    pub begun: Begun,
-    /// What its answer says of the spelling, where that was an older one.
+/// The dispatcher's answer to a request.
+pub struct Dispatched {
+    /// The call.
+    pub call: DispatchedCall,
+    /// A note for the call's envelope about older names in the request.
     pub note: Option<String>,
 }
 
-/// A call has begun.
-pub enum Begun {
-    /// It is on its way.
-    Runs(Box<Running>),
-    /// The same call waits for a person at a terminal.
+/// The call of a request.
+pub enum DispatchedCall {
+    /// The call runs.
+    Runs(Box<CallHandle>),
+    /// The same call waits already for a person at a terminal.
     Waits(Arc<Question>),
 }
 
-/// Who asks, by their own word.
+/// The caller of a tool, as the client describes it. Nobody has verified it.
 #[derive(Clone, Debug, Default)]
 pub struct Caller {
-    /// Name and version.
+    /// The client's name and version.
     pub client: String,
-    /// The protocol's version, where there is one.
+    /// The version of the protocol, where there is one.
     pub protocol: Option<String>,
-    /// W3C's trace id, where the client follows its calls.
+    /// The trace id of W3C Trace Context, where the client traces its calls.
     pub trace_id: Option<String>,
-    /// Whether its connection is a session, which has a current host.
+    /// Whether the client's connection is a session, which has a current host.
     pub has_session: bool,
-    /// Which of several that share a connection it is.
+    /// The agent that asks, where several agents share a connection.
     pub agent_id: Option<String>,
 }

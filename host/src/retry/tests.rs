@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use super::*;
 
-const RULES: Rules = Rules { most: 3, backoff: Duration::from_secs(2), reconnects: true };
+const POLICY: RetryPolicy = RetryPolicy { max_retries: 3, backoff: Duration::from_secs(2), reconnects: true };
 
-/// Problems by a short name.
+/// A problem by a short name.
 fn problem(name: &str) -> Problem {
     let (code, category) = match name {
         "network" => ("NAME_NOT_RESOLVED", Category::Network),
@@ -31,24 +31,28 @@ fn problem(name: &str) -> Problem {
     Problem::new(code, category, name)
 }
 
-/// What became of a call whose looks end like this, one after the other: `ok`, or a problem's name. When each began, and
-/// how many times its time it had.
-async fn looks(rules: Rules, may: bool, ends: &[&str]) -> (Vec<(u64, u32)>, Result<(), String>, Tried) {
-    let (tries, seen, began) = (Tries::default(), RefCell::new(Vec::new()), Instant::now());
-    let progress: Progress = Arc::new(|_, _| {});
+/// Runs a call whose attempts end like this one after the other: `ok`, or a problem's name. Gives when each attempt began and
+/// the factor of its time, the result, and the summary.
+async fn attempts(
+    policy: RetryPolicy,
+    may_retry: bool,
+    ends: &[&str],
+) -> (Vec<(u64, u32)>, Result<(), String>, RetrySummary) {
+    let (log, seen, began) = (RetryLog::default(), RefCell::new(Vec::new()), Instant::now());
+    let progress: ProgressReporter = Arc::new(|_, _| {});
     let look = |times| {
         let number = seen.borrow().len();
         seen.borrow_mut().push((began.elapsed().as_secs(), times));
-        // The last one goes on for ever.
+        // Every further attempt ends like the last one.
         let end = *ends.get(number).unwrap_or(&ends[ends.len() - 1]);
         async move { if end == "ok" { Ok(()) } else { Err(problem(end)) } }
     };
-    let ended = retrying(rules, || may, &tries, &progress, look).await.map_err(|problem| problem.message);
-    (seen.take(), ended, tries.so_far())
+    let ended = with_retries(policy, || may_retry, &log, &progress, look).await;
+    (seen.take(), ended.map_err(|problem| problem.message), log.summary())
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_passes_by_itself_is_looked_at_again_and_nothing_else() {
+async fn what_passes_by_itself_is_tried_again_and_nothing_else() {
     let once = &[(0, 1)][..];
     for (ends, expected) in [
         (&["ok"][..], once),
@@ -60,7 +64,7 @@ async fn what_passes_by_itself_is_looked_at_again_and_nothing_else() {
         (&["lost", "ok"], &[(0, 1), (0, 1)]),
         (&["lost"], &[(0, 1), (0, 1), (2, 1), (6, 1)]),
         (&["network", "lost", "ok"], &[(0, 1), (2, 1), (2, 1)]),
-        // It was tried already.
+        // Connecting was tried several times already.
         (&["failed"], once),
         (&["lost", "failed"], &[(0, 1), (0, 1)]),
         // Once more, with twice the time.
@@ -84,68 +88,69 @@ async fn what_passes_by_itself_is_looked_at_again_and_nothing_else() {
         (&["other"], once),
         (&["network", "lock"], &[(0, 1), (2, 1)]),
     ] {
-        let (seen, ended, tried) = looks(RULES, true, ends).await;
+        let (seen, ended, summary) = attempts(POLICY, true, ends).await;
         assert_eq!(seen, expected, "{ends:?}");
-        assert_eq!(tried.retries as usize, expected.len() - 1, "{ends:?}");
+        assert_eq!(summary.retries as usize, expected.len() - 1, "{ends:?}");
         let last = *ends.get(seen.len() - 1).unwrap_or(&ends[ends.len() - 1]);
         assert_eq!(ended, if last == "ok" { Ok(()) } else { Err(last.to_owned()) }, "{ends:?}");
-        // Each that failed is told, but for an only one.
+        // Every attempt that failed is in the summary, except an only one.
         let failed = seen.len() - usize::from(last == "ok");
-        assert_eq!(tried.failed.len(), if seen.len() == 1 { 0 } else { failed }, "{ends:?}");
+        assert_eq!(summary.failed.len(), if seen.len() == 1 { 0 } else { failed }, "{ends:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_may_have_changed_something_is_never_tried_again() {
     for ends in [["network"], ["lost"], ["uncertain"], ["command"], ["tool"]] {
-        let (seen, _, tried) = looks(RULES, false, &ends).await;
-        assert_eq!((seen.len(), tried), (1, Tried::default()), "{ends:?}");
+        let (seen, _, summary) = attempts(POLICY, false, &ends).await;
+        assert_eq!((seen.len(), summary), (1, RetrySummary::default()), "{ends:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_operator_says_how_often_and_no_wait_is_longer_than_a_minute() {
-    for (most, backoff, expected) in
+    for (max_retries, backoff, expected) in
         [(0, 2, &[0][..]), (1, 2, &[0, 2]), (3, 30, &[0, 30, 90, 150]), (5, 60, &[0, 60, 120, 180, 240, 300])]
     {
-        let rules = Rules { most, backoff: Duration::from_secs(backoff), ..RULES };
-        let (seen, ..) = looks(rules, true, &["network"]).await;
+        let policy = RetryPolicy { max_retries, backoff: Duration::from_secs(backoff), ..POLICY };
+        let (seen, ..) = attempts(policy, true, &["network"]).await;
         assert_eq!(seen.iter().map(|(began, _)| *began).collect::<Vec<_>>(), expected);
     }
-    let (seen, ..) = looks(Rules { most: 0, ..RULES }, true, &["command"]).await;
+    let (seen, ..) = attempts(RetryPolicy { max_retries: 0, ..POLICY }, true, &["command"]).await;
     assert_eq!(seen.len(), 1);
-    // Found out in the middle of a call or before it: a connection that isn't to come back by itself doesn't.
-    let kept_away = Rules { reconnects: false, ..RULES };
-    let (seen, ended, _) = looks(kept_away, true, &["lost", "ok"]).await;
+    // Where the operator doesn't want it, a lost connection doesn't come back by itself.
+    let no_reconnect = RetryPolicy { reconnects: false, ..POLICY };
+    let (seen, ended, _) = attempts(no_reconnect, true, &["lost", "ok"]).await;
     assert_eq!((seen.len(), ended), (1, Err("lost".to_owned())));
-    let (seen, ..) = looks(kept_away, true, &["network", "ok"]).await;
+    let (seen, ..) = attempts(no_reconnect, true, &["network", "ok"]).await;
     assert_eq!(seen.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_attempt_is_told_with_its_time_and_its_problem() {
-    let (_, _, tried) = looks(RULES, true, &["lost", "network", "ok"]).await;
+    let (_, _, summary) = attempts(POLICY, true, &["lost", "network", "ok"]).await;
     let attempt = |after_seconds, error_code: &str, message: &str| Attempt {
         after_seconds,
         error_code: error_code.to_owned(),
         message: message.to_owned(),
     };
     let expected = [attempt(0.0, "CONNECTION_LOST", "lost"), attempt(0.0, "NAME_NOT_RESOLVED", "network")];
-    assert_eq!(tried, Tried { retries: 2, failed: expected.to_vec() });
-    let (_, _, tried) = looks(RULES, true, &["network", "network", "state"]).await;
-    let after: Vec<f64> = tried.failed.iter().map(|attempt| attempt.after_seconds).collect();
+    assert_eq!(summary, RetrySummary { retries: 2, failed: expected.to_vec() });
+    let (_, _, summary) = attempts(POLICY, true, &["network", "network", "state"]).await;
+    let after: Vec<f64> = summary.failed.iter().map(|attempt| attempt.after_seconds).collect();
     assert_eq!(after, [0.0, 2.0, 6.0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_waits_says_so_and_ends_where_it_is_dropped() {
+async fn a_call_that_waits_says_so_and_ends_when_it_is_dropped() {
     let said = Arc::new(Mutex::new(Vec::new()));
-    let (tries, telling) = (Tries::default(), said.clone());
-    let progress: Progress = Arc::new(move |_, text| telling.lock().unwrap().push(text.to_owned()));
-    let looking = retrying(RULES, || true, &tries, &progress, |_| async { Err::<(), _>(problem("network")) });
+    let (log, telling) = (RetryLog::default(), said.clone());
+    let progress: ProgressReporter = Arc::new(move |_, text| telling.lock().unwrap().push(text.to_owned()));
+    let looking =
+        with_retries(POLICY, || true, &log, &progress, |_| async { Err::<(), _>(problem("network")) });
     assert!(tokio::time::timeout(Duration::from_secs(1), looking).await.is_err());
     assert_eq!(*said.lock().unwrap(), ["trying again in 2 s: network"]);
-    // It had not been tried again yet.
-    let tried = tries.so_far();
-    assert_eq!((tried.retries, tried.failed.len()), (0, 1));
+    // The second attempt had not begun yet.
+    let summary = log.summary();
+    assert_eq!((summary.retries, summary.failed.len()), (0, 1));
 }

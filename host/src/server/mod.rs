@@ -1,11 +1,12 @@
-//! The MCP face of the dispatcher: tools, their calls, progress and cancellation, over stdio.
+//! The MCP server over stdio: tools, calls, progress, cancellation, tasks and resources.
 
-mod asking;
-mod changes;
+mod elicitation;
+mod file_watch;
 mod handler;
-mod list;
+mod list_changes;
 mod resources;
 mod tasks;
+mod tool_list;
 mod transport;
 
 use std::sync::Arc;
@@ -17,37 +18,41 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatcher::Dispatcher;
-use crate::watch::Watch;
 
+pub use file_watch::FileWatch;
 pub use handler::describe_tool;
-pub use list::KeptList;
+pub use tool_list::ListReader;
 
-/// What calls under way get at the end of input: a script that pipes its requests in has its answers by then, a client
-/// that died waits for nothing, and one that follows up with a signal after two seconds finds us gone.
+/// The time that running calls have after the end of input. A script that pipes its requests in has its answers by then, and
+/// a client that sends a signal after two seconds finds the server gone.
 const GRACE: Duration = Duration::from_secs(1);
-/// What is left of a call that was stopped: to say so, and to end its processes.
-const ENDING: Duration = Duration::from_millis(500);
+/// The time that cancelled calls have to answer and to end their processes.
+const CANCEL_TIME: Duration = Duration::from_millis(500);
 
 /// Serves on stdin and stdout until the end of input, or until a signal asks for the end.
-pub async fn serve(dispatcher: Arc<Dispatcher>, kept: KeptList, watch: Option<Watch>) -> anyhow::Result<()> {
+pub async fn serve(
+    dispatcher: Arc<Dispatcher>,
+    list: ListReader,
+    watch: Option<FileWatch>,
+) -> anyhow::Result<()> {
     if let Some(watch) = watch {
         tokio::spawn(watch.follow(dispatcher.clone()));
     }
     tracing::info!("serving MCP on stdin and stdout");
     let (input, output) = rmcp::transport::io::stdio_pipes();
-    serve_over((dispatcher, kept), input, output, crate::signals::asked_to_end()).await
+    serve_over((dispatcher, list), input, output, crate::signals::asked_to_end()).await
 }
 
 async fn serve_over(
-    (dispatcher, kept): (Arc<Dispatcher>, KeptList),
+    (dispatcher, list): (Arc<Dispatcher>, ListReader),
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
     asked_to_end: impl Future<Output = ()> + Send + 'static,
 ) -> anyhow::Result<()> {
     let ended = CancellationToken::new();
     let stopping = CancellationToken::new();
-    let transport = transport::Lines::new(input, output, ended.clone());
-    let list = list::List::begin(dispatcher.clone(), kept);
+    let transport = transport::LineTransport::new(input, output, ended.clone());
+    let list = tool_list::ToolList::start(dispatcher.clone(), list);
     let handler = handler::Handler::new(dispatcher.clone(), list, ended.clone(), stopping.clone())?;
     let service_end = CancellationToken::new();
     tokio::spawn({
@@ -58,7 +63,7 @@ async fn serve_over(
                 () = asked_to_end => ended.cancel(),
             }
             stopping.cancel();
-            tokio::time::sleep(ENDING).await;
+            tokio::time::sleep(CANCEL_TIME).await;
             service_end.cancel();
         }
     });
@@ -71,8 +76,8 @@ async fn serve_over(
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(error.into()),
     };
-    // What has begun is finished or undone, whoever has gone.
-    dispatcher.finished().await;
+    // A change that has begun is finished or undone, even where the client has gone.
+    dispatcher.shut_down().await;
     served
 }
 

@@ -11,10 +11,10 @@ use host_text::visible::excerpt;
 
 const BEFORE_ID: &str = "linux-sysadmin://knowledge/";
 const TEMPLATE: &str = "linux-sysadmin://knowledge/{id}";
-/// RFC 9512.
+/// The media type of RFC 9512.
 const YAML: &str = "application/yaml";
 
-/// One for each profile.
+/// Lists a resource for each profile.
 pub(super) fn list(knowledge: &Knowledge) -> ListResourcesResult {
     let resources = knowledge.all().iter().map(|known| {
         let profile = &known.profile;
@@ -26,7 +26,7 @@ pub(super) fn list(knowledge: &Knowledge) -> ListResourcesResult {
     ListResourcesResult::with_all_items(resources.collect())
 }
 
-/// The one that stands for all.
+/// The one template, by which a client can name any profile.
 pub(super) fn templates() -> ListResourceTemplatesResult {
     let template = ResourceTemplate::new(TEMPLATE, "knowledge")
         .with_title("Service profile")
@@ -35,7 +35,7 @@ pub(super) fn templates() -> ListResourceTemplatesResult {
     ListResourceTemplatesResult::with_all_items(vec![template])
 }
 
-/// A profile as it is written.
+/// Reads a profile as YAML.
 pub(super) fn read(knowledge: &Knowledge, uri: &str) -> Result<ReadResourceResult, ErrorData> {
     let known = uri
         .strip_prefix(BEFORE_ID)
@@ -56,7 +56,7 @@ pub(super) fn read(knowledge: &Knowledge, uri: &str) -> Result<ReadResourceResul
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
-/// Ids that begin so.
+/// Completes the id of a profile.
 pub(super) fn complete(
     knowledge: &Knowledge,
     of: &Reference,
@@ -80,11 +80,11 @@ pub(super) fn complete(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use host_knowledge::Lazy;
+    use host_knowledge::LazyKnowledge;
 
     #[test]
     fn every_profile_can_be_listed_and_read() {
-        let lazy = Lazy::default();
+        let lazy = LazyKnowledge::default();
         let listed = list(lazy.get()).resources;
         assert!(listed.len() >= 50);
         for resource in &listed {
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn ids_are_completed_from_their_beginning() {
-        let lazy = Lazy::default();
+        let lazy = LazyKnowledge::default();
         let complete = |uri: &str, name: &str, value: &str| {
             complete(lazy.get(), &Reference::for_resource(uri), &ArgumentInfo::new(name, value))
         };

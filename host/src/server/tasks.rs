@@ -1,4 +1,4 @@
-//! Jobs, as the tasks extension of MCP (SEP-2663) has them: for clients that know it.
+//! Jobs as tasks of MCP's tasks extension (SEP-2663), for clients that support it.
 
 use std::time::SystemTime;
 
@@ -8,36 +8,33 @@ use rmcp::model::{CreateTaskResult, DetailedTask, GetTaskResult, Task, TaskPaylo
 use serde_json::Value;
 
 use super::handler::tool_result;
-use crate::jobs::{Job, JobsOf};
+use crate::calls::jobs::{Job, VisibleJobs};
 
-/// Between two questions of a client.
+/// The interval in milliseconds at which a client should ask for a task.
 const POLL_MS: u64 = 2_000;
 
-/// A call that goes on.
+/// The answer to a call that has become a job.
 pub(super) fn created(job: &Job) -> CreateTaskResult {
     CreateTaskResult::new(task(job))
 }
 
-/// How far it is.
-pub(super) fn get(jobs: &JobsOf, id: &str) -> Result<GetTaskResult, ErrorData> {
-    let job = jobs.of(id).map_err(|problem| ErrorData::invalid_params(problem.message, None))?;
-    let payload = match job.ended() {
+/// The state of a job, and its result once it has ended.
+pub(super) fn get(jobs: &VisibleJobs, id: &str) -> Result<GetTaskResult, ErrorData> {
+    let job = jobs.get(id).map_err(|problem| ErrorData::invalid_params(problem.message, None))?;
+    let payload = match job.result() {
         None => TaskPayload::Working,
         Some(_) if job.was_cancelled() => TaskPayload::Cancelled,
-        Some(ended) => {
-            let result = serde_json::to_value(tool_result(ended.envelope.clone(), ended.is_error));
-            match result {
-                Ok(Value::Object(result)) => TaskPayload::Completed { result },
-                _ => return Err(ErrorData::internal_error("a result that is no object", None)),
-            }
-        }
+        Some(result) => match serde_json::to_value(tool_result(result.envelope.clone(), result.is_error)) {
+            Ok(Value::Object(result)) => TaskPayload::Completed { result },
+            _ => return Err(ErrorData::internal_error("a result that is no object", None)),
+        },
     };
     Ok(GetTaskResult::new(DetailedTask::new(task(&job), payload)))
 }
 
-/// Ends it.
-pub(super) fn cancel(jobs: &JobsOf, id: &str) -> Result<(), ErrorData> {
-    let job = jobs.of(id).map_err(|problem| ErrorData::invalid_params(problem.message, None))?;
+/// Cancels a job.
+pub(super) fn cancel(jobs: &VisibleJobs, id: &str) -> Result<(), ErrorData> {
+    let job = jobs.get(id).map_err(|problem| ErrorData::invalid_params(problem.message, None))?;
     job.cancel();
     Ok(())
 }
@@ -46,7 +43,7 @@ fn task(job: &Job) -> Task {
     let at = |time: SystemTime| Timestamp::try_from(time).map(|time| time.to_string()).unwrap_or_default();
     let task = Task::new(&job.id, TaskStatus::Working, at(job.started()), at(SystemTime::now()));
     let task = task.with_poll_interval_ms(POLL_MS);
-    match job.latest() {
+    match job.latest_progress() {
         latest if latest.is_empty() => task,
         latest => task.with_status_message(latest),
     }

@@ -7,7 +7,7 @@ use super::*;
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const NEWEST: &str = "2026-07-28";
 
-/// A client in memory.
+/// A client over pipes in memory.
 struct Client {
     dispatcher: Arc<Dispatcher>,
     input: DuplexStream,
@@ -16,14 +16,14 @@ struct Client {
 }
 
 impl Client {
-    /// With a server whose output holds so many bytes that nobody has read.
+    /// A client of a server whose output holds this many unread bytes.
     async fn new(unread: usize) -> Self {
         let dispatcher = Arc::new(Dispatcher::without_modules());
         let (input, their_input) = tokio::io::duplex(1 << 20);
         let (their_output, output) = tokio::io::duplex(unread);
         let never = std::future::pending();
         let server = tokio::spawn(serve_over(
-            (dispatcher.clone(), KeptList::default()),
+            (dispatcher.clone(), ListReader::default()),
             their_input,
             their_output,
             never,
@@ -53,7 +53,7 @@ impl Client {
         self.input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
     }
 
-    /// As the newest generation asks.
+    /// Sends a request of the newest protocol version.
     async fn ask(&mut self, id: i64, method: &str, mut params: Value) {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": NEWEST,
@@ -63,7 +63,7 @@ impl Client {
         self.send(json!({"id": id, "method": method, "params": params})).await;
     }
 
-    /// Subscribes; gives the acknowledgment.
+    /// Subscribes, and gives the acknowledgment.
     async fn listen(&mut self, id: i64, notifications: Value) -> Value {
         self.ask(id, "subscriptions/listen", json!({"notifications": notifications})).await;
         let acknowledged = self.next().await;
@@ -76,7 +76,7 @@ impl Client {
         serde_json::from_str(&self.output.next_line().await.unwrap().expect("a message")).unwrap()
     }
 
-    /// Closes the input; gives what still came.
+    /// Closes the input, and gives the messages that still came.
     async fn close(mut self) -> Vec<Value> {
         drop(self.input);
         let mut messages = Vec::new();
@@ -114,7 +114,7 @@ async fn a_client_of_a_handshake_hears_of_every_change() {
     for version in LEGACY {
         let mut client = Client::open(version).await;
         for _ in 0..100 {
-            client.dispatcher.announce();
+            client.dispatcher.announce_tools_changed();
             let told = client.next().await;
             assert!(is_change(&told), "{version}: {told}");
             assert!(subscription(&told).is_null(), "{told}");
@@ -127,7 +127,7 @@ async fn a_client_of_a_handshake_hears_of_every_change() {
 async fn saying_twice_that_it_is_initialized_does_not_make_a_client_hear_twice() {
     let mut client = Client::open("2025-06-18").await;
     client.send(json!({"method": "notifications/initialized"})).await;
-    client.dispatcher.announce();
+    client.dispatcher.announce_tools_changed();
     assert!(is_change(&client.next().await));
     client.send(json!({"id": 1, "method": "ping"})).await;
     assert_eq!(client.next().await["id"], 1);
@@ -138,7 +138,7 @@ async fn saying_twice_that_it_is_initialized_does_not_make_a_client_hear_twice()
 async fn a_change_before_a_client_is_initialized_is_told_when_it_is() {
     let mut client = Client::new(1 << 20).await;
     client.initialize("2025-06-18").await;
-    client.dispatcher.announce();
+    client.dispatcher.announce_tools_changed();
     client.send(json!({"id": 1, "method": "ping"})).await;
     assert_eq!(client.next().await["id"], 1);
     client.send(json!({"method": "notifications/initialized"})).await;
@@ -149,7 +149,7 @@ async fn a_change_before_a_client_is_initialized_is_told_when_it_is() {
 async fn a_change_before_the_list_was_given_is_not_told() {
     let mut client = Client::new(1 << 20).await;
     client.initialize("2025-06-18").await;
-    client.dispatcher.announce();
+    client.dispatcher.announce_tools_changed();
     client.send(json!({"id": 1, "method": "tools/list"})).await;
     assert_eq!(client.next().await["id"], 1);
     client.send(json!({"method": "notifications/initialized"})).await;
@@ -161,11 +161,11 @@ async fn changes_that_nobody_reads_of_are_told_together() {
     let mut client = Client::new(64).await;
     client.initialize("2025-06-18").await;
     client.send(json!({"method": "notifications/initialized"})).await;
-    client.dispatcher.announce();
-    // Not even one notification fits into what may be unread, so the server is still writing the first.
+    client.dispatcher.announce_tools_changed();
+    // The output holds less than one notification, so the server is still writing the first.
     assert!(is_change(&client.next().await));
     for _ in 0..1000 {
-        client.dispatcher.announce();
+        client.dispatcher.announce_tools_changed();
     }
     assert!(is_change(&client.next().await));
     let more = client.close().await;
@@ -178,12 +178,12 @@ async fn a_subscriber_hears_of_every_change_under_its_own_subscription() {
     let acknowledged = client.listen(7, json!({"toolsListChanged": true, "promptsListChanged": true})).await;
     assert_eq!(acknowledged["params"]["notifications"], json!({"toolsListChanged": true}));
     for _ in 0..100 {
-        client.dispatcher.announce();
+        client.dispatcher.announce_tools_changed();
         let told = client.next().await;
         assert!(is_change(&told), "{told}");
         assert_eq!(subscription(&told), 7);
     }
-    // The end of input is the end of the subscription, and is said.
+    // The end of input ends the subscription, and the server says so.
     let rest = client.close().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert_eq!(rest[0]["id"], 7);
@@ -195,9 +195,9 @@ async fn a_client_of_the_newest_generation_hears_nothing_that_it_did_not_ask_for
     let mut client = Client::new(1 << 20).await;
     let acknowledged = client.listen(1, json!({"resourcesListChanged": true})).await;
     assert_eq!(acknowledged["params"]["notifications"], json!({}));
-    // Nor by what clients of a handshake say.
+    // The notification of clients with a handshake does not subscribe either.
     client.send(json!({"method": "notifications/initialized"})).await;
-    client.dispatcher.announce();
+    client.dispatcher.announce_tools_changed();
     client.ask(2, "tools/list", json!({})).await;
     assert_eq!(client.next().await["id"], 2);
     let rest = client.close().await;
@@ -210,10 +210,10 @@ async fn a_cancelled_subscription_hears_nothing_more_and_another_does() {
     client.listen(1, json!({"toolsListChanged": true})).await;
     client.listen(2, json!({"toolsListChanged": true})).await;
     client.send(json!({"method": "notifications/cancelled", "params": {"requestId": 1}})).await;
-    // Messages are taken in order: with this answer the other has been seen.
+    // Messages are handled in order, so the cancellation was handled before this answer.
     client.ask(3, "tools/list", json!({})).await;
     assert_eq!(client.next().await["id"], 3);
-    client.dispatcher.announce();
+    client.dispatcher.announce_tools_changed();
     assert_eq!(subscription(&client.next().await), 2);
     let rest = client.close().await;
     assert_eq!(rest.len(), 1, "{rest:?}");
@@ -221,12 +221,12 @@ async fn a_cancelled_subscription_hears_nothing_more_and_another_does() {
 }
 
 #[tokio::test]
-async fn subscriptions_take_no_turns() {
+async fn subscriptions_take_no_slots() {
     let mut client = Client::new(1 << 20).await;
     for id in 0..50 {
         client.listen(id, json!({"toolsListChanged": true})).await;
     }
-    client.dispatcher.announce();
+    client.dispatcher.announce_tools_changed();
     for _ in 0..50 {
         assert!(is_change(&client.next().await));
     }
@@ -241,7 +241,7 @@ async fn a_server_that_is_asked_to_end_ends_its_subscriptions() {
     let asked = CancellationToken::new();
     let asked_to_end = asked.clone().cancelled_owned();
     let server = tokio::spawn(serve_over(
-        (dispatcher.clone(), KeptList::default()),
+        (dispatcher.clone(), ListReader::default()),
         their_input,
         their_output,
         asked_to_end,

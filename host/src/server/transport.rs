@@ -1,8 +1,8 @@
-//! JSON-RPC, a message a line, with an answer for what is no message.
+//! JSON-RPC with one message a line. A line that is no message gets an error as its answer.
 //!
-//! rmcp's own transport is silent about a line that doesn't parse or that is too long, and its service ends where
-//! the first message is a notification. A person who debugs a client needs the answer, and a server that has been
-//! started for a session shouldn't end over a line.
+//! rmcp's own transport answers nothing to a line that doesn't parse or that is too long, and its service ends where the
+//! first message is a notification. A person who debugs a client needs the answer, and one wrong line should not end the
+//! server of a session.
 
 use std::io;
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use host_base::unambiguous;
+use host_base::strict_json;
 
-/// Requests that this server knows. rmcp takes one whose parameters don't fit for a method that it doesn't know.
-const KNOWN: [&str; 6] =
+/// The methods that this server knows. rmcp treats a request with wrong parameters like one of an unknown method.
+const KNOWN_METHODS: [&str; 6] =
     ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
 
-/// The longest line that is taken.
-const LONGEST: usize = 16 << 20;
+/// The number of bytes of the longest line that is accepted.
+const MAX_LINE: usize = 16 << 20;
 
 /// A line-based transport over any pair of streams.
-pub(super) struct Lines<R, W> {
+pub(super) struct LineTransport<R, W> {
     input: BufReader<R>,
     output: Arc<Mutex<W>>,
     line: Vec<u8>,
-    /// Set while the rest of a line that was too long is passed over.
+    /// True while the rest of a line that was too long is skipped.
     skipping: bool,
-    /// An answer that is yet to be sent; kept here because `receive` may be dropped and called again.
+    /// An answer that is not sent yet. It is kept here because `receive` may be dropped and called again.
     answer: Option<String>,
-    /// Whether a session has begun: until then rmcp takes requests and nothing else.
+    /// Whether a session has begun. Before that rmcp accepts only requests.
     opened: bool,
     /// Cancelled at the end of input.
     ended: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
     pub(super) fn new(input: R, output: W, ended: CancellationToken) -> Self {
         Self {
             input: BufReader::with_capacity(64 * 1024, input),
@@ -52,8 +52,8 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         }
     }
 
-    /// A whole line into `self.line`; `false` at the end of input. Dropping the future loses nothing: what has been
-    /// read stays in the buffers.
+    /// Reads a whole line into `self.line`; `false` at the end of input. Dropping the future loses nothing, because the bytes
+    /// that were read stay in the buffers.
     async fn read_line(&mut self) -> io::Result<bool> {
         loop {
             let available = self.input.fill_buf().await?;
@@ -66,7 +66,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 self.line.extend_from_slice(&available[..taken]);
             }
             self.input.consume(taken);
-            if self.line.len() > LONGEST {
+            if self.line.len() > MAX_LINE {
                 self.line.clear();
                 self.skipping = true;
                 self.answer =
@@ -76,24 +76,24 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
                 return Ok(true);
             }
             if self.answer.is_some() {
-                // To be sent before anything else is read.
+                // The answer is sent before anything else is read.
                 self.line.clear();
                 return Ok(true);
             }
         }
     }
 
-    /// The line as a message, or an answer that says why it is none.
+    /// Parses the line. Where it is no message, an answer says why.
     fn parse(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let line = std::mem::take(&mut self.line);
         let line = line.trim_ascii();
         if line.is_empty() {
             return None;
         }
-        let value = match unambiguous::value(line) {
+        let value = match strict_json::parse(line) {
             Ok(value) => value,
             Err(problem) => {
-                // A message that says two things at once has a sender who waits for an answer.
+                // JSON with a duplicate member has an id, and its sender waits for an answer.
                 let (code, id) = match serde_json::from_slice::<Value>(line) {
                     Ok(value) => (ErrorCode::INVALID_REQUEST, id_of(&value)),
                     Err(_) => (ErrorCode::PARSE_ERROR, None),
@@ -105,17 +105,17 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
         let id = id_of(&value);
         let (has_method, has_id) = (value.get("method").is_some(), value.get("id").is_some());
         match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
-            Ok(message) if is_misread(&message) => {
+            Ok(message) if has_wrong_parameters(&message) => {
                 let said = "the parameters are not those of this method";
                 self.answer = Some(error(id, ErrorCode::INVALID_PARAMS, said));
                 None
             }
             Ok(message) => {
                 let is_request = matches!(message, RxJsonRpcMessage::<RoleServer>::Request(_));
-                self.opened |= opens(&message);
+                self.opened |= begins_session(&message);
                 (self.opened || is_request).then_some(message)
             }
-            // What a notification is about is its sender's business, and nobody waits for an answer.
+            // Nobody waits for an answer to a notification.
             Err(_) if has_method && !has_id => None,
             Err(problem) => {
                 let said = format!("not a request of this protocol: {problem}");
@@ -126,7 +126,7 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,
@@ -151,8 +151,8 @@ where
         loop {
             if let Some(answer) = self.answer.clone() {
                 let mut output = self.output.lock().await;
-                // Taken before it is sent: dropped in between, an answer may be missing, but never comes in pieces
-                // twice.
+                // Removed before it is sent. Where the future is dropped in between, the answer may be missing, but no part of
+                // it is sent twice.
                 self.answer = None;
                 if output.write_all(answer.as_bytes()).await.is_err() || output.flush().await.is_err() {
                     break;
@@ -184,9 +184,9 @@ fn id_of(message: &Value) -> Option<RequestId> {
     serde_json::from_value(message.get("id")?.clone()).ok()
 }
 
-/// Whether rmcp takes a session to begin with this message: a handshake, or a request of the newest generation, which
-/// brings along what a handshake would have settled. It answers others, and still waits for one of these.
-fn opens(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+/// Whether a session begins with this message for rmcp: a handshake, or a request of the newest protocol version, which
+/// carries what a handshake would have settled. rmcp answers other requests, and still waits for one of these.
+fn begins_session(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     let RxJsonRpcMessage::<RoleServer>::Request(request) = message else { return false };
     match &request.request {
         ClientRequest::InitializeRequest(_) => true,
@@ -201,10 +201,10 @@ fn opens(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     }
 }
 
-fn is_misread(message: &RxJsonRpcMessage<RoleServer>) -> bool {
+fn has_wrong_parameters(message: &RxJsonRpcMessage<RoleServer>) -> bool {
     match message {
         RxJsonRpcMessage::<RoleServer>::Request(request) => match &request.request {
-            ClientRequest::CustomRequest(custom) => KNOWN.contains(&custom.method.as_str()),
+            ClientRequest::CustomRequest(custom) => KNOWN_METHODS.contains(&custom.method.as_str()),
             _ => false,
         },
         _ => false,
@@ -213,7 +213,7 @@ fn is_misread(message: &RxJsonRpcMessage<RoleServer>) -> bool {
 
 fn error(id: Option<RequestId>, code: ErrorCode, message: &str) -> String {
     let error = ErrorData::new(code, host_text::visible::excerpt(message, 300), None);
-    // JSON-RPC: an id of null where it couldn't be read.
+    // JSON-RPC wants an id of null where the id couldn't be read.
     format!("{}\n", serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error}))
 }
 
@@ -221,10 +221,10 @@ fn error(id: Option<RequestId>, code: ErrorCode, message: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What the service gets, and what the client is answered, for these bytes.
+    /// The messages that the service gets and the answers that the client gets for these bytes.
     async fn exchange(input: &[u8]) -> (Vec<Value>, Vec<Value>) {
         let (output, mut answers) = tokio::io::duplex(1 << 20);
-        let mut lines = Lines::new(input, output, CancellationToken::new());
+        let mut lines = LineTransport::new(input, output, CancellationToken::new());
         let mut messages = Vec::new();
         while let Some(message) = lines.receive().await {
             messages.push(serde_json::to_value(message).unwrap());
@@ -275,7 +275,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_line_that_is_too_long_is_answered_and_passed_over() {
-        let mut input = vec![b'x'; LONGEST + 100];
+        let mut input = vec![b'x'; MAX_LINE + 100];
         input.push(b'\n');
         input.extend_from_slice(PING);
         let (messages, answers) = exchange(&input).await;
@@ -299,7 +299,7 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_input_is_told() {
         let ended = CancellationToken::new();
-        let mut lines = Lines::new(&b""[..], tokio::io::sink(), ended.clone());
+        let mut lines = LineTransport::new(&b""[..], tokio::io::sink(), ended.clone());
         assert!(lines.receive().await.is_none());
         assert!(ended.is_cancelled());
     }

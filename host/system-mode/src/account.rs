@@ -1,7 +1,7 @@
-//! The account itself: what it must be, and what is in its home.
+//! The system account: the properties that it must have, and the directories in its home.
 //!
-//! Its home is below root's own `/var/lib/linux-sysadmin` and not that directory itself: `modules` there is root's, for
-//! every account of the machine.
+//! The account's home lies below `/var/lib/linux-sysadmin`, which itself is root's: `modules` there is root's as well, and
+//! serves every account of the machine.
 
 use std::fs;
 use std::io;
@@ -12,13 +12,13 @@ use super::{ACCOUNT, Account, SystemError, groups, trust};
 use host_base::passwd;
 use host_target::Target;
 
-/// Root's, with what belongs to no account.
+/// The directory of root's that holds what belongs to no account.
 pub const BASE: &str = "/var/lib/linux-sysadmin";
-/// The account's.
+/// The account's home.
 pub const HOME: &str = "/var/lib/linux-sysadmin/home";
 
-/// What is in it: configuration, log, compiled components, keys.
-const OWN: [&str; 8] = [
+/// The directories in the home, for configuration, log, compiled components and keys.
+const HOME_DIRECTORIES: [&str; 8] = [
     ".config",
     ".config/linux-sysadmin",
     ".local",
@@ -29,50 +29,50 @@ const OWN: [&str; 8] = [
     ".ssh",
 ];
 
-/// From this number on accounts are people's, where `login.defs` says nothing else.
+/// The first number of people's accounts, where `login.defs` sets no other.
 const FIRST_OF_PEOPLE: u32 = 1000;
 
-/// What there is of it.
+/// The state of the system account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing, but for a group of its name maybe.
+pub enum AccountState {
+    /// There is no account, but perhaps a group of its name.
     Missing { group_exists: bool },
-    /// As it must be.
+    /// The account is as it must be.
     Right(Account),
-    /// An account of this name that is something else.
+    /// An account of this name has other properties.
     Wrong(String),
 }
 
-/// Looks at this machine's tables; without root, not at passwords. Groups may come from elsewhere as well.
-pub async fn state(target: &Target) -> Result<State, SystemError> {
+/// Looks at this machine's tables. Without root it doesn't see passwords. Groups may also come from elsewhere.
+pub async fn state(target: &Target) -> Result<AccountState, SystemError> {
     let table = |path: &str| {
         let path = Path::new(path);
-        passwd::text(path).map_err(|error| SystemError::io(path, error))
+        passwd::text_or_empty(path).map_err(|error| SystemError::io(path, error))
     };
     let shadow = match table("/etc/shadow") {
         Err(SystemError::Io { source, .. }) if source.kind() == io::ErrorKind::PermissionDenied => None,
         shadow => Some(shadow?),
     };
     Ok(match judged(&table("/etc/passwd")?, &table("/etc/group")?, shadow.as_deref()) {
-        State::Right(account) => alone(account, &groups::of(target, Some(ACCOUNT)).await?),
+        AccountState::Right(account) => alone(account, &groups::of(target, Some(ACCOUNT)).await?),
         other => other,
     })
 }
 
-/// Whether these are its own group, and no other.
-fn alone(account: Account, groups: &[u32]) -> State {
+/// Checks that these groups are the account's own group and no other.
+fn alone(account: Account, groups: &[u32]) -> AccountState {
     let others: Vec<String> = groups.iter().filter(|gid| **gid != account.gid).map(u32::to_string).collect();
     match others.is_empty() {
-        true => State::Right(account),
-        false => State::Wrong(format!("it is in the groups of the numbers {}", others.join(", "))),
+        true => AccountState::Right(account),
+        false => AccountState::Wrong(format!("it is in the groups of the numbers {}", others.join(", "))),
     }
 }
 
-fn judged(passwd: &str, group: &str, shadow: Option<&str>) -> State {
+fn judged(passwd: &str, group: &str, shadow: Option<&str>) -> AccountState {
     let entries = passwd::parse(passwd);
     let Some(entry) = entries.iter().find(|entry| entry.name == ACCOUNT) else {
         let group_exists = group.lines().any(|line| line.split(':').next() == Some(ACCOUNT));
-        return State::Missing { group_exists };
+        return AccountState::Missing { group_exists };
     };
     let mut wrong = Vec::new();
     if entry.uid == 0 || entry.uid >= FIRST_OF_PEOPLE {
@@ -91,7 +91,7 @@ fn judged(passwd: &str, group: &str, shadow: Option<&str>) -> State {
     if shadow.is_some_and(|shadow| !passwd::is_locked(shadow, ACCOUNT)) {
         wrong.push("it has a password: one can log in".to_owned());
     }
-    match passwd::group_named(group, entry.gid) {
+    match passwd::name_of(group, entry.gid) {
         Some(own) if own == ACCOUNT => {}
         Some(other) => wrong.push(format!("its group is {other}, and not one of its own")),
         None => wrong.push(format!("its group, of the number {}, is not in /etc/group", entry.gid)),
@@ -106,12 +106,12 @@ fn judged(passwd: &str, group: &str, shadow: Option<&str>) -> State {
     }
     let passwd::Entry { uid, gid, home, .. } = entry.clone();
     match wrong.is_empty() {
-        true => State::Right(Account { uid, gid, home }),
-        false => State::Wrong(wrong.join("; ")),
+        true => AccountState::Right(Account { uid, gid, home }),
+        false => AccountState::Wrong(wrong.join("; ")),
     }
 }
 
-/// What is wrong with a directory; nothing where it is this account's with this mode.
+/// Returns what is wrong with a directory. None where it is this account's and has this mode.
 pub fn wrong_with(path: &Path, uid: u32, mode: u32) -> io::Result<Option<String>> {
     let found = fs::symlink_metadata(path)?;
     let is = found.mode() & 0o7777;
@@ -126,24 +126,24 @@ pub fn wrong_with(path: &Path, uid: u32, mode: u32) -> io::Result<Option<String>
     })
 }
 
-/// The directories in a home that are missing, and those that are wrong with the reason; the ones above first.
-pub struct Own {
+/// The directories in a home that are missing, and those that are wrong, with the reason. Upper ones come first.
+pub struct HomeDirectories {
     pub missing: Vec<PathBuf>,
     pub wrong: Vec<(PathBuf, String)>,
 }
 
-/// Looks at what is in a home.
-pub fn own(home: &Path, uid: u32) -> io::Result<Own> {
-    let mut own = Own { missing: Vec::new(), wrong: Vec::new() };
-    for path in OWN.iter().map(|below| home.join(below)) {
+/// Looks at the directories in a home.
+pub fn home_directories(home: &Path, uid: u32) -> io::Result<HomeDirectories> {
+    let mut home_directories = HomeDirectories { missing: Vec::new(), wrong: Vec::new() };
+    for path in HOME_DIRECTORIES.iter().map(|below| home.join(below)) {
         match wrong_with(&path, uid, 0o700) {
             Ok(None) => {}
-            Ok(Some(reason)) => own.wrong.push((path, reason)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => own.missing.push(path),
+            Ok(Some(reason)) => home_directories.wrong.push((path, reason)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => home_directories.missing.push(path),
             Err(error) => return Err(error),
         }
     }
-    Ok(own)
+    Ok(home_directories)
 }
 
 #[cfg(test)]
@@ -160,8 +160,8 @@ mod tests {
         let group = "linux-sysadmin:x:997:\nsudo:x:27:alice\n";
         let shadow = "linux-sysadmin:!:19000::::::\n";
         let right = Account { uid: 998, gid: 997, home: HOME.into() };
-        assert_eq!(judged(LINE, group, Some(shadow)), State::Right(right.clone()));
-        assert_eq!(judged(LINE, group, None), State::Right(right));
+        assert_eq!(judged(LINE, group, Some(shadow)), AccountState::Right(right.clone()));
+        assert_eq!(judged(LINE, group, None), AccountState::Right(right));
         for (passwd, group, shadow, reason) in [
             (LINE.replace("998", "1000"), group, shadow, "no system account's"),
             (LINE.replace("998", "0"), group, shadow, "no system account's"),
@@ -192,19 +192,19 @@ mod tests {
             ),
         ] {
             match judged(&passwd, group, Some(shadow)) {
-                State::Wrong(found) => assert!(found.contains(reason), "{found}"),
+                AccountState::Wrong(found) => assert!(found.contains(reason), "{found}"),
                 other => panic!("{reason}: {other:?}"),
             }
         }
-        assert_eq!(judged("", "", Some("")), State::Missing { group_exists: false });
-        assert_eq!(judged("", group, Some("")), State::Missing { group_exists: true });
+        assert_eq!(judged("", "", Some("")), AccountState::Missing { group_exists: false });
+        assert_eq!(judged("", group, Some("")), AccountState::Missing { group_exists: true });
     }
 
     #[test]
     fn groups_that_come_from_elsewhere_are_shared_as_well() {
         let account = Account { uid: 998, gid: 997, home: HOME.into() };
-        assert_eq!(alone(account.clone(), &[997]), State::Right(account.clone()));
-        let State::Wrong(why) = alone(account, &[997, 27, 4]) else { panic!("it is in others") };
+        assert_eq!(alone(account.clone(), &[997]), AccountState::Right(account.clone()));
+        let AccountState::Wrong(why) = alone(account, &[997, 27, 4]) else { panic!("it is in others") };
         assert!(why.ends_with("27, 4"), "{why}");
     }
 
@@ -212,22 +212,22 @@ mod tests {
     fn what_is_in_its_home_is_its_own_alone() {
         let home = tempfile::tempdir().unwrap();
         let uid = fs::metadata(home.path()).unwrap().uid();
-        let found = own(home.path(), uid).unwrap();
-        assert_eq!((found.missing.len(), found.wrong.len()), (OWN.len(), 0));
+        let found = home_directories(home.path(), uid).unwrap();
+        assert_eq!((found.missing.len(), found.wrong.len()), (HOME_DIRECTORIES.len(), 0));
         for path in &found.missing {
             fs::create_dir_all(path).unwrap();
         }
         for path in &found.missing {
             fs::set_permissions(path, fs::Permissions::from_mode(0o700)).unwrap();
         }
-        let found = own(home.path(), uid).unwrap();
+        let found = home_directories(home.path(), uid).unwrap();
         assert_eq!((found.missing.len(), found.wrong.len()), (0, 0));
         fs::set_permissions(home.path().join(".ssh"), fs::Permissions::from_mode(0o750)).unwrap();
         fs::remove_dir(home.path().join(".cache/linux-sysadmin")).unwrap();
         std::os::unix::fs::symlink("/etc", home.path().join(".cache/linux-sysadmin")).unwrap();
         let reasons: Vec<_> =
-            own(home.path(), uid).unwrap().wrong.into_iter().map(|(_, reason)| reason).collect();
+            home_directories(home.path(), uid).unwrap().wrong.into_iter().map(|(_, reason)| reason).collect();
         assert_eq!(reasons, ["it is not a directory", "its mode is 0750, and not 0700"]);
-        assert_eq!(own(home.path(), uid + 1).unwrap().wrong.len(), OWN.len());
+        assert_eq!(home_directories(home.path(), uid + 1).unwrap().wrong.len(), HOME_DIRECTORIES.len());
     }
 }

@@ -1,9 +1,9 @@
-//! What a process of the system account takes from whoever started it: nothing but its arguments and its pipes.
+//! Decides what a process of the system account takes from the process that started it: its arguments and its pipes.
 //!
-//! The person who may start the server may not choose which configuration it reads. sudo drops variables only as far as
-//! its own configuration says so (`env_keep`), and `HOME`, `XDG_CONFIG_HOME` or `LINUX_SYSADMIN_CONFIG` among them
-//! would be enough. So before anything is read, the program starts itself anew with an environment made of passwd's
-//! entry. **This is the only place that decides it**: everything else reads variables as in single-user mode.
+//! The person who may start the server may not choose which configuration it reads. sudo drops variables only as far
+//! as its own configuration says (`env_keep`), and one of `HOME`, `XDG_CONFIG_HOME` or `LINUX_SYSADMIN_CONFIG` would
+//! be enough. Therefore, before anything is read, the program starts itself again with an environment made from the
+//! passwd entry. **This is the only place that decides it**: all else reads variables as in single-user mode.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,12 +16,13 @@ use rustix::fs::Mode;
 use super::{ACCOUNT, Account};
 use host_base::program::PATH;
 
-/// sudo's word for who called it, by number. It overwrites what the caller had set.
+/// The variable in which sudo gives the number of its caller. sudo overwrites what the caller had set.
 pub const CLIENT: &str = "SUDO_UID";
 
-/// To be called before anything reads the environment or the arguments. A process of any other account is left alone.
-/// An error where it can't be told whose process this is, or where it can't be made clean: then it must not go on.
-pub fn settle() -> io::Result<()> {
+/// Makes the environment clean. It is called before anything reads the environment or the arguments, and does nothing
+/// in a process of another account. Returns an error where the process's account is unknown or its environment can't
+/// be made clean; the process must not go on then.
+pub fn enforce_clean_environment() -> io::Result<()> {
     let Some(account) = super::running_as()? else { return Ok(()) };
     std::env::set_current_dir("/")?;
     rustix::process::umask(Mode::from_raw_mode(0o077));
@@ -31,13 +32,13 @@ pub fn settle() -> io::Result<()> {
         return Ok(());
     }
     let mut arguments = std::env::args_os();
-    // By its path, so that it is known by its name.
+    // The program is started by its path, and keeps its name as its first argument.
     let mut anew = Command::new(std::env::current_exe()?);
     anew.arg0(arguments.next().unwrap_or_else(|| ACCOUNT.into())).args(arguments).env_clear().envs(clean);
     Err(anew.exec())
 }
 
-/// The environment that the account's processes have, made of what they were given.
+/// Returns the environment of the account's processes, made from the one that they were given.
 fn clean(given: &BTreeMap<OsString, OsString>, account: &Account) -> BTreeMap<OsString, OsString> {
     let passed = [(CLIENT, is_number as fn(&str) -> bool), ("TERM", is_terminal)];
     let passed = passed.into_iter().filter_map(|(name, fits)| {
@@ -53,7 +54,7 @@ fn clean(given: &BTreeMap<OsString, OsString>, account: &Account) -> BTreeMap<Os
     own.into_iter().map(|(name, value)| (name.into(), value)).chain(passed).collect()
 }
 
-/// An account's number as sudo writes it.
+/// Says whether a text is an account's number as sudo writes it.
 fn is_number(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u32>().is_ok()
 }

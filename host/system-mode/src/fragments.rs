@@ -1,7 +1,7 @@
-//! The account's own sudo rights: what the modules were granted, and nothing beyond it.
+//! The account's own sudo rights, which are exactly what the modules were granted.
 //!
-//! They come from what only root can change: the modules beside the program, and those that root added for everyone
-//! (`modules add --system`). What the account itself may have in its home gives it no rights.
+//! They come from modules that only root can change: those beside the program, and those that root added for everyone
+//! (`modules add --system`). Modules in the account's home give it no rights.
 
 use std::fs;
 use std::io;
@@ -10,49 +10,51 @@ use std::path::{Path, PathBuf};
 use super::sudoers;
 use super::{ACCOUNT, SystemError};
 use host_base::passwd;
-use host_components::{Cold, Places, Registry};
-use host_knowledge::Lazy;
+use host_components::{CompileMode, ModuleDirectories, Registry};
+use host_knowledge::LazyKnowledge;
 use host_target::Target;
 
-/// Where they lie.
+/// The directory of the fragments.
 pub const DIRECTORY: &str = "/etc/sudoers.d";
-/// How their names begin.
+/// The beginning of the fragments' names.
 const PREFIX: &str = "linux-sysadmin-";
 
-/// Reads what the configuration of the account with this home says of modules. It can only take some away. An error is why it
-/// can't be read.
-pub type Configured = fn(home: &Path) -> Result<host_components::Modules, String>;
+/// Reads what the configuration of the account with this home says of modules. It can only take some away. The error
+/// tells why it can't be read.
+pub type ModuleConfigReader = fn(home: &Path) -> Result<host_components::Modules, String>;
 
-/// What is to be there.
+/// The fragments that must exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
-    /// Files of variables before those that refer to them.
+pub struct WantedFragments {
+    /// The files with their texts. Files of variables come before those that refer to them.
     pub files: Vec<(PathBuf, String)>,
-    /// For the operator: what some module won't be able to do.
+    /// Sentences for the operator about what some module won't be able to do.
     pub notes: Vec<String>,
 }
 
-/// The fragments of the modules beside the program and of root's, as far as the account's configuration uses them.
+/// Returns the fragments of the modules beside the program and of root's, as far as the account's configuration uses
+/// them.
 pub async fn wanted(
     target: &Target,
     modules: &Path,
     home: Option<&Path>,
-    configured: Configured,
-) -> Result<Wanted, SystemError> {
+    read_module_config: ModuleConfigReader,
+) -> Result<WantedFragments, SystemError> {
     let config = match home {
-        Some(home) => configured(home).map_err(SystemError::Refused)?,
+        Some(home) => read_module_config(home).map_err(SystemError::Refused)?,
         None => host_components::Modules::default(),
     };
-    let places = Places { user: None, ..Places::new(Some(modules.to_owned())) };
-    let registry = Registry::new(&config, cache()).load(&places, Cold::Compile).await;
-    let knowledge = Lazy::default();
-    let mut wanted = Wanted::default();
+    let places = ModuleDirectories { user: None, ..ModuleDirectories::new(Some(modules.to_owned())) };
+    let registry = Registry::new(&config, cache()).load(&places, CompileMode::Now).await;
+    let knowledge = LazyKnowledge::default();
+    let mut wanted = WantedFragments::default();
     for absent in registry.absent().iter().filter(|absent| !absent.disabled) {
         wanted.notes.push(format!("the module {} is not used: {}", absent.name, absent.reason));
     }
     for module in registry.modules() {
         let name = &module.description.name;
-        // As the machine is now: with the profiles of services that are installed later it is called again.
+        // The fragment fits the machine as it is now. When services with profiles are installed later, the operator
+        // runs this again.
         let fragment = sudoers::fragment(target, module, ACCOUNT, &knowledge)
             .await
             .map_err(|error| SystemError::Refused(format!("the module {name}: {error}")))?;
@@ -70,7 +72,7 @@ pub async fn wanted(
     Ok(wanted)
 }
 
-/// How many of a fragment's lines are comments, and the first reason for it.
+/// Counts the lines of a fragment that are comments, and gives the first reason for one.
 fn unusable(module: &str, usable: usize, text: &str) -> Option<String> {
     let reasons: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("# Not allowed: ")).collect();
     let first = reasons.first()?;
@@ -82,8 +84,8 @@ fn unusable(module: &str, usable: usize, text: &str) -> Option<String> {
     ))
 }
 
-/// Files of sudo's that were written for this account and aren't wanted any more, and a reason where another account's
-/// are in the way.
+/// Returns the files of sudo that were written for this account and aren't wanted any more. Returns an error where
+/// another account's fragment is in the way.
 pub fn stale(directory: &Path, wanted: &[(PathBuf, String)]) -> Result<Vec<PathBuf>, SystemError> {
     let mut stale = Vec::new();
     for path in present(directory).map_err(|error| SystemError::io(directory, error))? {
@@ -105,7 +107,7 @@ pub fn stale(directory: &Path, wanted: &[(PathBuf, String)]) -> Result<Vec<PathB
     Ok(stale)
 }
 
-/// All files whose name says that a fragment of ours is in it, in order.
+/// Returns all files whose name is that of a fragment of this program, in order.
 fn present(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
@@ -123,9 +125,10 @@ fn present(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The account that a fragment is for, as its first line says it. Of a file of variables, that of its fragment.
+/// Returns the account that a fragment is for, from its first line. For a file of variables it is the account of its
+/// fragment.
 fn account_of(path: &Path) -> Option<String> {
-    let text = passwd::text(path).ok()?;
+    let text = passwd::text_or_empty(path).ok()?;
     let said = text
         .lines()
         .next()?
@@ -139,7 +142,7 @@ fn account_of(path: &Path) -> Option<String> {
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| account_of(&path.with_file_name(fragment)))?
 }
 
-/// Root's own, whatever `HOME` says: what is compiled there runs as root.
+/// Returns root's own cache, whatever `HOME` says, because what is compiled there runs as root.
 fn cache() -> Option<PathBuf> {
     let root = passwd::read().ok()?.into_iter().find(|entry| entry.uid == 0)?;
     Some(root.home.join(".cache/linux-sysadmin"))

@@ -1,9 +1,9 @@
-//! Groups as whatever the machine asks for them says it (NSS), an account's primary one among them.
+//! The groups that the machine's name service (NSS) reports, among them an account's primary one.
 
 use super::{SystemError, programs};
 use host_target::Target;
 
-/// The numbers of an account's groups; of this process's without one.
+/// Returns the numbers of an account's groups, or of this process's groups where no account is given.
 pub async fn of(target: &Target, account: Option<&str>) -> Result<Vec<u32>, SystemError> {
     let args: &[&str] = match account {
         Some(account) => &["-G", "--", account],
@@ -14,14 +14,14 @@ pub async fn of(target: &Target, account: Option<&str>) -> Result<Vec<u32>, Syst
     numbers(&said).ok_or_else(|| SystemError::Refused(format!("`id -G` said {said:?} instead of numbers")))
 }
 
-/// Those of these groups, by name or number, that there are: each with its number.
+/// Returns those of these groups, given by name or number, that exist, with their numbers.
 pub async fn named(target: &Target, names: &[&str]) -> Result<Vec<(String, u32)>, SystemError> {
     if names.is_empty() {
         return Ok(Vec::new());
     }
     let args = [&["group"], names].concat();
     let output = programs::run(target, "getent", &args, programs::SHORT).await?;
-    // 2: not all of them are there.
+    // Exit code 2 means that not all of them exist.
     let output = match output.exit_code {
         2 => output,
         _ => programs::succeeded("getent", &args, output)?,
@@ -29,13 +29,13 @@ pub async fn named(target: &Target, names: &[&str]) -> Result<Vec<(String, u32)>
     Ok(parse(&String::from_utf8_lossy(&output.stdout)))
 }
 
-/// An account is in one group at least.
+/// Parses numbers. An account is in one group at least.
 fn numbers(said: &str) -> Option<Vec<u32>> {
     let numbers: Option<Vec<u32>> = said.split_whitespace().map(|word| word.parse().ok()).collect();
     numbers.filter(|numbers| !numbers.is_empty())
 }
 
-/// Lines of group(5).
+/// Parses lines of group(5).
 fn parse(text: &str) -> Vec<(String, u32)> {
     let group = |line: &str| {
         let mut fields = line.split(':');

@@ -1,4 +1,4 @@
-//! What `system install` would have to do so that everything is as it must be; nothing, where it is.
+//! Plans what `system install` has to do so that everything is as it must be. Where it is already, the plan is empty.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,61 +6,63 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::account::{self, BASE, HOME, State};
-use super::fragments::{self, Configured, Wanted};
-use super::record::{self, Record, sha256};
-use super::rights::{self, Rights};
-use super::staged::{Staged, names};
-use super::steps::{self, Failed, Step};
-use super::{ACCOUNT, SystemError, programs, put, trust};
+use super::account::{self, AccountState, BASE, HOME};
+use super::fragments::{self, ModuleConfigReader, WantedFragments};
+use super::install_record::{self, InstallRecord, sha256};
+use super::module_copy::{ModuleCopy, names};
+use super::serve_rights::{self, ServeRights};
+use super::steps::{self, Step, StepsFailed};
+use super::{ACCOUNT, SystemError, atomic_file, programs, trust};
 use crate::sudoers;
 use host_base::passwd;
 use host_target::Target;
 
-/// Where the program is put that others than root could change.
+/// The path to which the program is copied where accounts other than root could change it.
 pub const PROGRAM: &str = "/usr/local/bin/linux-sysadmin";
-/// And its modules, where it finds them by itself.
+/// The directory for its modules, where the program finds them by default.
 pub const MODULES: &str = "/usr/local/lib/linux-sysadmin/modules";
 
-/// A server that starts for the first time compiles its modules.
+/// The time limit of the first start. A server that starts for the first time compiles its modules.
 const FIRST_START: Duration = Duration::from_secs(300);
 
-/// What is asked for.
-pub struct Request {
+/// The request of the operator.
+pub struct InstallRequest {
     /// The running program.
     pub program: PathBuf,
-    /// Its modules.
+    /// The directory of its modules.
     pub modules: PathBuf,
-    /// Whether those were named and aren't the ones that it finds by itself.
+    /// Whether the operator named the modules, which then aren't those that the program finds by default.
     pub named: bool,
-    /// Who is to use the server; at an upgrade, nobody more than now.
+    /// The user who may use the server from now on. An upgrade adds none.
     pub user: Option<String>,
     /// Reads the account's configuration.
-    pub configured: Configured,
+    pub read_module_config: ModuleConfigReader,
 }
 
-/// What would be done.
+/// The steps of an installation.
 pub struct Installation {
-    /// In this order.
+    /// The steps, in this order.
     pub steps: Vec<Step>,
-    /// For the operator.
+    /// Sentences for the operator.
     pub notes: Vec<String>,
-    /// What sudo may start.
-    pub rights: Rights,
-    /// Whom it is tried out as.
+    /// The program that sudo may start, and its users.
+    pub rights: ServeRights,
+    /// The user as whom the server is tried out.
     user: Option<String>,
-    _staged: Option<Staged>,
+    _staged: Option<ModuleCopy>,
 }
 
 impl Installation {
-    /// Finds out what is missing or wrong. Changes nothing but a copy of the modules that is gone again with this.
-    pub async fn plan(target: &Target, request: Request) -> Result<Self, SystemError> {
+    /// Finds out what is missing or wrong. It changes nothing but a copy of the modules, which is removed when this is
+    /// dropped.
+    pub async fn plan(target: &Target, request: InstallRequest) -> Result<Self, SystemError> {
         if !rustix::process::geteuid().is_root() {
             return Err(SystemError::NotRoot("install"));
         }
         target.program("sudo").await?;
         target.program("visudo").await?;
-        let mut planning = Planning { record: Record::read(Path::new(record::FILE))?, steps: Vec::new() };
+        let mut planning =
+            Planner { record: InstallRecord::read(Path::new(install_record::FILE))?, steps: Vec::new() };
         let known = planning.record.clone();
         let users = users(target, request.user.as_deref()).await?;
         let sudo = sudoers::sudo_version(target).await;
@@ -70,7 +72,7 @@ impl Installation {
         let doubt = doubt(&request)?;
         let staged = match &doubt {
             None if !request.named => None,
-            _ => Some(Staged::new(&request.modules)?),
+            _ => Some(ModuleCopy::new(&request.modules)?),
         };
         let (program, modules) = match &staged {
             None => (request.program.clone(), request.modules.clone()),
@@ -80,7 +82,7 @@ impl Installation {
                 (PROGRAM.into(), staged.directory.clone())
             }
         };
-        if !rights::is_plain_program(&program) {
+        if !serve_rights::is_plain_program(&program) {
             let reason = format!(
                 "{} can't be written in sudoers as it is: it has other characters than letters, \
                                   digits and `. _ + - /`",
@@ -90,11 +92,12 @@ impl Installation {
         }
         let home = Path::new(HOME);
         let fragments =
-            fragments::wanted(target, &modules, home.is_dir().then_some(home), request.configured).await?;
+            fragments::wanted(target, &modules, home.is_dir().then_some(home), request.read_module_config)
+                .await?;
         planning.fragments(&fragments)?;
         notes.extend(fragments.notes);
-        let rights = Rights { program, users };
-        planning.sudos(rights::FILE.into(), rights.text(sudo))?;
+        let rights = ServeRights { program, users };
+        planning.sudos(serve_rights::FILE.into(), rights.text(sudo))?;
         let copies = planning.steps.iter().any(|step| matches!(step, Step::Copy { .. }));
         if let Some(doubt) = doubt.filter(|_| copies) {
             let note = "check the SHA-256 of what is copied: others than root could have changed it";
@@ -102,8 +105,9 @@ impl Installation {
         }
         if planning.record != known {
             let text = planning.record.text();
-            // Before what it names: a run that is killed leaves nothing that it doesn't name.
-            let record = Step::Write { path: record::FILE.into(), text, mode: 0o644, is_sudos: false };
+            // The record comes before what it names, so that a run that is killed leaves nothing without a record.
+            let record =
+                Step::Write { path: install_record::FILE.into(), text, mode: 0o644, is_sudos: false };
             let at = planning
                 .steps
                 .iter()
@@ -113,8 +117,8 @@ impl Installation {
         Ok(Self { steps: planning.steps, notes, rights, user: request.user, _staged: staged })
     }
 
-    /// Does it, and tries it out as the user whom it is for. Where anything fails, all of it is undone.
-    pub async fn carry_out(&self, target: &Target) -> Result<(), Failed> {
+    /// Carries the steps out, and tries the server out as the user. If anything fails, all steps are undone.
+    pub async fn carry_out(&self, target: &Target) -> Result<(), StepsFailed> {
         steps::carry_out(target, &self.steps, async || {
             programs::must(target, "visudo", &["-c"]).await?;
             if let Some(user) = &self.user {
@@ -126,7 +130,7 @@ impl Installation {
     }
 }
 
-/// The server starts for this user, and ends with its input.
+/// Starts the server for this user. It ends with its input.
 async fn try_out(target: &Target, user: &str, program: &Path) -> Result<(), SystemError> {
     let program = program.display().to_string();
     let args = ["-n", "-u", user, "--", "sudo", "-n", "-u", ACCOUNT, &program, "serve"];
@@ -134,13 +138,13 @@ async fn try_out(target: &Target, user: &str, program: &Path) -> Result<(), Syst
     programs::succeeded("sudo", &args, output).map(drop)
 }
 
-/// Those who may use the server now, and whoever is to.
+/// Returns the users of the server: those of now, and the new one.
 async fn users(target: &Target, more: Option<&str>) -> Result<BTreeSet<String>, SystemError> {
-    let file = Path::new(rights::FILE);
-    let text = passwd::text(file).map_err(|error| SystemError::io(file, error))?;
+    let file = Path::new(serve_rights::FILE);
+    let text = passwd::text_or_empty(file).map_err(|error| SystemError::io(file, error))?;
     let mut users = BTreeSet::new();
     if !text.is_empty() {
-        let rights = Rights::parse(&text).map_err(|line| {
+        let rights = ServeRights::parse(&text).map_err(|line| {
             let reason =
                 format!("{} holds what `system install` didn't write, so it stays: {line}", file.display());
             SystemError::Refused(reason)
@@ -157,10 +161,10 @@ async fn users(target: &Target, more: Option<&str>) -> Result<BTreeSet<String>, 
     }
 }
 
-/// Whether this is an account that a line of sudoers can name, and that isn't root or the server's own.
+/// Checks that this is an account that a line of sudoers can name, and that it isn't root or the server's own.
 async fn is_a_person(target: &Target, user: &str) -> Result<(), SystemError> {
     let refused = |reason: &str| Err(SystemError::Refused(format!("{user:?} {reason}")));
-    if !rights::is_plain(user) {
+    if !serve_rights::is_plain(user) {
         return refused(
             "can't be named in sudoers: expected letters, digits and `. _ -`, a lower-case letter first",
         );
@@ -177,39 +181,40 @@ async fn is_a_person(target: &Target, user: &str) -> Result<(), SystemError> {
     }
 }
 
-/// Who besides root could have changed the program or its modules. Where nobody could, they stay where they are.
-fn doubt(request: &Request) -> Result<Option<String>, SystemError> {
-    let Request { program, modules, .. } = request;
+/// Returns who besides root could have changed the program or its modules. Where nobody could, they stay where they
+/// are.
+fn doubt(request: &InstallRequest) -> Result<Option<String>, SystemError> {
+    let InstallRequest { program, modules, .. } = request;
     match trust::who_else(program).map_err(|error| SystemError::io(program, error))? {
         None => trust::who_else_in(modules).map_err(|error| SystemError::io(modules, error)),
         found => Ok(found),
     }
 }
 
-struct Planning {
-    /// As it is to be.
-    record: Record,
+struct Planner {
+    /// The record as it has to be afterwards.
+    record: InstallRecord,
     steps: Vec<Step>,
 }
 
-impl Planning {
-    /// The account, and what it owns.
+impl Planner {
+    /// Plans the account, and the directories that it owns.
     async fn account(&mut self, target: &Target) -> Result<(), SystemError> {
         let (base, home) = (Path::new(BASE), Path::new(HOME));
         self.roots(base)?;
         let uid = match account::state(target).await? {
-            State::Wrong(why) => {
+            AccountState::Wrong(why) => {
                 let reason = format!(
                     "there is an account {ACCOUNT} that isn't this program's: {why}. Rename or remove it, or put it right"
                 );
                 return Err(SystemError::Refused(reason));
             }
-            State::Missing { group_exists } => {
+            AccountState::Missing { group_exists } => {
                 self.steps.push(Step::Account { home: home.into(), group_exists });
                 self.record.account = true;
                 None
             }
-            State::Right(account) => Some(account.uid),
+            AccountState::Right(account) => Some(account.uid),
         };
         let wrong = |error| SystemError::io(home, error);
         let is_right = match (uid, fs::symlink_metadata(home)) {
@@ -221,7 +226,7 @@ impl Planning {
         if !is_right {
             self.steps.push(Step::Directory { path: home.into(), is_accounts: true, exists: home.exists() });
         }
-        let own = account::own(home, uid.unwrap_or(u32::MAX)).map_err(wrong)?;
+        let own = account::home_directories(home, uid.unwrap_or(u32::MAX)).map_err(wrong)?;
         if uid.is_none() && !own.wrong.is_empty() {
             let reason = format!(
                 "{HOME} is there without an account that it belongs to: move it away, or give it to one"
@@ -235,7 +240,7 @@ impl Planning {
         Ok(())
     }
 
-    /// A directory of root's, made where it is missing.
+    /// Plans a directory of root's, if it is missing.
     fn roots(&mut self, path: &Path) -> Result<(), SystemError> {
         safe(path)?;
         if !path.is_dir() {
@@ -244,8 +249,8 @@ impl Planning {
         Ok(())
     }
 
-    /// Program and modules, as far as they aren't there already.
-    fn copies(&mut self, request: &Request, staged: &Staged) -> Result<(), SystemError> {
+    /// Plans the copies of program and modules that don't exist yet.
+    fn copies(&mut self, request: &InstallRequest, staged: &ModuleCopy) -> Result<(), SystemError> {
         let modules = Path::new(MODULES);
         for directory in [modules.parent(), Some(modules)].into_iter().flatten() {
             self.roots(directory)?;
@@ -257,13 +262,13 @@ impl Planning {
             let original = request.modules.join(name);
             self.copy(from, to, &original, 0o644, sha256)?;
         }
-        let old = if modules.is_dir() { super::staged::names(modules)? } else { BTreeSet::new() };
+        let old = if modules.is_dir() { super::module_copy::names(modules)? } else { BTreeSet::new() };
         for name in old.difference(&names) {
             self.record.files.remove(&modules.join(name));
             self.steps.push(Step::Remove { path: modules.join(name) });
         }
-        // The very file that runs, whatever is at its path by now.
-        let running = Path::new(put::RUNNING);
+        // This is the very file that runs, whatever lies at its path by now.
+        let running = Path::new(atomic_file::RUNNING);
         let sha256 = sha256(running).map_err(|error| SystemError::io(running, error))?;
         self.copy(running.into(), PROGRAM.into(), &request.program, 0o755, sha256)
     }
@@ -277,7 +282,7 @@ impl Planning {
         sha256: String,
     ) -> Result<(), SystemError> {
         safe(&to)?;
-        let is_there = record::sha256(&to).is_ok_and(|found| found == sha256)
+        let is_there = install_record::sha256(&to).is_ok_and(|found| found == sha256)
             && is_roots(&to, mode).map_err(|error| SystemError::io(&to, error))?;
         if is_there {
             return Ok(());
@@ -288,7 +293,7 @@ impl Planning {
         Ok(())
     }
 
-    fn fragments(&mut self, wanted: &Wanted) -> Result<(), SystemError> {
+    fn fragments(&mut self, wanted: &WantedFragments) -> Result<(), SystemError> {
         let directory = Path::new(fragments::DIRECTORY);
         safe(directory)?;
         let stale = fragments::stale(directory, &wanted.files)?;
@@ -315,12 +320,12 @@ impl Planning {
     }
 }
 
-/// Whether a file of sudo's is there as it must be.
+/// Says whether a file of sudo exists with this text, owner and mode.
 pub fn is_file_with(path: &Path, text: &str) -> io::Result<bool> {
-    Ok(is_roots(path, 0o440)? && passwd::text(path)? == text)
+    Ok(is_roots(path, 0o440)? && passwd::text_or_empty(path)? == text)
 }
 
-/// Whether this is a file of root's with this mode.
+/// Says whether a file of root's exists with this mode.
 fn is_roots(path: &Path, mode: u32) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
     match fs::symlink_metadata(path) {
@@ -330,7 +335,7 @@ fn is_roots(path: &Path, mode: u32) -> io::Result<bool> {
     }
 }
 
-/// Refuses to put anything where others than root could change it.
+/// Refuses a place that accounts other than root could change.
 fn safe(path: &Path) -> Result<(), SystemError> {
     match trust::who_else(path).map_err(|error| SystemError::io(path, error))? {
         None => Ok(()),

@@ -1,39 +1,39 @@
-//! System mode: the server runs as an account of its own, so that whoever uses it can't use its rights otherwise.
+//! System mode: the server runs as an account of its own, so that its users have no other access to its rights.
 //!
-//! In single-user mode a model that has a shell has it under the server's account: it can use that account's sudo rights
-//! directly, approve its own plan, edit the configuration, and write the log anew. In system mode none of these is its
-//! own. The account [`ACCOUNT`] alone has configuration, keys, log and sudo rights, and a person may do one thing with
-//! it: start the server, by one line of sudoers with exact arguments.
+//! In single-user mode, a model with a shell has it under the server's account. It can use that account's sudo rights
+//! directly, approve its own plan, edit the configuration, and rewrite the log. In system mode it can do none of
+//! these. Only the account [`ACCOUNT`] has configuration, keys, log and sudo rights, and a person may do one thing
+//! with it: start the server, by one line of sudoers with exact arguments.
 //!
-//! [`mode`] is what the server asks. `linux-sysadmin system` sets it up ([`Installation`]), looks whether it holds
-//! ([`checks`]), and takes it away ([`Removal`]).
+//! The server asks [`mode`]. `linux-sysadmin system` sets system mode up ([`Installation`]), checks whether it holds
+//! ([`checks`]), and removes it ([`Removal`]).
 #![forbid(unsafe_code)]
 
 mod account;
+mod atomic_file;
 mod environment;
 mod fragments;
 mod groups;
 mod install;
+mod install_record;
+mod module_copy;
 mod programs;
-mod put;
-mod record;
 mod remove;
-mod rights;
-mod session;
-mod staged;
+mod serve_rights;
 mod status;
 mod steps;
 pub mod sudoers;
+mod terminal;
 mod trust;
 
-pub use environment::settle;
-pub use fragments::Configured;
-pub use install::{Installation, Request};
+pub use environment::enforce_clean_environment;
+pub use fragments::ModuleConfigReader;
+pub use install::{InstallRequest, Installation};
 pub use remove::Removal;
-pub use rights::Rights;
-pub use session::leave_terminal;
+pub use serve_rights::ServeRights;
 pub use status::{Check, Status, checks};
-pub use steps::{Failed, Step};
+pub use steps::{Step, StepsFailed};
+pub use terminal::leave_terminal;
 
 use host_base::passwd;
 use std::io;
@@ -44,14 +44,15 @@ use host_base::problem::Problem;
 /// The account's name.
 pub const ACCOUNT: &str = "linux-sysadmin";
 
-/// Whose rights the server has.
+/// The account whose rights the server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Those of the account that its client runs as, too.
+    /// The server has the rights of the account that its client runs as, too.
     SingleUser,
-    /// Those of an account that nothing else runs as.
+    /// The server has the rights of an account that nothing else runs as.
     System {
-        /// The account that started it, by sudo's word: the client's. Unknown where root did so without sudo.
+        /// The account of the client, which started the server, as sudo reports it. Unknown where root started the
+        /// server without sudo.
         client: Option<u32>,
     },
 }
@@ -59,16 +60,16 @@ pub enum Mode {
 /// The account of system mode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// Its number.
+    /// The numeric user id.
     pub uid: u32,
-    /// Its own group's number.
+    /// The numeric id of its own group.
     pub gid: u32,
-    /// Where its configuration, log and keys are.
+    /// The home directory, with configuration, log and keys.
     pub home: PathBuf,
 }
 
-/// Whose rights this process has. The kernel's word for the account, and root's for its name: an environment can't claim
-/// it. Where it can't be found out, the stricter one.
+/// Returns whose rights this process has. The kernel tells the account's number and root's tables its name, and so an
+/// environment can't claim it. Where it can't be found out, this is system mode, which is the stricter one.
 pub fn mode() -> Mode {
     match running_as() {
         Ok(None) => Mode::SingleUser,
@@ -77,57 +78,57 @@ pub fn mode() -> Mode {
     }
 }
 
-/// The account of system mode, where this machine has one.
+/// Returns the account of system mode, where this machine has one.
 pub fn account() -> Option<Account> {
     find(&passwd::read().ok()?)
 }
 
-/// The account, where this is one of its processes.
+/// Returns the account, where this is one of its processes.
 fn running_as() -> io::Result<Option<Account>> {
     let own = rustix::process::geteuid().as_raw();
     Ok(find(&passwd::read()?).filter(|account| account.uid == own))
 }
 
-/// sudo sets it always, and `settle` lets nothing through that is none.
+/// Returns the caller's number. sudo always sets it, and [`clean_environment`] lets nothing else through.
 fn client() -> Option<u32> {
     std::env::var(environment::CLIENT).ok()?.parse().ok()
 }
 
-/// Root is never meant, nor who has no home.
+/// Finds the account. Root never counts, and neither does an account without a home.
 fn find(entries: &[passwd::Entry]) -> Option<Account> {
     let entry = entries.iter().find(|entry| entry.name == ACCOUNT)?;
     let passwd::Entry { uid, gid, home, .. } = entry.clone();
     (uid != 0 && home.is_absolute()).then_some(Account { uid, gid, home })
 }
 
-/// Why system mode can't be set up, looked at or taken away.
+/// Why system mode can't be set up, checked or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
-    /// It changes what only root may change.
+    /// Only root may change this.
     #[error("this takes root: `sudo linux-sysadmin system {0}`")]
     NotRoot(&'static str),
     /// Something isn't as it must be.
     #[error("{0}")]
     Refused(String),
-    /// A file or a directory.
+    /// A file or a directory can't be read or changed.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// A program could not be run.
+    /// A program couldn't be run.
     #[error(transparent)]
     Problem(#[from] Problem),
-    /// A program said no.
+    /// A program failed.
     #[error("`{command}` ended with {exit_code}: {said}")]
     Command {
-        /// As it was run.
+        /// The command as it was run.
         command: String,
-        /// Its own.
+        /// The exit code of the program.
         exit_code: i32,
-        /// The beginning of it.
+        /// The beginning of its output.
         said: String,
     },
 }

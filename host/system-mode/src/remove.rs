@@ -1,4 +1,4 @@
-//! What `system remove` takes away: what `system install` put there, and nothing that was changed since.
+//! Plans what `system remove` takes away: what `system install` put there, as far as it wasn't changed since.
 
 use std::fs;
 use std::io;
@@ -8,33 +8,33 @@ use std::path::{Path, PathBuf};
 use super::account::{BASE, HOME};
 use super::fragments;
 use super::install::MODULES;
-use super::record::{self, Record};
-use super::rights::{self, Rights};
-use super::steps::{self, Failed, Step};
+use super::install_record::{self, InstallRecord};
+use super::serve_rights::{self, ServeRights};
+use super::steps::{self, Step, StepsFailed};
 use super::{ACCOUNT, SystemError};
 use host_base::passwd;
 use host_target::Target;
 
-/// What would be done.
+/// The steps of a removal.
 pub struct Removal {
-    /// In this order.
+    /// The steps, in this order.
     pub steps: Vec<Step>,
-    /// For the operator.
+    /// Sentences for the operator.
     pub notes: Vec<String>,
 }
 
 impl Removal {
-    /// Finds out what is there; with `purge` the account's home as well, with the log.
+    /// Finds out what there is. With `purge` it includes the account's home, and the log in it.
     pub fn plan(purge: bool) -> Result<Self, SystemError> {
         if !rustix::process::geteuid().is_root() {
             return Err(SystemError::NotRoot("remove"));
         }
-        let record = Record::read(Path::new(record::FILE))?;
+        let record = InstallRecord::read(Path::new(install_record::FILE))?;
         let (mut steps, mut notes) = (Vec::new(), Vec::new());
-        // First nobody can start another server, then those that run lose their rights.
-        let lines = Path::new(rights::FILE);
-        let text = passwd::text(lines).map_err(|error| SystemError::io(lines, error))?;
-        if let Err(line) = Rights::parse(&text)
+        // First nobody can start another server, then the running ones lose their rights.
+        let lines = Path::new(serve_rights::FILE);
+        let text = passwd::text_or_empty(lines).map_err(|error| SystemError::io(lines, error))?;
+        if let Err(line) = ServeRights::parse(&text)
             && !text.is_empty()
         {
             let reason = format!("{} holds what `system install` didn't write: {line}", lines.display());
@@ -73,8 +73,13 @@ impl Removal {
             steps.extend(purged(&record, account.is_some(), &mut notes));
         } else {
             if !record.files.is_empty() {
-                let text = Record { files: Default::default(), ..record }.text();
-                steps.push(Step::Write { path: record::FILE.into(), text, mode: 0o644, is_sudos: false });
+                let text = InstallRecord { files: Default::default(), ..record }.text();
+                steps.push(Step::Write {
+                    path: install_record::FILE.into(),
+                    text,
+                    mode: 0o644,
+                    is_sudos: false,
+                });
             }
             if !running.is_empty() {
                 notes.push(format!(
@@ -92,16 +97,16 @@ impl Removal {
         Ok(Self { steps, notes })
     }
 
-    /// Does it.
-    pub async fn carry_out(&self, target: &Target) -> Result<(), Failed> {
+    /// Carries the steps out.
+    pub async fn carry_out(&self, target: &Target) -> Result<(), StepsFailed> {
         steps::carry_out(target, &self.steps, async || Ok(())).await
     }
 }
 
-/// Everything else. What there is no way back from comes last.
-fn purged(record: &Record, has_account: bool, notes: &mut Vec<String>) -> Vec<Step> {
+/// Returns the steps that remove everything else. Those that can't be undone come last.
+fn purged(record: &InstallRecord, has_account: bool, notes: &mut Vec<String>) -> Vec<Step> {
     let mut steps = Vec::new();
-    // First what may be refused.
+    // This step may be refused, and so it comes first.
     if has_account && record.account {
         steps.push(Step::RemoveAccount);
     } else if has_account {
@@ -110,7 +115,7 @@ fn purged(record: &Record, has_account: bool, notes: &mut Vec<String>) -> Vec<St
     if Path::new(HOME).exists() {
         steps.push(Step::RemoveTree { path: HOME.into() });
     }
-    for path in [record::FILE, BASE].map(PathBuf::from).into_iter().filter(|path| path.exists()) {
+    for path in [install_record::FILE, BASE].map(PathBuf::from).into_iter().filter(|path| path.exists()) {
         steps.push(match path.is_dir() {
             true => Step::RemoveEmpty { path },
             false => Step::Remove { path },
@@ -119,7 +124,7 @@ fn purged(record: &Record, has_account: bool, notes: &mut Vec<String>) -> Vec<St
     steps
 }
 
-/// Process numbers of an account, with the program of each.
+/// Returns the processes of an account, each with its number and program.
 fn processes(uid: u32) -> Vec<String> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let of_account = |entry: io::Result<fs::DirEntry>| {

@@ -1,4 +1,4 @@
-//! Whether system mode holds: everything that it rests on, one by one.
+//! Checks whether system mode holds, with everything that it rests on.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,38 +8,38 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::account::{self, HOME, State};
-use super::fragments::{self, Configured};
+use super::account::{self, AccountState, HOME};
+use super::fragments::{self, ModuleConfigReader};
 use super::install::is_file_with;
-use super::rights::{self, Listed, Rights};
+use super::serve_rights::{self, ServeRights, SudoListEntry};
 use super::{ACCOUNT, SystemError, groups, programs, trust};
 use crate::sudoers;
 use host_audit::JOURNAL;
 use host_base::passwd;
 use host_target::Target;
 
-/// How one thing is.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// As it must be.
+    /// The thing is as it must be.
     Ok,
-    /// Not there.
+    /// The thing is missing.
     Missing,
-    /// There, and not as it must be.
+    /// The thing exists, and isn't as it must be.
     Wrong,
     /// Only root can see it.
     Unknown,
 }
 
-/// One thing.
+/// One thing that was checked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// The name of what was checked.
     pub name: String,
-    /// How it is.
+    /// The result.
     pub status: Status,
-    /// What was found, and why it isn't right.
+    /// The finding, and the reason where it isn't right.
     pub detail: String,
 }
 
@@ -47,22 +47,22 @@ fn check(name: impl Into<String>, status: Status, detail: impl Into<String>) -> 
     Check { name: name.into(), status, detail: detail.into() }
 }
 
-/// Looks at everything. The modules are those beside the program that sudo may start.
+/// Checks everything. The modules are those beside the program that sudo may start.
 pub async fn checks(
     target: &Target,
     program: &Path,
     modules_beside: impl Fn(&Path) -> Option<PathBuf>,
-    configured: Configured,
+    read_module_config: ModuleConfigReader,
 ) -> Vec<Check> {
     let (lines, rights) = lines();
     let is_root = rustix::process::geteuid().is_root();
     let own = match is_root {
         true => None,
-        false => Some(said(target, &["-n", "-l"]).await),
+        false => Some(sudo_output(target, &["-n", "-l"]).await),
     };
     let named = match &rights {
         Some(rights) => Some(rights.program.clone()),
-        None => own.as_ref().and_then(|said| rights::program(said.as_ref().ok()?)),
+        None => own.as_ref().and_then(|sudo_output| serve_rights::program(sudo_output.as_ref().ok()?)),
     };
     let program = named.unwrap_or_else(|| program.to_owned());
     let modules = modules_beside(&program).and_then(|modules| modules.canonicalize().ok());
@@ -78,32 +78,34 @@ pub async fn checks(
     checks.push(lines);
     let sudo = sudoers::sudo_version(target).await;
     if let Some(rights) = &rights {
-        let is_right = is_file_with(Path::new(rights::FILE), &rights.text(sudo)).unwrap_or(false);
+        let is_right = is_file_with(Path::new(serve_rights::FILE), &rights.text(sudo)).unwrap_or(false);
         if !is_right {
             let again = "not what `system install` writes for this sudo, or not root's with mode 0440";
-            checks.push(check(rights::FILE, Status::Wrong, again));
+            checks.push(check(serve_rights::FILE, Status::Wrong, again));
         }
     }
     if is_root {
         if let Some(modules) = &modules {
-            checks.extend(of_fragments(target, modules, home.then_some(Path::new(HOME)), configured).await);
+            checks.extend(
+                of_fragments(target, modules, home.then_some(Path::new(HOME)), read_module_config).await,
+            );
         }
         for user in rights.iter().flat_map(|rights| &rights.users) {
-            let said = said(target, &["-l", "-U", user]).await;
-            checks.extend(of_user(target, Some(user), said, &program).await);
+            let sudo_output = sudo_output(target, &["-l", "-U", user]).await;
+            checks.extend(of_user(target, Some(user), sudo_output, &program).await);
         }
     } else {
         checks.push(check("the account's sudo rights", Status::Unknown, "run this as root to see them"));
     }
-    if let Some(said) = own {
-        checks.extend(of_user(target, None, said, &program).await);
+    if let Some(sudo_output) = own {
+        checks.extend(of_user(target, None, sudo_output, &program).await);
     }
     checks.push(of_journal());
     checks
 }
 
-/// What sudo says of somebody's rights.
-async fn said(target: &Target, args: &[&str]) -> Result<String, SystemError> {
+/// Returns what sudo says of somebody's rights.
+async fn sudo_output(target: &Target, args: &[&str]) -> Result<String, SystemError> {
     let output = programs::run(target, "sudo", args, programs::SHORT).await?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -120,17 +122,17 @@ fn of_path(name: &str, who_else: io::Result<Option<String>>, path: &Path) -> Che
 async fn of_account(target: &Target) -> Check {
     match account::state(target).await {
         Err(error) => check("account", Status::Unknown, error.to_string()),
-        Ok(State::Missing { .. }) => {
+        Ok(AccountState::Missing { .. }) => {
             check("account", Status::Missing, format!("there is no account {ACCOUNT}"))
         }
-        Ok(State::Wrong(why)) => check("account", Status::Wrong, format!("{ACCOUNT}: {why}")),
-        Ok(State::Right(account)) => {
+        Ok(AccountState::Wrong(why)) => check("account", Status::Wrong, format!("{ACCOUNT}: {why}")),
+        Ok(AccountState::Right(account)) => {
             check("account", Status::Ok, format!("{ACCOUNT}, number {}, without a login", account.uid))
         }
     }
 }
 
-/// The home, and what is in it.
+/// Checks the home, and what is in it.
 fn of_home() -> Vec<Check> {
     let Some(found) = super::account() else { return Vec::new() };
     let home = Path::new(HOME);
@@ -142,8 +144,8 @@ fn of_home() -> Vec<Check> {
         (Err(error), _) | (_, Err(error)) => check("home", Status::Unknown, format!("{HOME}: {error}")),
     };
     let mut checks = vec![own];
-    match account::own(home, found.uid) {
-        // Those that nobody has needed yet, the server makes.
+    match account::home_directories(home, found.uid) {
+        // The server makes directories that nobody has needed yet.
         Ok(own) if own.wrong.is_empty() => checks.push(check(
             "configuration, log, keys",
             if own.missing.is_empty() { Status::Ok } else { Status::Missing },
@@ -164,45 +166,45 @@ fn of_home() -> Vec<Check> {
     checks
 }
 
-/// Who may use the server, by the file that says so.
-fn lines() -> (Check, Option<Rights>) {
+/// Checks who may use the server, by the file that says so.
+fn lines() -> (Check, Option<ServeRights>) {
     let name = "who may use it";
-    let file = Path::new(rights::FILE);
-    let text = match passwd::text(file) {
+    let file = Path::new(serve_rights::FILE);
+    let text = match passwd::text_or_empty(file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return (
-                check(name, Status::Unknown, format!("{}: run this as root to see it", rights::FILE)),
+                check(name, Status::Unknown, format!("{}: run this as root to see it", serve_rights::FILE)),
                 None,
             );
         }
-        Err(error) => return (check(name, Status::Wrong, format!("{}: {error}", rights::FILE)), None),
+        Err(error) => return (check(name, Status::Wrong, format!("{}: {error}", serve_rights::FILE)), None),
     };
     if text.is_empty() {
-        return (check(name, Status::Missing, format!("there is no {}", rights::FILE)), None);
+        return (check(name, Status::Missing, format!("there is no {}", serve_rights::FILE)), None);
     }
-    match Rights::parse(&text) {
+    match ServeRights::parse(&text) {
         Ok(rights) if rights.users.is_empty() => (check(name, Status::Missing, "nobody"), Some(rights)),
         Ok(rights) => {
             let users: Vec<&str> = rights.users.iter().map(String::as_str).collect();
             (check(name, Status::Ok, users.join(", ")), Some(rights))
         }
         Err(line) => {
-            let detail = format!("{} holds what `system install` didn't write: {line}", rights::FILE);
+            let detail = format!("{} holds what `system install` didn't write: {line}", serve_rights::FILE);
             (check(name, Status::Wrong, detail), None)
         }
     }
 }
 
-/// Whether the account's rights are those that its modules ask for now.
+/// Checks whether the account's rights are those that its modules ask for now.
 async fn of_fragments(
     target: &Target,
     modules: &Path,
     home: Option<&Path>,
-    configured: Configured,
+    read_module_config: ModuleConfigReader,
 ) -> Vec<Check> {
     let name = "the account's sudo rights";
-    let wanted = match fragments::wanted(target, modules, home, configured).await {
+    let wanted = match fragments::wanted(target, modules, home, read_module_config).await {
         Ok(wanted) => wanted,
         Err(error) => return vec![check(name, Status::Wrong, error.to_string())],
     };
@@ -238,22 +240,23 @@ async fn of_fragments(
     checks
 }
 
-/// What somebody who uses the server may do besides; without a name, who runs this.
+/// Checks what a user of the server may do besides. Without a name it is the account that runs this.
 async fn of_user(
     target: &Target,
     user: Option<&str>,
-    said: Result<String, SystemError>,
+    sudo_output: Result<String, SystemError>,
     program: &Path,
 ) -> Vec<Check> {
     let name = user.unwrap_or("you");
     let rights = format!("sudo rights of {name}");
-    let said = match said {
-        Ok(said) => said,
+    let sudo_output = match sudo_output {
+        Ok(sudo_output) => sudo_output,
         Err(error) => return vec![check(rights, Status::Unknown, error.to_string())],
     };
-    let listed = rights::listed(&said, program);
-    let mut loose = rights::loose(&said);
-    let exempt: Vec<&str> = loose.iter().filter_map(|setting| rights::exempt_group(setting)).collect();
+    let sudo_list = serve_rights::sudo_list(&sudo_output, program);
+    let mut passwordless_settings = serve_rights::passwordless_settings(&sudo_output);
+    let exempt: Vec<&str> =
+        passwordless_settings.iter().filter_map(|setting| serve_rights::exempt_group(setting)).collect();
     let known = async {
         let own = groups::of(target, user).await?;
         let grave = groups::named(target, &AS_GOOD_AS_ROOT).await?;
@@ -262,23 +265,26 @@ async fn of_user(
     };
     let (own, grave, exempt) = match known.await {
         Ok(known) => known,
-        // Then they may be in any.
+        // The user may be in any group then.
         Err(error) => {
             let unknown = check(format!("groups of {name}"), Status::Unknown, error.to_string());
-            return vec![judged(rights, &listed, &loose), unknown];
+            return vec![judged(rights, &sudo_list, &passwordless_settings), unknown];
         }
     };
     if !exempt.iter().any(|(_, gid)| own.contains(gid)) {
-        loose.retain(|setting| rights::exempt_group(setting).is_none());
+        passwordless_settings.retain(|setting| serve_rights::exempt_group(setting).is_none());
     }
-    [judged(rights, &listed, &loose)].into_iter().chain(of_groups(name, &own, &grave)).collect()
+    [judged(rights, &sudo_list, &passwordless_settings)]
+        .into_iter()
+        .chain(of_groups(name, &own, &grave))
+        .collect()
 }
 
 /// Groups whose members are as good as root, whatever sudo says: they have its containers, its disks or its files.
 const AS_GOOD_AS_ROOT: [&str; 8] =
     ["root", "docker", "lxd", "incus", "incus-admin", "libvirt", "disk", "kmem"];
 
-/// By number: that is what the kernel compares.
+/// Compares groups by number, as the kernel does.
 fn of_groups(name: &str, own: &[u32], grave: &[(String, u32)]) -> Option<Check> {
     let found = grave.iter().filter(|(_, gid)| own.contains(gid));
     let found: Vec<&str> = found.map(|(group, _)| group.as_str()).collect();
@@ -286,11 +292,12 @@ fn of_groups(name: &str, own: &[u32], grave: &[(String, u32)]) -> Option<Check> 
     (!found.is_empty()).then(|| check(format!("groups of {name}"), Status::Wrong, detail))
 }
 
-/// `loose` are settings by which lines that take a password go without one.
-fn judged(name: String, listed: &[Listed], loose: &[String]) -> Check {
+/// Judges the lines of `sudo -l`. `loose` are settings by which lines that ask for a password run without one.
+fn judged(name: String, sudo_list: &[SudoListEntry], passwordless_settings: &[String]) -> Check {
     let lines = |without: bool| -> BTreeSet<&str> {
-        let others = listed.iter().filter(|listed| !listed.is_own && listed.without_password == without);
-        others.map(|listed| listed.line.as_str()).collect()
+        let others =
+            sudo_list.iter().filter(|sudo_list| !sudo_list.is_own && sudo_list.without_password == without);
+        others.map(|sudo_list| sudo_list.line.as_str()).collect()
     };
     let joined = |lines: BTreeSet<&str>| lines.into_iter().collect::<Vec<_>>().join("; ");
     let (without, with) = (lines(true), lines(false));
@@ -301,16 +308,16 @@ fn judged(name: String, listed: &[Listed], loose: &[String]) -> Check {
         );
         return check(name, Status::Wrong, detail);
     }
-    if !with.is_empty() && !loose.is_empty() {
+    if !with.is_empty() && !passwordless_settings.is_empty() {
         let detail = format!(
             "more than to start the server, and nobody need type a password each time, since sudoers says {}: {}. A \
              model with a shell there has it, too",
-            loose.join(", "),
+            passwordless_settings.join(", "),
             joined(with)
         );
         return check(name, Status::Wrong, detail);
     }
-    if !listed.iter().any(|listed| listed.is_own) {
+    if !sudo_list.iter().any(|sudo_list| sudo_list.is_own) {
         return check(name, Status::Missing, "the line that starts the server isn't among them");
     }
     let detail = match with.is_empty() {
@@ -320,7 +327,7 @@ fn judged(name: String, listed: &[Listed], loose: &[String]) -> Check {
     check(name, Status::Ok, detail)
 }
 
-/// Where the log's heads go, too.
+/// Checks whether the log's heads also go to the journal.
 fn of_journal() -> Check {
     match fs::metadata(JOURNAL) {
         Ok(found) if found.file_type().is_socket() => {
@@ -337,10 +344,13 @@ mod tests {
 
     #[test]
     fn whatever_goes_without_a_password_besides_the_server_is_wrong() {
-        let line =
-            |line: &str, is_own, without_password| Listed { line: line.to_owned(), is_own, without_password };
+        let line = |line: &str, is_own, without_password| SudoListEntry {
+            line: line.to_owned(),
+            is_own,
+            without_password,
+        };
         let own = line("own", true, true);
-        for (listed, status, word) in [
+        for (sudo_list, status, word) in [
             (vec![own.clone()], Status::Ok, "no other"),
             (
                 vec![own.clone(), line("(ALL) ALL", false, false)],
@@ -356,23 +366,27 @@ mod tests {
             (vec![line("(ALL) ALL", false, false)], Status::Missing, "isn't among them"),
             (vec![], Status::Missing, "isn't among them"),
         ] {
-            let found = judged("x".to_owned(), &listed, &[]);
-            assert_eq!(found.status, status, "{listed:?}");
+            let found = judged("x".to_owned(), &sudo_list, &[]);
+            assert_eq!(found.status, status, "{sudo_list:?}");
             assert!(found.detail.contains(word), "{}", found.detail);
         }
     }
 
     #[test]
     fn a_password_that_nobody_need_type_is_none() {
-        let line =
-            |line: &str, is_own, without_password| Listed { line: line.to_owned(), is_own, without_password };
+        let line = |line: &str, is_own, without_password| SudoListEntry {
+            line: line.to_owned(),
+            is_own,
+            without_password,
+        };
         let own = line("own", true, true);
-        let loose = ["!authenticate".to_owned()];
-        let found = judged("x".to_owned(), &[own.clone(), line("(ALL) ALL", false, false)], &loose);
+        let passwordless_settings = ["!authenticate".to_owned()];
+        let found =
+            judged("x".to_owned(), &[own.clone(), line("(ALL) ALL", false, false)], &passwordless_settings);
         assert_eq!(found.status, Status::Wrong);
         assert!(found.detail.contains("!authenticate: (ALL) ALL."), "{}", found.detail);
-        // Where no line takes one, none is spared.
-        assert_eq!(judged("x".to_owned(), &[own], &loose).status, Status::Ok);
+        // Where no line asks for a password, the setting changes nothing.
+        assert_eq!(judged("x".to_owned(), &[own], &passwordless_settings).status, Status::Ok);
     }
 
     #[test]
@@ -394,18 +408,19 @@ mod tests {
         let target = Target::local(Overrides::default());
         let program = Path::new("/usr/local/bin/linux-sysadmin");
         for (group, status) in [("root", Status::Wrong), ("lsa-no-such-group", Status::Ok)] {
-            let said = format!(
+            let sudo_output = format!(
                 "Matching Defaults entries for root on vm:\n    env_reset, exempt_group={group}\n\n\
                  User root may run the following commands on vm:\n    (ALL : ALL) ALL\n    \
                  (linux-sysadmin) NOPASSWD: /usr/local/bin/linux-sysadmin serve\n"
             );
-            let checks = of_user(&target, Some("root"), Ok(said), program).await;
+            let checks = of_user(&target, Some("root"), Ok(sudo_output), program).await;
             assert_eq!(checks[0].status, status, "{checks:?}");
             assert_eq!((checks[1].name.as_str(), checks[1].status), ("groups of root", Status::Wrong));
         }
-        // Of whom nothing is known, nothing is ok.
-        let said = "x\n    exempt_group=wheel\nUser x may run the following commands on vm:\n    (ALL) ALL\n";
-        let checks = of_user(&target, Some("lsa-nobody-at-all"), Ok(said.to_owned()), program).await;
+        // Where the groups aren't known, nothing counts as right.
+        let sudo_output =
+            "x\n    exempt_group=wheel\nUser x may run the following commands on vm:\n    (ALL) ALL\n";
+        let checks = of_user(&target, Some("lsa-nobody-at-all"), Ok(sudo_output.to_owned()), program).await;
         assert_eq!([checks[0].status, checks[1].status], [Status::Wrong, Status::Unknown]);
     }
 

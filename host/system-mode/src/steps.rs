@@ -1,4 +1,4 @@
-//! What `install` and `remove` do, one step after the other: shown before, undone where one of them fails.
+//! Carries out the steps of `install` and `remove`. They are shown before, and undone where one of them fails.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -7,41 +7,41 @@ use std::path::{Path, PathBuf};
 
 use super::account::HOME;
 use super::programs::must;
-use super::{ACCOUNT, SystemError, fragments, put};
+use super::{ACCOUNT, SystemError, atomic_file, fragments};
 use host_target::Target;
 
-/// One thing that is to be different. What a variant's fields mean is in its own comment.
+/// One change of the machine. Each variant's comment explains its fields.
 #[allow(missing_docs)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The system account is made, at home here.
+    /// Makes the system account, with this home.
     Account { home: PathBuf, group_exists: bool },
-    /// A directory is made, or put right where it `exists`: root's with 0755, or the account's with 0700.
+    /// Makes a directory, or corrects it where it `exists`: root's with 0755, or the account's with 0700.
     Directory { path: PathBuf, is_accounts: bool, exists: bool },
-    /// Directories in the account's home, with 0700: made or put right by the account itself. What root does below a
-    /// directory of another's may go elsewhere.
+    /// Makes or corrects directories in the account's home, with 0700. The account itself does it: what root does
+    /// below a directory of another account may go elsewhere.
     OwnDirectories { missing: Vec<PathBuf>, wrong: Vec<PathBuf> },
-    /// A program or a component is put in place, with these bytes; `original` is where they come from in the end.
+    /// Puts a program or a component with these bytes in place. `original` is where they come from in the end.
     Copy { from: PathBuf, original: PathBuf, to: PathBuf, mode: u32, sha256: String },
-    /// A file of root's gets this text. One of sudo's is checked by visudo before it counts.
+    /// Writes this text to a file of root's. visudo checks one of sudo's before it counts.
     Write { path: PathBuf, text: String, mode: u32, is_sudos: bool },
-    /// A file is taken away.
+    /// Removes a file.
     Remove { path: PathBuf },
-    /// A directory is taken away at the very end, where nothing is in it any more.
+    /// Removes a directory at the very end, if it is empty then.
     RemoveEmpty { path: PathBuf },
-    /// A directory is taken away with everything in it, which can't be undone.
+    /// Removes a directory with everything in it, which can't be undone.
     RemoveTree { path: PathBuf },
-    /// The account is taken away.
+    /// Removes the account.
     RemoveAccount,
 }
 
 impl Step {
-    /// Whether there is no way back from it.
+    /// Says whether the step can't be undone.
     fn is_final(&self) -> bool {
         matches!(self, Self::RemoveTree { .. } | Self::RemoveAccount)
     }
 
-    /// For who is asked about it: what is done, and what it comes to.
+    /// Describes the step and its effect, for the person who is asked.
     pub fn described(&self) -> String {
         match self {
             Self::Account { home, .. } => format!(
@@ -68,9 +68,9 @@ impl Step {
                 format!("copy {} to {} (SHA-256 {sha256})", original.display(), to.display())
             }
             Self::Write { path, text, is_sudos, .. } => {
-                let says = says(text).count();
+                let count = meaningful_lines(text).count();
                 let after = if *is_sudos { ", after visudo has checked it" } else { "" };
-                format!("write {} ({says} lines{after})", path.display())
+                format!("write {} ({count} lines{after})", path.display())
             }
             Self::Remove { path } | Self::RemoveEmpty { path } => format!("remove {}", path.display()),
             Self::RemoveTree { path } => format!("remove {} with EVERYTHING in it", path.display()),
@@ -78,21 +78,23 @@ impl Step {
         }
     }
 
-    /// For who is asked about it: the lines by which something is allowed. What it comes to is in their words only.
+    /// Returns the lines that allow something, for the person who is asked. Only their own words tell what they allow.
     pub fn allows(&self) -> Vec<&str> {
         match self {
-            Self::Write { path, text, .. } if path.starts_with(fragments::DIRECTORY) => says(text).collect(),
+            Self::Write { path, text, .. } if path.starts_with(fragments::DIRECTORY) => {
+                meaningful_lines(text).collect()
+            }
             _ => Vec::new(),
         }
     }
 }
 
-/// A file's lines but for blank ones and comments. In sudoers, `#` without a blank may begin something else.
-fn says(text: &str) -> impl Iterator<Item = &str> {
+/// Returns a file's lines without blank ones and comments. In sudoers, `#` without a blank may begin something else.
+fn meaningful_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| !line.is_empty() && *line != "#" && !line.starts_with("# "))
 }
 
-/// How one is taken back.
+/// The action that undoes a step.
 enum Undo {
     Account,
     Directory(PathBuf),
@@ -104,62 +106,62 @@ enum Undo {
         gid: u32,
     },
     OwnDirectories(Vec<PathBuf>),
-    /// What was there lies beside it; nothing was there.
+    /// The old file lies beside the new one, if there was one.
     File {
         path: PathBuf,
         before: Option<PathBuf>,
     },
 }
 
-/// What became of steps that weren't all done.
+/// Why a run failed, and what is left of it.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
-pub struct Failed {
-    /// Why not.
+pub struct StepsFailed {
+    /// The error of the step that failed.
     pub error: SystemError,
-    /// What of this run couldn't be taken back. Everything else was.
-    pub left: Vec<String>,
-    /// Where there was no way back any more: what remains to be done.
+    /// Errors of steps that couldn't be undone. All others were undone.
+    pub not_undone: Vec<String>,
+    /// The steps that remain to be done, where a step was done that can't be undone.
     pub remaining: Vec<String>,
 }
 
-/// Does them in order. Where one fails, or `finally` isn't content, all are undone, the latest first. From the first one
-/// on from which there is no way back, none is.
+/// Carries the steps out in order. If one fails, or `finally` does, all are undone, the latest first. After a step
+/// that can't be undone, none is.
 pub async fn carry_out(
     target: &Target,
     steps: &[Step],
     finally: impl AsyncFnOnce() -> Result<(), SystemError>,
-) -> Result<(), Failed> {
+) -> Result<(), StepsFailed> {
     let mut done = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         if let Err(error) = perform(target, step, &mut done).await {
-            // The account goes at once or not at all, unlike a directory.
+            // The account is removed as a whole or not at all, unlike a directory.
             let passed = if *step == Step::RemoveAccount { number } else { number + 1 };
             if !steps[..passed].iter().any(Step::is_final) {
-                return Err(taken_back(target, done, error).await);
+                return Err(undo_all(target, done, error).await);
             }
-            keep(done);
+            remove_old_files(done);
             let remaining = steps[number..].iter().map(Step::described).collect();
-            return Err(Failed { error, left: Vec::new(), remaining });
+            return Err(StepsFailed { error, not_undone: Vec::new(), remaining });
         }
     }
     match finally().await {
         Ok(()) => {
-            keep(done);
+            remove_old_files(done);
             for step in steps {
-                // That something else is in it is no failure.
+                // It isn't an error if something else is in it.
                 if let Step::RemoveEmpty { path } = step {
                     let _ = fs::remove_dir(path);
                 }
             }
             Ok(())
         }
-        Err(error) => Err(taken_back(target, done, error).await),
+        Err(error) => Err(undo_all(target, done, error).await),
     }
 }
 
-/// What was there before isn't needed any more.
-fn keep(done: Vec<Undo>) {
+/// Removes the old files, which aren't needed any more.
+fn remove_old_files(done: Vec<Undo>) {
     for undo in done {
         if let Undo::File { before: Some(before), .. } = undo {
             let _ = fs::remove_file(before);
@@ -167,17 +169,17 @@ fn keep(done: Vec<Undo>) {
     }
 }
 
-async fn taken_back(target: &Target, mut done: Vec<Undo>, error: SystemError) -> Failed {
-    let mut left = Vec::new();
+async fn undo_all(target: &Target, mut done: Vec<Undo>, error: SystemError) -> StepsFailed {
+    let mut not_undone = Vec::new();
     while let Some(step) = done.pop() {
         if let Err(error) = undo(target, step).await {
-            left.push(error.to_string());
+            not_undone.push(error.to_string());
         }
     }
-    Failed { error, left, remaining: Vec::new() }
+    StepsFailed { error, not_undone, remaining: Vec::new() }
 }
 
-/// What can be undone is noted as soon as it is done.
+/// Performs a step, and notes as soon as possible how to undo it.
 async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(), SystemError> {
     match step {
         Step::Account { home, group_exists } => {
@@ -203,29 +205,29 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
             }
         }
         Step::Copy { from, to, mode, sha256, .. } => {
-            let staged = put::beside(to, "new");
+            let staged = atomic_file::beside(to, "new");
             let copied =
-                put::copy(from, &staged, *mode, sha256).map_err(|error| SystemError::io(from, error));
+                atomic_file::copy(from, &staged, *mode, sha256).map_err(|error| SystemError::io(from, error));
             copied.inspect_err(|_| drop(fs::remove_file(&staged)))?;
             replace(&staged, to, done)?;
         }
         Step::Write { path, text, mode, is_sudos } => {
-            let staged = put::beside(path, "new");
-            let written =
-                put::stage(&staged, text.as_bytes(), *mode).map_err(|error| SystemError::io(path, error));
+            let staged = atomic_file::beside(path, "new");
+            let written = atomic_file::stage(&staged, text.as_bytes(), *mode)
+                .map_err(|error| SystemError::io(path, error));
             let checked = match (written, is_sudos) {
-                (Ok(()), true) => visudo(target, &staged).await,
+                (Ok(()), true) => check_with_visudo(target, &staged).await,
                 (written, _) => written,
             };
             checked.inspect_err(|_| drop(fs::remove_file(&staged)))?;
             replace(&staged, path, done)?;
         }
         Step::Remove { path } => {
-            let before = put::beside(path, "before");
+            let before = atomic_file::beside(path, "before");
             fs::rename(path, &before).map_err(|error| SystemError::io(path, error))?;
             done.push(Undo::File { path: path.clone(), before: Some(before) });
         }
-        // What is kept until then may be in it.
+        // Old files that are kept until the end may be in it.
         Step::RemoveEmpty { .. } => {}
         Step::RemoveTree { path } => {
             fs::remove_dir_all(path).map_err(|error| SystemError::io(path, error))?;
@@ -256,7 +258,8 @@ async fn undo(target: &Target, undo: Undo) -> Result<(), SystemError> {
     }
 }
 
-/// In a directory that only root can change, so what is looked at is what is changed.
+/// Makes or corrects a directory. Only root can change the directory above it, and so what is looked at is what is
+/// changed.
 fn directory(path: &Path, is_accounts: bool, done: &mut Vec<Undo>) -> Result<(), SystemError> {
     let wrong = |error| SystemError::io(path, error);
     let (mode, uid, gid) = match (is_accounts, super::account()) {
@@ -277,7 +280,7 @@ fn directory(path: &Path, is_accounts: bool, done: &mut Vec<Undo>) -> Result<(),
         Ok(_) => return Err(SystemError::Refused(format!("{} is not a directory", path.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             DirBuilder::new().mode(0o700).create(path).map_err(wrong)?;
-            // Whatever is in the account's home then came there in this run.
+            // What is in the account's home later came there in this run.
             done.push(if is_accounts {
                 Undo::Tree(path.to_owned())
             } else {
@@ -295,12 +298,12 @@ fn set(path: &Path, mode: u32, uid: u32, gid: u32) -> io::Result<()> {
 }
 
 fn replace(staged: &Path, path: &Path, done: &mut Vec<Undo>) -> Result<(), SystemError> {
-    let before = put::replace(staged, path).map_err(|error| SystemError::io(path, error))?;
+    let before = atomic_file::replace(staged, path).map_err(|error| SystemError::io(path, error))?;
     done.push(Undo::File { path: path.to_owned(), before });
     Ok(())
 }
 
-/// A shell that isn't one.
+/// Returns a shell that allows no login.
 async fn no_shell(target: &Target) -> String {
     for name in ["nologin", "false"] {
         if let Ok(path) = target.program(name).await {
@@ -310,8 +313,8 @@ async fn no_shell(target: &Target) -> String {
     "/bin/false".to_owned()
 }
 
-/// Whether sudo could read the file.
-async fn visudo(target: &Target, path: &Path) -> Result<(), SystemError> {
+/// Checks that sudo can read the file.
+async fn check_with_visudo(target: &Target, path: &Path) -> Result<(), SystemError> {
     must(target, "visudo", &["-c", "-f", &path.display().to_string()]).await.map(drop)
 }
 
@@ -328,7 +331,7 @@ mod tests {
     use super::*;
     use host_target::Overrides;
 
-    async fn carried_out(steps: &[Step]) -> Result<(), Failed> {
+    async fn carried_out(steps: &[Step]) -> Result<(), StepsFailed> {
         carry_out(&Target::local(Overrides::default()), steps, async || Ok(())).await
     }
 
@@ -366,11 +369,11 @@ mod tests {
         fs::write(at("b"), "b").unwrap();
         let remove = |name: &str| Step::Remove { path: at(name) };
         let failed = carried_out(&[remove("a"), remove("b"), remove("c")]).await.unwrap_err();
-        assert!(failed.left.is_empty() && failed.remaining.is_empty(), "{failed:?}");
+        assert!(failed.not_undone.is_empty() && failed.remaining.is_empty(), "{failed:?}");
         assert!(failed.error.to_string().contains("/c: "), "{failed}");
         assert_eq!(names(directory.path()), ["a", "b"]);
         assert_eq!(fs::read_to_string(at("b")).unwrap(), "b");
-        // The last word isn't a step's.
+        // The last check fails here, not a step.
         let target = Target::local(Overrides::default());
         let no = async || Err(SystemError::Refused("no".to_owned()));
         assert!(carry_out(&target, &[remove("a")], no).await.is_err());

@@ -1,46 +1,47 @@
-//! What sudo must allow a module on a target, and nothing beyond it: from what the module was granted, and from what
-//! the target is.
+//! Makes the sudoers fragment of a module on a target. It allows exactly what the module was granted and the target's
+//! state makes necessary.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use host_base::problem::Problem;
-use host_base::{Command, Keep, Privilege};
+use host_base::{Command, Privilege};
 use host_capability::{
-    Bound, Effect, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, Rule, STAGING,
-    SudoVersion, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
+    Effect, Exactness, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, STAGING,
+    SudoVersion, SudoersRule, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
 };
 use host_components::Module;
-use host_knowledge::{Lazy, Resolved};
+use host_knowledge::{LazyKnowledge, TargetServices};
 use host_target::Target;
 
 /// Why there is no fragment.
 #[derive(Debug, thiserror::Error)]
 pub enum SudoersError {
-    /// Of names that can't stand in one.
+    /// A name can't stand in a fragment.
     #[error(transparent)]
     Fragment(#[from] FragmentError),
-    /// Of a grant that is none; a module that has one isn't loaded.
+    /// A grant can't be parsed. A module with such a grant isn't loaded.
     #[error("a grant can't be read: {0}")]
     Pattern(#[from] PatternError),
-    /// The module isn't what it was, so nobody knows what it needs.
+    /// The module has changed, and so nobody knows what it needs.
     #[error("{}", .0.message)]
     Module(Problem),
 }
 
-/// A command that another account's rights are needed for.
-struct Needed {
+/// A command that needs another account's rights.
+struct NeededCommand {
     pattern: Pattern,
     run_as: String,
     reason: String,
 }
 
-/// The fragment by which this account may use the module on this target, and what the profiles of the services that it has
-/// allow the module.
+/// Returns the fragment by which this account may use the module on this target. It includes what the profiles of the
+/// target's services allow the module.
 pub async fn fragment(
     target: &Target,
     module: &Module,
     account: &str,
-    knowledge: &Lazy,
+    knowledge: &LazyKnowledge,
 ) -> Result<Fragment, SudoersError> {
     let description = &module.description;
     module.grants().await.map_err(SudoersError::Module)?;
@@ -52,32 +53,32 @@ pub async fn fragment(
         }
     }
     let needed = needed(&requests)?;
-    // System mode is on the server's own machine: elsewhere an account of that name is one like any other.
+    // System mode is on the server's own machine. On another machine, an account of that name has no special meaning.
     let is_servers = account == super::ACCOUNT && !target.is_remote();
-    let bound = if is_servers { Bound::Server } else { Bound::Grants };
-    let (mut rules, mut looked) = (Vec::new(), Looked::new());
-    for Needed { pattern, run_as, reason } in &needed {
+    let bound = if is_servers { Exactness::Server } else { Exactness::Grants };
+    let (mut rules, mut path_checks) = (Vec::new(), PathChecks::new());
+    for NeededCommand { pattern, run_as, reason } in &needed {
         let program = target
             .program(pattern.program())
             .await
             .map(std::path::PathBuf::from)
             .map_err(|problem| problem.message);
         let refused = match bound {
-            Bound::Grants => unsafe_path(target, pattern, run_as, &mut looked).await,
-            Bound::Server => None,
+            Exactness::Grants => unsafe_path(target, pattern, run_as, &mut path_checks).await,
+            Exactness::Server => None,
         };
-        rules.push(Rule { pattern, run_as, program, reason, refused });
+        rules.push(SudoersRule { pattern, run_as, program, reason, refused });
     }
     let sudo = sudo_version(target).await;
     Ok(Fragment::new(&description.name, &description.version, account, bound, sudo, &rules)?)
 }
 
-/// Module and fragment, or why there is none, for those who only show it.
+/// Returns the module's name and its fragment, or why there is none, for showing it.
 pub async fn reference(
     target: &Target,
     module: &Module,
     account: &str,
-    knowledge: &Lazy,
+    knowledge: &LazyKnowledge,
 ) -> (String, String) {
     let shown = match fragment(target, module, account, knowledge).await {
         Ok(fragment) => fragment.to_string(),
@@ -86,21 +87,22 @@ pub async fn reference(
     (module.description.name.clone(), shown)
 }
 
-/// What the profiles of the services take that the target has.
-async fn detected(target: &Target, knowledge: &Lazy) -> Vec<Requests> {
+/// Returns the requests of the profiles of services that the target has.
+async fn detected(target: &Target, knowledge: &LazyKnowledge) -> Vec<Requests> {
     let (Ok(facts), Ok(seen)) = (target.facts().await, target.services(false).await) else {
         return Vec::new();
     };
-    let resolved = Resolved::new(knowledge.get(), &facts.family, &seen);
+    let resolved = TargetServices::new(knowledge.get(), &facts.family, &seen);
     resolved.detected().map(|(known, _)| known.requests(&facts.family)).collect()
 }
 
-/// Commands of the grants, and the host's own that look at their paths and read their files; each once.
-fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
-    let mut needed: Vec<Needed> = Vec::new();
+/// Returns the commands of the grants, and the host's own commands that look at their paths and read their files, each
+/// once.
+fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
+    let mut needed: Vec<NeededCommand> = Vec::new();
     let mut add = |pattern: Pattern, run_as: &str, reason: String| {
         if !needed.iter().any(|known| known.pattern.text() == pattern.text() && known.run_as == run_as) {
-            needed.push(Needed { pattern, run_as: run_as.to_owned(), reason });
+            needed.push(NeededCommand { pattern, run_as: run_as.to_owned(), reason });
         }
     };
     for request in &granted.commands {
@@ -139,14 +141,15 @@ fn needed(granted: &Requests) -> Result<Vec<Needed>, PatternError> {
     Ok(needed)
 }
 
-/// sudo sees a path's text and not where it leads. So a path that others could make lead elsewhere isn't allowed at
-/// all: neither one below a directory that they can write to, nor one with directories that aren't known now. But for
-/// those that the host makes while a plan runs: with these rights, for nobody else, in a directory that is looked at.
+/// Returns why a path isn't safe. sudo sees a path's text and not where it leads. A path that others could make lead
+/// elsewhere is therefore not allowed: one below a directory that they can write to, or one with directories that
+/// aren't known now. The host's own directories, made while a plan runs, are allowed: they are made with these rights,
+/// for nobody else, in a directory that is checked.
 async fn unsafe_path(
     target: &Target,
     pattern: &Pattern,
     run_as: &str,
-    looked: &mut Looked,
+    path_checks: &mut PathChecks,
 ) -> Option<String> {
     let globs: Vec<&str> = pattern
         .holes()
@@ -163,33 +166,25 @@ async fn unsafe_path(
             return Some(format!("which directories {glob} goes through isn't known before it is used"));
         }
         let key = (glob.to_owned(), run_as.to_owned());
-        if !looked.contains_key(&key) {
-            // A name with a star in it is one that nothing has, and its directories are those of all names.
+        if !path_checks.contains_key(&key) {
+            // A name with a star in it doesn't exist, and its directories are those of all names that match.
             let unsafe_path = target.safe_for(glob, run_as).await.err();
-            looked.insert(key.clone(), unsafe_path.map(|problem| problem.message));
+            path_checks.insert(key.clone(), unsafe_path.map(|problem| problem.message));
         }
-        if let Some(message) = looked.get(&key).cloned().flatten() {
+        if let Some(message) = path_checks.get(&key).cloned().flatten() {
             return Some(message);
         }
     }
     None
 }
 
-/// Why a glob isn't allowed to an account, or that it may be: many patterns have the same ones, and each costs a question.
-type Looked = BTreeMap<(String, String), Option<String>>;
+/// Why a glob isn't allowed to an account, or none where it is. Many patterns have the same globs, and each check
+/// costs a question.
+type PathChecks = BTreeMap<(String, String), Option<String>>;
 
-/// Which sudo the target has; nothing where it has none that is known.
+/// Returns the target's version of sudo. None where it has no sudo that is known.
 pub async fn sudo_version(target: &Target) -> Option<SudoVersion> {
-    let question = Command {
-        program: "sudo".to_owned(),
-        args: vec!["-V".to_owned()],
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: std::time::Duration::from_secs(10),
-        keep: Keep::Head,
-        heard: None,
-    };
+    let question = Command::new("sudo", ["-V"], Duration::from_secs(10));
     let output = target.run_all(&[question]).await.pop()?.ok()?;
     SudoVersion::parse(&String::from_utf8_lossy(&output.stdout))
 }
@@ -199,7 +194,7 @@ mod tests {
     use super::*;
     use host_target::Overrides;
 
-    /// Of this machine, where `/etc` is root's and everybody may write to `/tmp`.
+    /// On this machine, `/etc` is root's, and everybody may write to `/tmp`.
     #[tokio::test]
     async fn the_hosts_own_copies_are_as_safe_as_the_directory_that_they_are_in() {
         let target = Target::local(Overrides::default());
@@ -216,7 +211,7 @@ mod tests {
             ("rm --force -- <path:/etc/*/x>", false),
         ] {
             let parsed = Pattern::parse(pattern).unwrap();
-            let found = unsafe_path(&target, &parsed, "root", &mut Looked::new()).await;
+            let found = unsafe_path(&target, &parsed, "root", &mut PathChecks::new()).await;
             assert_eq!(found.is_none(), safe, "{pattern}");
         }
     }

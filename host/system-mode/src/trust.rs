@@ -1,4 +1,4 @@
-//! Whether others than root could put something else at a path.
+//! Says whether accounts other than root could put something else at a path.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,15 +6,16 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 
-/// As many as the kernel follows.
+/// The number of links that the kernel follows.
 const MOST_LINKS: usize = 40;
 
-/// Who besides root could; nothing where nobody can. What isn't there yet can be judged as well: by what it is to be in.
+/// Returns who besides root could do so, or none. A path that doesn't exist yet is judged by the directory that it
+/// will be in.
 pub fn who_else(path: &Path) -> io::Result<Option<String>> {
     who_else_below(Path::new("/"), path, 0)
 }
 
-/// The same of a directory and everything that is in it; it must be there.
+/// Returns the same for a directory and everything in it. The directory must exist.
 pub fn who_else_in(directory: &Path) -> io::Result<Option<String>> {
     for entry in fs::read_dir(directory)? {
         if let Some(found) = who_else(&entry?.path())? {
@@ -24,13 +25,13 @@ pub fn who_else_in(directory: &Path) -> io::Result<Option<String>> {
     who_else(directory)
 }
 
-/// The same of everything above a path, whosever the path itself is.
+/// Returns the same for everything above a path, whoever owns the path itself.
 pub fn who_else_in_parents(path: &Path) -> io::Result<Option<String>> {
     who_else(path.parent().unwrap_or(path))
 }
 
-/// Goes the way that the kernel goes, link by link: each directory on it, and each link, is to belong to `owner`, and
-/// nobody else may be able to write to it. `root` is taken for the beginning of all paths.
+/// Walks the path as the kernel does, link by link. Each directory and each link on it must belong to `owner`, and
+/// nobody else may be able to write to it. All paths begin at `root`.
 fn who_else_below(root: &Path, path: &Path, owner: u32) -> io::Result<Option<String>> {
     let mut at = root.to_owned();
     let mut ahead = steps(path);
@@ -71,7 +72,7 @@ fn who_else_below(root: &Path, path: &Path, owner: u32) -> io::Result<Option<Str
     Ok(None)
 }
 
-/// The names of a path, the last one first.
+/// Returns the names of a path, the last one first.
 fn steps(path: &Path) -> Vec<OsString> {
     let step = |component: Component| match component {
         Component::Normal(name) => Some(name.to_owned()),
@@ -94,7 +95,7 @@ fn whose(path: &Path, metadata: &fs::Metadata, owner: u32) -> Option<String> {
     }
 }
 
-/// An account as people know it, or its number.
+/// Returns an account's name, or its number where it has none.
 pub fn name_of(uid: u32) -> String {
     let entries = host_base::passwd::read().unwrap_or_default();
     let entry = entries.into_iter().find(|entry| entry.uid == uid);
@@ -146,7 +147,7 @@ mod tests {
             ("usr/bin", 0o775, Some("a group may write to ")),
             ("usr", 0o1777, Some("everybody may write to ")),
             ("", 0o777, Some("everybody may write to ")),
-            // Not on the way.
+            // This directory isn't on the path.
             ("opt", 0o777, None),
         ] {
             let tree = Tree::new();

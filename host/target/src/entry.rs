@@ -1,28 +1,30 @@
-//! What lies at a path, whose it is, and who could put something else there.
+//! Entries of directories: what lies at a path, who owns it, and who could replace it.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use rustix::fs::FileType;
 
 use super::Metadata;
+use host_base::passwd;
 use host_base::problem::{Category, Problem};
 use host_base::program::others_write;
 
-/// What is at a path itself, a link there not followed.
+/// An entry at a path. A link there is not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Entry {
-    /// `st_mode`: kind and permissions.
+    /// `st_mode`: the kind and the permissions.
     pub(super) mode: u32,
     pub(super) uid: u32,
     pub(super) gid: u32,
     pub(super) size: u64,
     pub(super) modified_unix: i64,
-    /// Hard links.
+    /// The number of hard links.
     pub(super) links: u64,
-    /// `st_dev` of the file system that it is on.
+    /// `st_dev` of the file system that holds it.
     pub(super) device: u64,
     pub(super) inode: u64,
-    /// Where the names are known along with the numbers; else this machine's tables have them.
+    /// The names of owner and group where they came with the ids. Otherwise this machine's tables have them.
     pub(super) names: Option<(String, String)>,
 }
 
@@ -73,31 +75,31 @@ impl From<&Entry> for Metadata {
     }
 }
 
-/// Whether it belongs to root, and nobody else may write to it.
+/// Says whether root owns it and nobody else may write to it.
 pub(super) fn is_roots(uid: u32, mode: u32) -> bool {
     uid == 0 && !others_write(mode)
 }
 
-/// An account without rights of its own, which programs take to look at what everybody may see.
+/// An account without rights of its own. Programs use it to look at what everybody may see.
 const NOBODY: &str = "nobody";
 
-/// Who may be able to change the directories that lead to a path. Whoever can puts a link there, and has it followed
-/// with rights that aren't his own.
+/// The accounts that may be able to change the directories on the way to a path. Such an account can put a link there,
+/// and the link is then followed with rights that aren't its own.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Trusted {
-    /// The path is reached with the caller's rights, and they are all that a link could use.
+    /// Anyone, because the path is reached with the caller's own rights, and a link can't use others.
     Anyone,
     /// Only root.
     Root,
-    /// Root, and this account.
+    /// Root and this account.
     User(String),
-    /// The same, for what is done at once with that account's rights: what is its own in a directory that everybody may add
-    /// to, as /tmp, nobody else can replace there.
+    /// Root and this account, for what is done at once with that account's rights. In a directory that everybody may
+    /// add to, such as /tmp, nobody else can replace what belongs to the account.
     Owner(String),
 }
 
 impl Trusted {
-    /// A problem where others can change what is in a directory above the path.
+    /// Returns a problem where others can change what is in a directory above the path.
     pub(super) fn check(&self, directory: &str, entry: &Entry, path: &str) -> Result<(), Problem> {
         let (trusts, whose) = match self {
             Self::Anyone => return Ok(()),
@@ -124,19 +126,19 @@ impl Trusted {
 }
 
 impl Trusted {
-    /// Whether it depends on what comes next that others can write to a directory: where they can add to it and replace
-    /// nothing.
+    /// Says whether others can add to the directory but can't replace anything in it. What lies in it then decides.
     pub(super) fn may_share(&self, directory: &Entry) -> bool {
         matches!(self, Self::Owner(_)) && directory.uid == 0 && directory.mode & 0o1000 != 0
     }
 
-    /// Whether it belongs to the account whose rights are taken, or that account has none that a link could use.
+    /// Says whether the entry belongs to the account whose rights are taken, or the account has no rights that a link
+    /// could use.
     pub(super) fn owns(&self, entry: &Entry) -> bool {
         matches!(self, Self::Owner(name) if entry.owner() == *name || name == NOBODY)
     }
 }
 
-/// For what can't be read piece by piece, or would be waited for.
+/// The problem of a path that isn't a regular file. Reading it could block.
 pub(super) fn not_a_regular_file(path: &str, kind: FileType) -> Problem {
     let kind = match kind {
         FileType::Directory => "a directory",
@@ -148,16 +150,11 @@ pub(super) fn not_a_regular_file(path: &str, kind: FileType) -> Problem {
     Problem::new("NOT_A_REGULAR_FILE", Category::Validation, message)
 }
 
-/// The name that a table of the system's gives a number; only local accounts are known by name here.
+/// Returns the name that a table of the system gives to an id, or the id where it has none. Only local accounts have
+/// names here.
 pub(super) fn name_of(table: &str, id: u32) -> String {
-    let number = id.to_string();
-    let contents = std::fs::read_to_string(table).unwrap_or_default();
-    let name = contents.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == number).then(|| name.to_owned())
-    });
-    name.unwrap_or(number)
+    let text = passwd::text_or_empty(Path::new(table)).unwrap_or_default();
+    passwd::name_of(&text, id).map_or_else(|| id.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -179,7 +176,7 @@ mod tests {
             (0o775, 0, 0, false, false),
             (0o775, 0, 5, false, false),
             (0o777, 0, 0, false, false),
-            // Sticky keeps others from replacing what is there, and not from adding a link.
+            // The sticky bit keeps others from replacing what is there, but not from adding a link.
             (0o1777, 0, 0, false, false),
             (0o755, 7, 7, false, true),
             (0o700, 7, 0, false, true),

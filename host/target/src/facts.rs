@@ -1,32 +1,32 @@
-//! What is known of the target: the record, and the names that `serves` conditions go by.
+//! The facts about a target, and the names that `serves` conditions use.
 //!
-//! [`gather`] has the questions and the two ways to ask them, [`derive`] makes facts of the answers.
+//! [`gather`] has the questions and the two ways to ask them. [`derive`] turns the answers into facts.
 
 mod derive;
 mod gather;
 mod release;
 
-// What a machine that only commands reach is asked with.
+// Used only for a machine that is reached by commands alone.
 #[allow(unused_imports)]
-pub(super) use derive::{MACHINE_ID, Session, machine_id_in};
+pub(super) use derive::{MACHINE_ID, SessionEnvironment, machine_id_in};
 pub(super) use gather::gather_here;
-pub(super) use gather::{LISTING, questions, read};
+pub(super) use gather::{LISTING_QUESTION, questions, read};
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use serde::Serialize;
 
-/// What is known of a target. The names are those of the `distro-context` interface.
+/// The facts about a target. The names are those of the `distro-context` interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Facts {
     /// `debian`, `rhel`, or the target's own ID where it belongs to neither.
     pub family: String,
-    /// As "Debian GNU/Linux".
+    /// The distribution's name, such as "Debian GNU/Linux".
     pub name: String,
-    /// As "12"; empty on a rolling release.
+    /// The version, such as "12". It is empty on a rolling release.
     pub version: String,
-    /// As "bookworm".
+    /// The release's code name, such as "bookworm".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codename: Option<String>,
     /// `apt`, `dnf` or `none`.
@@ -46,61 +46,61 @@ pub struct Facts {
     pub log_system: String,
     /// `adduser` or `useradd`.
     pub user_management: String,
-    /// The target's own.
+    /// The target's own host name.
     pub hostname: String,
-    /// As `uname -r`.
+    /// The kernel's release, as `uname -r` prints it.
     pub kernel: String,
-    /// As `uname -m`.
+    /// The architecture, as `uname -m` prints it.
     pub architecture: String,
     /// Whether sudo allows anything without a password.
     pub sudo_available: bool,
-    /// Whether that is certain commands only.
+    /// Whether sudo allows certain commands only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sudo_limited: bool,
     /// Further facts: `timezone`, `virtualization`.
     pub extra: BTreeMap<String, String>,
-    /// Name of the account that the target is reached as.
+    /// The name of the account that the target is reached as.
     pub user: String,
-    /// Its number.
+    /// The numeric user id of that account.
     pub uid: u32,
-    /// Its home, absolute; `/` where it has none.
+    /// The account's home, an absolute path, or `/` where it has none.
     #[serde(skip)]
     pub home: String,
-    /// Its shell, absolute, where that is known.
+    /// The account's login shell, an absolute path, where it is known.
     #[serde(skip)]
     pub login_shell: Option<String>,
-    /// machine-id(5), where there is one: which machine this is, whatever its name.
+    /// The machine id where the target has one, see machine-id(5). It tells which machine this is, whatever its name.
     #[serde(skip)]
     pub machine_id: Option<String>,
-    /// Where the session comes from that reached the target, as the target sees it: what a firewall must not shut out.
+    /// The address from which the session reached the target, as the target sees it. A firewall must not shut it out.
     #[serde(skip)]
     pub ssh_client: Option<IpAddr>,
-    /// Whether files can be read over SFTP; of a target behind SSH.
+    /// Whether files can be read over SFTP. Only a target behind SSH has it.
     #[serde(skip)]
     pub sftp: bool,
-    /// Whether a command can be given a limit on the target itself, timeout(1).
+    /// Whether the target has timeout(1), which limits a command there.
     #[serde(skip)]
     pub has_timeout: bool,
-    /// Programs that the tools go by and that aren't there.
+    /// The programs that the tools use and that the target doesn't have.
     #[serde(skip)]
     pub missing: Vec<String>,
-    /// Facts that couldn't be told, by the names of this record: the target has no program that would answer, or hides
-    /// it from this account.
+    /// Names of facts that are not known. The target has no program that would tell them, or hides them from this
+    /// account.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }
 
-/// What the tools and the host itself go by; without one of these some of it doesn't work.
+/// The programs that the tools and the host use. Where one is missing, some of them don't work.
 pub(super) const EXPECTED: &[&str] = &[
-    // Other accounts' rights.
+    // sudo gives other accounts' rights.
     "sudo",
-    // Services, logs, and the guard of a change.
+    // These are for services, logs, and the guard of a change.
     "systemctl",
     "systemd-analyze",
     "systemd-run",
     "journalctl",
     "crontab",
-    // Files by commands.
+    // These read and change files by commands.
     "chmod",
     "chown",
     "cp",
@@ -117,12 +117,12 @@ pub(super) const EXPECTED: &[&str] = &[
 ];
 
 impl Facts {
-    /// Whether root's rights can be had, be it directly.
+    /// Says whether root's rights are available, directly or by sudo.
     pub fn root_available(&self) -> bool {
         self.uid == 0 || self.sudo_available
     }
 
-    /// A fact by the name that `serves` conditions use; nothing where it couldn't be told.
+    /// Returns a fact by the name that `serves` conditions use, or none where it isn't known.
     pub fn get(&self, name: &str) -> Option<&str> {
         if self.unknown.iter().any(|unknown| unknown == name) {
             return None;

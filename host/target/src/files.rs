@@ -1,8 +1,8 @@
-//! Files, opened where the grant said and nowhere else.
+//! Opens files of this machine only where a grant allows it.
 //!
-//! A path is checked as it was asked for, and again as it is after symlinks; what is then opened is the resolved
-//! path, with the kernel told to follow no further link. So a link that is swapped in between leads to an error. As
-//! root, only directories that nobody else can change are gone through, see [`super::resolve`].
+//! A path is checked as it was asked for, and again with its symlinks resolved. The resolved path is then opened, and
+//! the kernel is told to follow no further link. A link that is swapped in between leads to an error. As root, the
+//! host only passes through directories that nobody else can change, see [`super::resolve`].
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,17 +14,17 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use super::entry::{Entry, Trusted, name_of, not_a_regular_file};
-use super::resolve::{Last, assure, is_kernels};
+use super::resolve::{LastLink, check_trusted, is_kernels};
 use super::{Metadata, PathCheck, ReadRequest};
 use host_base::problem::{Category, Problem};
 
-/// What one request may return.
+/// The most bytes that one request returns.
 pub(super) const MOST_BYTES: u64 = 1 << 20;
 
-/// Names that one listing may hold.
+/// The most names that one listing holds.
 pub(super) const MOST_NAMES: usize = 100_000;
 
-/// A part of a regular file.
+/// Reads a part of a regular file.
 pub(super) fn read(request: &ReadRequest, trusted: &Trusted, check: &PathCheck) -> Result<Vec<u8>, Problem> {
     let path = &request.path;
     let mut file = open(path, trusted, check, OFlags::empty())?;
@@ -35,12 +35,12 @@ pub(super) fn read(request: &ReadRequest, trusted: &Trusted, check: &PathCheck) 
     if request.offset != 0 {
         let from = match u64::try_from(request.offset) {
             Ok(offset) => SeekFrom::Start(offset),
-            // Further back than the beginning means the beginning.
+            // An offset before the beginning means the beginning.
             Err(_) => SeekFrom::Start(metadata.len().saturating_sub(request.offset.unsigned_abs())),
         };
         file.seek(from).map_err(|error| Problem::io(path, &error))?;
     }
-    // Files of /proc and /sys say that they are empty; a page holds most of them.
+    // Files of /proc and /sys claim to be empty; one page holds most of them.
     let mut contents = Vec::with_capacity(metadata.len().clamp(4096, MOST_BYTES) as usize);
     file.take(request.max_bytes.min(MOST_BYTES))
         .read_to_end(&mut contents)
@@ -48,8 +48,8 @@ pub(super) fn read(request: &ReadRequest, trusted: &Trusted, check: &PathCheck) 
     Ok(contents)
 }
 
-/// What is at the paths themselves: a symlink there is not followed, one above it is. The tables of accounts and groups
-/// are read once for each number and not for each path.
+/// Returns what is at each path. A symlink at its end is not followed, one above it is. The tables of accounts and
+/// groups are read once for each id and not for each path.
 pub(super) fn stat_all(
     paths: &[String],
     trusted: &Trusted,
@@ -69,7 +69,7 @@ pub(super) fn stat_all(
 fn entry(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Entry>, Problem> {
     check(path, path)?;
     if !is_kernels(path) {
-        assure(path, Last::Kept, trusted)?;
+        check_trusted(path, LastLink::Kept, trusted)?;
     }
     let (parent, name) = match (Path::new(path).parent(), Path::new(path).file_name()) {
         (Some(parent), Some(name)) => (parent, name),
@@ -82,9 +82,9 @@ fn entry(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Entr
     };
     check(path, &text(&real))?;
     if is_kernels(path) && !is_kernels(&text(&real)) {
-        assure(path, Last::Kept, trusted)?;
+        check_trusted(path, LastLink::Kept, trusted)?;
     }
-    // The very thing that was checked: a link that has been put in its place since is an error.
+    // This opens what was checked: a link that was put in its place since is an error.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let found = match open_without_links(&real, flags) {
         Ok(found) => found,
@@ -95,8 +95,7 @@ fn entry(path: &str, trusted: &Trusted, check: &PathCheck) -> Result<Option<Entr
     Ok(Some(Entry::from(&metadata)))
 }
 
-/// The names in a directory, sorted.
-/// At most [`MOST_NAMES`] of all directories together.
+/// Returns the names in each directory, sorted. All directories together may hold at most [`MOST_NAMES`].
 pub(super) fn list_all(
     paths: &[String],
     trusted: &Trusted,
@@ -138,17 +137,17 @@ fn open(path: &str, trusted: &Trusted, check: &PathCheck, flags: OFlags) -> Resu
     check(path, path)?;
     // Most reads are of the kernel's own files, and cost a single call.
     if !is_kernels(path) {
-        assure(path, Last::Followed, trusted)?;
+        check_trusted(path, LastLink::Followed, trusted)?;
     }
-    // Never waits for a pipe's other end.
+    // With these flags, opening a pipe doesn't wait for the other end.
     let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match open_without_links(Path::new(path), flags) {
-        // There is a link on the way: see where it leads, ask again, and open that.
+        // A link is on the way. The host finds out where it leads, checks that path as well, and opens it.
         Err(Errno::LOOP) => {
             let real = Path::new(path).canonicalize().map_err(|error| Problem::io(path, &error))?;
             check(path, &text(&real))?;
             if is_kernels(path) && !is_kernels(&text(&real)) {
-                assure(path, Last::Followed, trusted)?;
+                check_trusted(path, LastLink::Followed, trusted)?;
             }
             open_without_links(&real, flags).map_err(|error| Problem::io(path, &error.into()))
         }
@@ -156,11 +155,12 @@ fn open(path: &str, trusted: &Trusted, check: &PathCheck, flags: OFlags) -> Resu
     }
 }
 
-/// Never follows a link anywhere in the path.
+/// Opens a path and follows no link anywhere in it.
 fn open_without_links(path: &Path, flags: OFlags) -> Result<File, Errno> {
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS) {
         Ok(file) => Ok(File::from(file)),
-        // A kernel before 5.6, or a seccomp filter that doesn't know the call: open, then see what was opened.
+        // The kernel is older than 5.6, or a seccomp filter doesn't know the call. The host opens the file and then
+        // looks what was opened.
         Err(Errno::NOSYS | Errno::PERM) => {
             let file = File::from(rustix::fs::open(path, flags | OFlags::NOFOLLOW, Mode::empty())?);
             let opened =
@@ -312,7 +312,7 @@ mod tests {
         assert_eq!(read(&exe, &Trusted::Root, &all).unwrap_err().code, "UNRESOLVABLE_PATH");
         let below = stat("/proc/self/root/etc/passwd", &Trusted::Root, &all);
         assert_eq!(below.unwrap_err().code, "UNRESOLVABLE_PATH");
-        // Links that stay with the kernel are followed.
+        // Links that stay within the kernel's files are followed.
         assert!(!read(&request(Path::new("/proc/mounts"), 0, 100), &Trusted::Root, &all).unwrap().is_empty());
     }
 }

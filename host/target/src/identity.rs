@@ -1,10 +1,10 @@
-//! Which machine answers, and as whom it is reached. A name may lead elsewhere from one connection to the next: an alias
-//! is pointed at another machine, an address is given to another one.
+//! The identity of a target: the machine that answers, and the account there. The same name may lead to another
+//! machine at the next connection, if an alias or an address is given to another machine.
 
 use super::Facts;
 use host_base::problem::{Category, Problem};
 
-/// What was made for one machine isn't done to another.
+/// The error code where another machine answers than the one that the plan was made for.
 pub const STALE: &str = "PLAN_STALE";
 
 /// A machine and an account on it.
@@ -16,17 +16,17 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// As the facts say, and the key that the machine has shown where it is reached over SSH.
+    /// Makes the identity from the facts, and from the host key that the machine showed if it is reached over SSH.
     pub fn of(facts: &Facts, host_key: Option<String>) -> Self {
         Self { machine_id: facts.machine_id.clone(), host_key, uid: facts.uid }
     }
 
-    /// The same account, on whichever machine that is.
+    /// Returns the same account on the machine that showed this key and machine id.
     pub(super) fn elsewhere(&self, host_key: String, machine_id: Option<String>) -> Self {
         Self { machine_id, host_key: Some(host_key), uid: self.uid }
     }
 
-    /// A problem where another one answers by now to this name.
+    /// Returns a problem where another machine or account answers to this name now.
     pub fn is(&self, now: &Self, name: &str) -> Result<(), Problem> {
         let said = |said: &Option<String>| said.clone().unwrap_or_else(|| "none".to_owned());
         for (what, before, now) in [

@@ -1,34 +1,34 @@
-//! The machine under administration. Nothing outside this folder starts a process or opens a connection.
+//! The machine under administration, on this machine or behind SSH. Only this crate starts commands on a target.
 #![forbid(unsafe_code)]
 
-mod ending;
+mod command_problem;
 mod entry;
 mod facts;
+mod file_commands;
 mod files;
-#[cfg(any(test, feature = "test-support"))]
-pub mod fragile;
-mod group;
 mod identity;
 mod local;
 pub mod lock;
 mod overrides;
 mod paths;
+mod process_group;
 mod remote;
 mod resolve;
 mod rights;
-mod sealed;
+mod sealed_stdin;
 mod services;
 mod stream;
-mod verbs;
+#[cfg(any(test, feature = "test-support"))]
+pub mod test_connection;
 
 pub use facts::Facts;
-pub use host_openssh::{Given, OwnKey, Peer, own_keys};
+pub use host_openssh::{OwnKey, Peer, SshOptions, own_keys};
 pub use identity::{Identity, STALE};
 pub use overrides::Overrides;
-pub use paths::{Found, Kind, Located, Metadata, PathCheck, ReadRequest};
-pub use remote::{Connection, KnownAs, Place, Settings};
+pub use paths::{FileKind, Found, Located, Metadata, PathCheck, ReadRequest};
+pub use remote::{ConnectionInfo, ConnectionSettings, Destination, KnownHost};
 pub use resolve::Resolved;
-pub use services::{LookedFor, Services, UnitState};
+pub use services::{ServiceFiles, Services, UnitState};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,21 +38,21 @@ use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
 use entry::Trusted;
+use file_commands::Runner;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
 use local::Local;
 use remote::Remote;
 use rights::Rights;
-use verbs::Runner;
 
-/// Commands that run at the same time; the rest wait.
+/// The number of commands that run at the same time. The others wait.
 const AT_ONCE: usize = 8;
 
 fn rights(facts: &Facts) -> Rights {
     Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
 }
 
-/// What became of this change isn't known: it was on its way when the connection went.
+/// The problem of a change whose outcome isn't known, because the connection was lost while it ran.
 fn uncertain(command: &Command, lost: &Problem) -> Problem {
     let message = format!(
         "{} in the middle of {}: whether that was done, in part or not at all, isn't known, and it isn't repeated",
@@ -66,28 +66,28 @@ enum Machine {
     Remote(Remote),
 }
 
-/// How something is changed.
+/// The context of a change that the host makes.
 #[derive(Clone, Copy)]
-struct Acting<'a> {
-    /// Who may stop it.
+struct ChangeContext<'a> {
+    /// Stops the change when it is cancelled.
     stop: &'a CancellationToken,
-    /// Over this connection and no other.
+    /// The number of the connection that the change uses. It uses no other.
     connection: u64,
 }
 
 impl Machine {
-    /// What changes something comes with who may stop it.
+    /// Runs a command. `changes` is given for a command that changes something.
     async fn run(
         &self,
         command: &Command,
         rights: Rights,
-        changes: Option<Acting<'_>>,
+        changes: Option<ChangeContext<'_>>,
     ) -> Result<Output, Problem> {
         match (self, changes) {
             (Self::Local(local), None) => local.run(command, rights).await,
             (Self::Local(local), Some(acting)) => tokio::select! {
                 output = local.run(command, rights) => output,
-                // Dropping it ends its processes.
+                // Dropping the future ends the command's processes.
                 () = acting.stop.cancelled() => Err(cancelled(&command.program)),
             },
             (Self::Remote(remote), Some(acting)) => remote.act(command, rights, acting).await,
@@ -102,14 +102,14 @@ fn cancelled(program: &str) -> Problem {
 
 /// A command whose stdout is read piece by piece. Dropping it ends the command.
 pub enum OutputStream {
-    /// On this machine.
-    Local(stream::OutputStream),
-    /// Behind SSH.
-    Remote(remote::Stream),
+    /// The command runs on this machine.
+    Local(stream::LocalOutputStream),
+    /// The command runs on a machine behind SSH.
+    Remote(remote::RemoteOutputStream),
 }
 
 impl OutputStream {
-    /// At most `max_bytes`, and at most 1 MiB; empty at the end.
+    /// Reads at most `max_bytes`, and at most 1 MiB. The result is empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         match self {
             Self::Local(stream) => stream.read(max_bytes).await,
@@ -118,51 +118,51 @@ impl OutputStream {
     }
 }
 
-/// What services are doing is told again so long.
+/// The time for which answers about services are used again.
 const FRESH: Duration = Duration::from_secs(10);
 
-/// One machine, with what was found out about it.
+/// One machine, with the facts about it.
 pub struct Target {
     machine: Machine,
     overrides: Overrides,
-    facts: tokio::sync::Mutex<Option<Known>>,
-    /// Since when, and on which connection.
+    facts: tokio::sync::Mutex<Option<GatheredFacts>>,
+    /// The services, with the time and the connection at which they were asked for.
     services: tokio::sync::Mutex<Option<(Instant, u64, Arc<Services>)>>,
-    /// Files that are looked for along with its services.
-    looked_for: LookedFor,
-    /// While a plan runs: the machine that it is for, and nothing is changed on another one.
+    /// Files that the host looks for along with the services.
+    service_files: ServiceFiles,
+    /// The machine that a running plan is for. Meanwhile nothing changes another one.
     pinned: Arc<Mutex<Option<Identity>>>,
-    /// This machine, behind a connection of a test's.
+    /// Tests reach this machine by a connection of their own.
     #[cfg(any(test, feature = "test-support"))]
-    line: Option<Arc<fragile::Line>>,
+    test_connection: Option<Arc<test_connection::TestConnection>>,
 }
 
-/// What was found out on one connection.
+/// The facts that were gathered on one connection.
 #[derive(Clone)]
-struct Known {
+struct GatheredFacts {
     connection: u64,
     facts: Arc<Facts>,
     host_key: Option<String>,
 }
 
-/// Changes are made to one machine only, until this is dropped. There is one plan at a time.
-pub struct Pinned(Arc<Mutex<Option<Identity>>>);
+/// Allows changes on one machine only, until it is dropped. There is one plan at a time.
+pub struct PinGuard(Arc<Mutex<Option<Identity>>>);
 
-impl Drop for Pinned {
+impl Drop for PinGuard {
     fn drop(&mut self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
 impl Target {
-    /// This machine. Facts are gathered at the first question.
+    /// Makes the target of this machine. The first question gathers its facts.
     pub fn local(overrides: Overrides) -> Self {
         Self::of(Machine::Local(Local::new()), overrides)
     }
 
-    /// A machine behind SSH. It is reached at the first question.
-    pub fn remote(place: Place, settings: Settings, overrides: Overrides) -> Self {
-        Self::of(Machine::Remote(Remote::new(place, settings)), overrides)
+    /// Makes the target of a machine behind SSH. The first question connects to it.
+    pub fn remote(destination: Destination, settings: ConnectionSettings, overrides: Overrides) -> Self {
+        Self::of(Machine::Remote(Remote::new(destination, settings)), overrides)
     }
 
     fn of(machine: Machine, overrides: Overrides) -> Self {
@@ -171,25 +171,25 @@ impl Target {
             overrides,
             facts: Default::default(),
             services: Default::default(),
-            looked_for: LookedFor::default(),
+            service_files: ServiceFiles::default(),
             pinned: Arc::default(),
             #[cfg(any(test, feature = "test-support"))]
-            line: None,
+            test_connection: None,
         }
     }
 
-    /// This machine, as it would be behind a connection that comes and goes.
+    /// Makes a target of this machine that is reached by a test's connection.
     #[cfg(any(test, feature = "test-support"))]
-    pub fn behind(line: &Arc<fragile::Line>) -> Self {
-        Self { line: Some(line.clone()), ..Self::local(Overrides::default()) }
+    pub fn over_test_connection(test_connection: &Arc<test_connection::TestConnection>) -> Self {
+        Self { test_connection: Some(test_connection.clone()), ..Self::local(Overrides::default()) }
     }
 
-    /// With files that are looked for along with its services.
-    pub fn looking_for(self, looked_for: LookedFor) -> Self {
-        Self { looked_for, ..self }
+    /// Adds the files that are looked for along with the services.
+    pub fn with_service_files(self, service_files: ServiceFiles) -> Self {
+        Self { service_files, ..self }
     }
 
-    /// As in the envelope.
+    /// Returns the name, as in the envelope.
     pub fn name(&self) -> &str {
         match &self.machine {
             Machine::Local(_) => "localhost",
@@ -197,26 +197,26 @@ impl Target {
         }
     }
 
-    /// Whether it is reached over SSH.
+    /// Says whether the target is reached over SSH.
     pub fn is_remote(&self) -> bool {
         #[cfg(any(test, feature = "test-support"))]
-        if self.line.is_some() {
+        if self.test_connection.is_some() {
             return true;
         }
         matches!(self.machine, Machine::Remote(_))
     }
 
-    /// What is known of it; gathered once for each connection.
+    /// Returns the facts. They are gathered once for each connection.
     pub async fn facts(&self) -> Result<Arc<Facts>, Problem> {
         Ok(self.known(false).await?.facts)
     }
 
-    /// The same, gathered anew.
+    /// Gathers the facts again.
     pub async fn refresh_facts(&self) -> Result<Arc<Facts>, Problem> {
         Ok(self.known(true).await?.facts)
     }
 
-    /// What it tells of its services: not older than a few seconds, or asked anew.
+    /// Returns the state of services. It is a few seconds old at most, or fresh where `anew` asks for it.
     pub async fn services(&self, anew: bool) -> Result<Arc<Services>, Problem> {
         let known = self.known(false).await?;
         let mut services = self.services.lock().await;
@@ -229,7 +229,7 @@ impl Target {
         let seen = match &self.machine {
             Machine::Local(local) => {
                 let units = local.run(&services::units_question(), rights(&known.facts)).await;
-                let paths = self.looked_for.clone();
+                let paths = self.service_files.clone();
                 let here = tokio::task::spawn_blocking(move || Services::here(units, paths.paths()));
                 here.await.unwrap_or_default()
             }
@@ -240,14 +240,14 @@ impl Target {
         Ok(seen)
     }
 
-    async fn known(&self, anew: bool) -> Result<Known, Problem> {
+    async fn known(&self, anew: bool) -> Result<GatheredFacts, Problem> {
         let mut known = self.facts.lock().await;
         let connection = match &self.machine {
             Machine::Local(_) => 0,
             Machine::Remote(remote) => remote.connected().await?,
         };
         #[cfg(any(test, feature = "test-support"))]
-        let connection = self.line.as_ref().map_or(Ok(connection), |line| line.connected())?;
+        let connection = self.test_connection.as_ref().map_or(Ok(connection), |test| test.connected())?;
         if let Some(known) = known.as_ref().filter(|known| known.connection == connection && !anew) {
             return Ok(known.clone());
         }
@@ -260,20 +260,20 @@ impl Target {
             }
         };
         #[cfg(any(test, feature = "test-support"))]
-        let facts = self.line.iter().fold(facts, |mut facts, line| {
-            line.alter(&mut facts);
+        let facts = self.test_connection.iter().fold(facts, |mut facts, test_connection| {
+            test_connection.alter(&mut facts);
             facts
         });
         #[cfg(any(test, feature = "test-support"))]
-        let host_key = self.line.as_ref().map_or(host_key, |line| line.host_key());
+        let host_key = self.test_connection.as_ref().map_or(host_key, |test| test.host_key());
         let facts = Arc::new(self.overrides.apply(facts));
-        Ok(known.insert(Known { connection, facts, host_key }).clone())
+        Ok(known.insert(GatheredFacts { connection, facts, host_key }).clone())
     }
 
-    /// machine-id(5) as it is now, where there is one: which machine answers to this name.
+    /// Returns the current machine-id(5) where the target has one. It tells which machine answers to this name.
     pub async fn machine_id(&self) -> Option<String> {
         #[cfg(any(test, feature = "test-support"))]
-        if self.line.is_some() {
+        if self.test_connection.is_some() {
             return self.facts().await.ok()?.machine_id.clone();
         }
         let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
@@ -282,7 +282,8 @@ impl Target {
         facts::machine_id_in(&String::from_utf8(id).ok()?)
     }
 
-    /// Who answers at the other end of the connection; none of this machine, or while there is no connection.
+    /// Returns who answers at the other end of the connection. This machine has no peer, and neither has a target
+    /// without a connection.
     pub async fn peer(&self) -> Option<Peer> {
         match &self.machine {
             Machine::Local(_) => None,
@@ -290,31 +291,31 @@ impl Target {
         }
     }
 
-    /// The connection to it, which is made where there is none; none of this machine.
-    pub async fn connection(&self) -> Result<Option<Connection>, Problem> {
+    /// Returns the state of the connection, and connects if there is none. This machine has no connection.
+    pub async fn connection_info(&self) -> Result<Option<ConnectionInfo>, Problem> {
         match &self.machine {
             Machine::Local(_) => Ok(None),
-            Machine::Remote(remote) => remote.connection().await.map(Some),
+            Machine::Remote(remote) => remote.connection_info().await.map(Some),
         }
     }
 
-    /// A connection of its own, which is ended again; none of this machine.
-    pub async fn try_connection(&self) -> Result<Option<Connection>, Problem> {
+    /// Makes a separate connection, measures it and ends it. This machine has no connection.
+    pub async fn probe_connection(&self) -> Result<Option<ConnectionInfo>, Problem> {
         match &self.machine {
             Machine::Local(_) => Ok(None),
-            Machine::Remote(remote) => remote.try_connection().await.map(Some),
+            Machine::Remote(remote) => remote.probe_connection().await.map(Some),
         }
     }
 
-    /// Where it would be looked for, and by which keys it is known; none of this machine. Nothing is asked of it.
-    pub async fn known_as(&self) -> Result<Option<KnownAs>, Problem> {
+    /// Returns the address and the known keys of the target without asking it. This machine has none.
+    pub async fn known_host(&self) -> Result<Option<KnownHost>, Problem> {
         match &self.machine {
             Machine::Local(_) => Ok(None),
-            Machine::Remote(remote) => remote.known_as().await.map(Some),
+            Machine::Remote(remote) => remote.known_host().await.map(Some),
         }
     }
 
-    /// Whether a connection to it is there; never of this machine.
+    /// Says whether there is a connection. This machine never has one.
     pub async fn is_connected(&self) -> bool {
         match &self.machine {
             Machine::Local(_) => false,
@@ -322,16 +323,17 @@ impl Target {
         }
     }
 
-    /// The fingerprint of the key that it has shown, as `SHA256:…`; none where [`Target::peer`] is none.
+    /// Returns the fingerprint of the key that the target showed, as `SHA256:…`. There is none where [`Target::peer`]
+    /// is none.
     pub async fn host_key(&self) -> Option<String> {
         #[cfg(any(test, feature = "test-support"))]
-        if let Some(line) = &self.line {
-            return line.host_key();
+        if let Some(test_connection) = &self.test_connection {
+            return test_connection.host_key();
         }
         self.peer().await.map(|peer| peer.host_key)
     }
 
-    /// For how long the connection was gone, where it was had back since then.
+    /// Returns for how long the connection was lost, if it was restored after `since`.
     pub fn restored_since(&self, since: Instant) -> Option<Duration> {
         match &self.machine {
             Machine::Local(_) => None,
@@ -339,82 +341,84 @@ impl Target {
         }
     }
 
-    /// Whether a new connection reaches it, by the same way as the one in use. Whoever is on the machine itself has none.
-    pub async fn is_reached_anew(&self) -> Result<(), Problem> {
+    /// Checks that a new connection reaches the target in the same way as the one in use. This machine always
+    /// succeeds.
+    pub async fn check_new_connection(&self) -> Result<(), Problem> {
         #[cfg(any(test, feature = "test-support"))]
-        if let Some(line) = &self.line {
-            return line.is_reached_anew();
+        if let Some(test_connection) = &self.test_connection {
+            return test_connection.check_new_connection();
         }
         match &self.machine {
             Machine::Local(_) => Ok(()),
             Machine::Remote(remote) => {
-                let (host_key, machine_id) = remote.is_reached_anew().await?;
+                let (host_key, machine_id) = remote.check_new_connection().await?;
                 let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 pinned.map_or(Ok(()), |meant| meant.is(&meant.elsewhere(host_key, machine_id), self.name()))
             }
         }
     }
 
-    /// A call was told that the connection was lost in its midst: the next one isn't told again.
-    pub async fn loss_is_told(&self) {
+    /// Notes that a call has told of the lost connection, so that the next call doesn't tell it again.
+    pub async fn note_told_loss(&self) {
         if let Machine::Remote(remote) = &self.machine {
-            remote.loss_is_told().await;
+            remote.note_told_loss().await;
         }
     }
 
-    /// The connection in use doesn't answer, though another one would be to be had: the next question asks for one.
-    pub async fn leave_connection(&self) {
+    /// Ends the connection in use, which doesn't answer though a new one could be made. The next question connects.
+    pub async fn drop_connection(&self) {
         if let Machine::Remote(remote) = &self.machine {
             remote.leave().await;
         }
     }
 
-    /// Ends what is being ended, and the connection.
+    /// Waits until all commands that are being ended have ended, and closes the connection.
     pub async fn close(&self) {
         if let Machine::Remote(remote) = &self.machine {
             remote.close().await;
         }
     }
 
-    /// What stands in front of the command where it runs with other rights than the caller's, as `sudo -n `. A problem
-    /// where it can't be started.
+    /// Returns the words before the command where it runs with other rights than the caller's, such as `sudo -n `.
+    /// Returns a problem where the command can't be started.
     pub async fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
         match &self.machine {
             Machine::Local(local) => local.prefix(command, rights(facts)),
-            Machine::Remote(remote) => Ok(remote.head(command, rights(facts)).await?.shown),
+            Machine::Remote(remote) => Ok(remote.command_prefix(command, rights(facts)).await?.shown),
         }
     }
 
-    /// Runs commands side by side; answers in the order given. Dropping the future ends them, with what they started.
+    /// Runs commands side by side, and returns the answers in the order given. Dropping the future ends the commands
+    /// and all that they started.
     pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
         let rights = match self.facts().await {
             Ok(facts) => rights(&facts),
             Err(problem) => return vec![Err(problem); commands.len()],
         };
-        // Each future is boxed: it is large, and is moved several times before it runs.
+        // Each future is boxed, because it is large and is moved several times before it runs.
         let running: Vec<_> = commands.iter().map(|command| Box::pin(self.run(command, rights))).collect();
-        // Polled in this task, so that dropping the whole drops each.
+        // They are polled in this task, so that dropping the whole drops each of them.
         futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
     }
 
-    /// Runs a command that changes something. Where the connection goes in the middle of it, nobody knows what became of
-    /// it: that is a problem of its own.
+    /// Runs a command that changes something. If the connection is lost while it runs, its outcome is not known, and
+    /// the problem says so.
     pub async fn act(&self, command: &Command) -> Result<Output, Problem> {
         self.act_unless(command, &CancellationToken::new()).await
     }
 
-    /// The same, or `CANCELLED` where it was told to stop meanwhile, and has.
+    /// Does the same, and returns `CANCELLED` where the command was stopped by `stop`.
     pub async fn act_unless(&self, command: &Command, stop: &CancellationToken) -> Result<Output, Problem> {
         let mut again = true;
         loop {
-            // Apart from here on: a plan is deep within others already, and this is larger than all of them.
+            // These futures are boxed, because this one is larger than the deep ones that a plan has already.
             let known = Box::pin(self.known(false)).await?;
             let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
             if let Some(meant) = pinned {
                 meant.is(&Identity::of(&known.facts, known.host_key), self.name())?;
             }
-            // On the very connection that was asked who answers, or on none.
-            let acting = Acting { stop, connection: known.connection };
+            // The change uses the connection that was asked who answers, and no other.
+            let acting = ChangeContext { stop, connection: known.connection };
             let rights = rights(&known.facts);
             let is_own = rights.limited
                 && command.privilege == Privilege::RootIfAvailable
@@ -427,13 +431,13 @@ impl Target {
         }
     }
 
-    /// Changes go to this machine and to no other from now on.
-    pub fn pin(&self, meant: Identity) -> Pinned {
+    /// Allows changes on this machine only from now on.
+    pub fn pin(&self, meant: Identity) -> PinGuard {
         *self.pinned.lock().unwrap_or_else(PoisonError::into_inner) = Some(meant);
-        Pinned(self.pinned.clone())
+        PinGuard(self.pinned.clone())
     }
 
-    /// Whether a change is being made here.
+    /// Says whether a change is under way on this target.
     pub fn is_pinned(&self) -> bool {
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
@@ -442,36 +446,44 @@ impl Target {
         self.once(command, rights, None).await
     }
 
-    /// What sudo doesn't allow runs without it where that will do.
+    /// Runs a command once. Where sudo refuses it and the caller's rights may do, it runs without sudo.
     async fn once(
         &self,
         command: &Command,
         rights: Rights,
-        changes: Option<Acting<'_>>,
+        changes: Option<ChangeContext<'_>>,
     ) -> Result<Output, Problem> {
         #[cfg(any(test, feature = "test-support"))]
-        if let Some(line) = &self.line {
-            return line.carry(command, changes.is_some(), self.machine.run(command, rights, changes)).await;
+        if let Some(test_connection) = &self.test_connection {
+            return test_connection
+                .carry(command, changes.is_some(), self.machine.run(command, rights, changes))
+                .await;
         }
         let output = self.machine.run(command, rights, changes).await?;
         if !rights.takes_sudo(&command.privilege) {
             return Ok(output);
         }
-        match crate::ending::refused_by_sudo(output.exit_code, !output.stdout.is_empty(), &output.stderr) {
+        match crate::command_problem::refused_by_sudo(
+            output.exit_code,
+            !output.stdout.is_empty(),
+            &output.stderr,
+        ) {
             None => Ok(output),
-            // What changes something isn't begun twice, whatever it said itself: it was asked about before.
+            // A command that changes something isn't started twice, whatever it printed itself; [`Target::is_allowed`]
+            // asked sudo before.
             Some(_) if command.privilege == Privilege::RootIfAvailable && changes.is_none() => {
                 let command = Command { privilege: Privilege::Caller, ..command.clone() };
                 self.machine.run(&command, rights, changes).await
             }
-            Some(said) => Err(crate::ending::refused(&command.program, &said)),
+            Some(said) => Err(crate::command_problem::refused(&command.program, &said)),
         }
     }
 
     /// Starts a command whose stdout is read piece by piece.
     pub async fn open(&self, command: &Command) -> Result<OutputStream, Problem> {
         let facts = self.facts().await?;
-        // Asked first where sudo allows some commands only: once a stream is open, nothing else can be run in its place.
+        // Where sudo allows certain commands only, it is asked first: once a stream is open, no other command can take
+        // its place.
         let allowed = !facts.sudo_limited || self.is_allowed(command, rights(&facts)).await;
         let own = Rights { available: false, limited: false, root: facts.uid == 0 };
         match command.privilege {
@@ -491,7 +503,7 @@ impl Target {
         }
     }
 
-    /// Whether sudo would run it, or wouldn't be asked.
+    /// Says whether sudo would run the command, or isn't needed.
     async fn is_allowed(&self, command: &Command, rights: Rights) -> bool {
         let account = match &command.privilege {
             Privilege::Caller => return true,
@@ -510,24 +522,26 @@ impl Target {
         self.run(&question, rights).await.is_ok_and(|output| output.exit_code == 0)
     }
 
-    /// Takes the lock of what is at this path there, which has to be nobody's to swap; waits for it at most so long. Only
-    /// reading it is needed.
-    pub async fn lock(&self, path: &Path, patience: Duration) -> Result<lock::Asked, Problem> {
+    /// Takes the lock of the file or directory at this path on the target, and waits for it at most for `patience`. No
+    /// other account may be able to replace the file. The lock needs only the right to read it.
+    pub async fn lock(&self, path: &Path, patience: Duration) -> Result<lock::LockOutcome, Problem> {
         #[cfg(any(test, feature = "test-support"))]
-        if let Some(line) = &self.line {
-            let connection = line.connected()?;
-            return Ok(match lock::here(path, patience).await? {
-                lock::Asked::Taken(lock) => lock::Asked::Taken(lock.behind(line, connection)),
+        if let Some(test_connection) = &self.test_connection {
+            let connection = test_connection.connected()?;
+            return Ok(match lock::take_local(path, patience).await? {
+                lock::LockOutcome::Taken(lock) => {
+                    lock::LockOutcome::Taken(lock.over_test_connection(test_connection, connection))
+                }
                 asked => asked,
             });
         }
         match &self.machine {
-            Machine::Local(_) => lock::here(path, patience).await,
+            Machine::Local(_) => lock::take_local(path, patience).await,
             Machine::Remote(remote) => remote.lock(path, patience).await,
         }
     }
 
-    /// Where a program is on the target.
+    /// Returns the path of a program on the target.
     pub async fn program(&self, name: &str) -> Result<String, Problem> {
         match &self.machine {
             Machine::Local(local) => Ok(local.program(name)?.to_string_lossy().into_owned()),

@@ -1,4 +1,4 @@
-//! This machine: argv goes to the kernel, files are opened in place.
+//! This machine. The kernel gets the argument vector, and files are opened in place.
 
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
@@ -9,24 +9,24 @@ use std::time::Instant;
 
 use tokio::process::Child;
 
-use super::ending::{LEFTOVER, timed_out};
+use super::command_problem::{LEFTOVER, timed_out};
 use super::entry::Trusted;
-use super::group::Group;
-use super::resolve::{Last, Resolved, is_kernels, resolve};
+use super::process_group::ProcessGroup;
+use super::resolve::{LastLink, Resolved, is_kernels, resolve};
 pub(super) use super::rights::Rights;
-use super::rights::{Ends, Head, head};
-use super::sealed::sealed;
-use super::stream::{Captured, OutputStream, capture, with_last_words};
+use super::rights::{CommandPrefix, EndMethod, command_prefix};
+use super::sealed_stdin::sealed;
+use super::stream::{Captured, LocalOutputStream, capture, with_last_words};
 use super::{Metadata, PathCheck, ReadRequest, files};
 use host_base::problem::{Category, Problem};
 use host_base::program::{PATH, Programs};
 use host_base::{Command, Output};
 
-/// So many files of the kernel's own are read where we are: they never wait for a device, and the way to another
-/// thread and back would take longer than reading them.
+/// Up to this number of the kernel's own files are read in this thread. They never wait for a device, and changing to
+/// another thread and back would take longer than reading them.
 const READ_HERE: usize = 16;
 
-/// What one call may read in all: no module could hold more.
+/// The most bytes that one call reads in all. No module could hold more.
 pub(super) const READ_BYTES: usize = 64 << 20;
 
 /// This machine.
@@ -40,19 +40,19 @@ impl Local {
         Self { programs: Programs::default(), home: home() }
     }
 
-    /// Where a program is.
+    /// Returns the path of a program.
     pub(super) fn program(&self, name: &str) -> Result<PathBuf, Problem> {
         self.programs.find(name)
     }
 
-    /// Runs to the end, or to the timeout. Dropping the future ends it, with every process of its group.
+    /// Runs the command to its end or to the timeout. Dropping the future ends every process of its group.
     pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
         let started = Instant::now();
         let (mut child, ends) = self.spawn(command, rights)?;
         let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes"));
         };
-        let mut group = Group::of(child, ends);
+        let mut group = ProcessGroup::of(child, ends);
         let (mut out, mut err) = (Captured::of(command), Captured::of(command));
 
         let status = {
@@ -69,7 +69,7 @@ impl Local {
                         let _ = tokio::time::timeout(LEFTOVER, &mut reading).await;
                         status
                     }
-                    // Output may be closed long before the end.
+                    // Output may be closed long before the command ends.
                     () = &mut reading => group.wait().await,
                 }
             };
@@ -80,8 +80,8 @@ impl Local {
             let problem = timed_out(&command.program, command.timeout, group.end().await);
             return Err(with_last_words(problem, out, err));
         };
-        // Whatever the command left behind is ended with it. Its number can't be another group's yet: numbers are given
-        // out in a circle, and this one was in use a moment ago.
+        // This ends what the command left behind. The number can't belong to another group yet: numbers are given out
+        // in a circle, and this one was in use a moment ago.
         group.leader_ended();
         let status = status.map_err(|error| Problem::io(&command.program, &error))?;
         let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
@@ -100,39 +100,45 @@ impl Local {
         })
     }
 
-    /// Starts a command whose stdout is read piece by piece. Of its stderr so much is kept as tells sudo's word from the
-    /// command's.
-    pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
+    /// Starts a command whose stdout is read piece by piece. Only the beginning of its stderr is kept, to tell a
+    /// refusal of sudo from the command's own messages.
+    pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<LocalOutputStream, Problem> {
         let (mut child, ends) = self.spawn(command, rights)?;
         let stderr = child.stderr.take();
         let stdout = child.stdout.take();
         let stdout =
             stdout.ok_or_else(|| Problem::new("IO_ERROR", Category::Internal, "the command has no pipe"))?;
         let deadline = tokio::time::Instant::now() + command.timeout;
-        Ok(OutputStream::new(stdout, stderr, deadline, command.program.clone(), Group::of(child, ends)))
+        Ok(LocalOutputStream::new(
+            stdout,
+            stderr,
+            deadline,
+            command.program.clone(),
+            ProcessGroup::of(child, ends),
+        ))
     }
 
-    /// Whose rights a command would really take, as it is shown: nothing, or how sudo is called; see [`Head::shown`]. A
-    /// problem where it could not even be started.
+    /// Returns the rights that a command would really take, as they are shown: an empty text, or the call of sudo, see
+    /// [`CommandPrefix::shown`]. Returns a problem where the command can't be started.
     pub(super) fn prefix(&self, command: &Command, rights: Rights) -> Result<String, Problem> {
         self.programs.find(&command.program)?;
-        Ok(self.head(command, rights)?.shown)
+        Ok(self.command_prefix(command, rights)?.shown)
     }
 
-    fn head(&self, command: &Command, rights: Rights) -> Result<Head, Problem> {
-        head(command, rights, |name| Ok(self.programs.find(name)?.to_string_lossy().into_owned()))
+    fn command_prefix(&self, command: &Command, rights: Rights) -> Result<CommandPrefix, Problem> {
+        command_prefix(command, rights, |name| Ok(self.programs.find(name)?.to_string_lossy().into_owned()))
     }
 
-    fn spawn(&self, command: &Command, rights: Rights) -> Result<(Child, Ends), Problem> {
+    fn spawn(&self, command: &Command, rights: Rights) -> Result<(Child, EndMethod), Problem> {
         let program = self.programs.find(&command.program)?;
-        let head = self.head(command, rights)?;
+        let command_prefix = self.command_prefix(command, rights)?;
         let stdin = match &command.stdin {
             Some(contents) => {
                 sealed(contents).map_err(|error| Problem::io("what the command reads", &error))?.into()
             }
             None => Stdio::null(),
         };
-        let mut argv = head.argv.iter().map(OsStr::new).chain([program.as_os_str()]);
+        let mut argv = command_prefix.argv.iter().map(OsStr::new).chain([program.as_os_str()]);
         let mut prepared = tokio::process::Command::new(argv.next().unwrap_or_default());
         prepared
             .args(argv)
@@ -147,13 +153,13 @@ impl Local {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
-            // Killed, sudo would leave what it runs; see `Group`.
-            .kill_on_drop(head.ends == Ends::Group);
+            // If sudo were killed, it would leave what it runs; see `ProcessGroup`.
+            .kill_on_drop(command_prefix.ends == EndMethod::Group);
         let child = prepared.spawn().map_err(|error| Problem::io(&command.program, &error))?;
-        Ok((child, head.ends))
+        Ok((child, command_prefix.ends))
     }
 
-    /// Files are opened by this process, so with its own rights: as with the next two.
+    /// Reads files in this process, with its own rights. The next two functions do the same.
     pub(super) async fn read_all(
         &self,
         requests: Vec<ReadRequest>,
@@ -191,11 +197,11 @@ impl Local {
         blocking(list).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
 
-    /// Where paths lead.
+    /// Returns where paths lead.
     pub(super) async fn resolve(
         &self,
         paths: Vec<String>,
-        last: Last,
+        last: LastLink,
         trusted: Trusted,
     ) -> Vec<Result<Resolved, Problem>> {
         let count = paths.len();
@@ -232,7 +238,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
         .map_err(|error| Problem::new("INTERNAL_ERROR", Category::Internal, error.to_string()))
 }
 
-/// The caller's home: programs look for their configuration there.
+/// Returns the caller's home. Programs look there for their configuration.
 fn home() -> PathBuf {
     std::env::var_os("HOME")
         .map(PathBuf::from)

@@ -1,5 +1,5 @@
-//! A lock that lies on the target: whoever administers it, from wherever, finds it there. It is the kernel's own, flock(2),
-//! so that it goes with whoever holds it; across SSH that is a process there that lasts as long as the connection.
+//! A lock that lies on the target, where every administrator finds it, from whichever machine. It is a lock of the
+//! kernel, flock(2), and ends with the process that holds it. Across SSH that process lasts as long as the connection.
 
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,101 +12,105 @@ use tokio::time::Instant;
 
 use host_base::problem::Problem;
 
-/// Between two looks at it: flock has no way to be told without a thread that waits for ever.
-const AGAIN: Duration = Duration::from_millis(50);
+/// The time between two attempts. flock can only wait without them in a thread of its own.
+const PAUSE: Duration = Duration::from_millis(50);
 
-/// A lock that is held until this is dropped, or the connection goes.
+/// A lock that is held until this is dropped or the connection is lost.
 pub struct Lock {
     holder: Holder,
     #[cfg(any(test, feature = "test-support"))]
-    line: Option<(std::sync::Arc<super::fragile::Line>, u64)>,
+    test_connection: Option<(std::sync::Arc<super::test_connection::TestConnection>, u64)>,
 }
 
 /// Holds a lock on another machine until it is dropped.
-pub(super) trait Holds: Send + Sync {
-    /// Whether the connection is gone, and the lock with it.
+pub(super) trait RemoteHold: Send + Sync {
+    /// Says whether the connection, and the lock with it, is lost.
     fn is_lost(&self) -> bool;
 }
 
 enum Holder {
-    Here(File),
-    There(Box<dyn Holds>),
+    Local(File),
+    Remote(Box<dyn RemoteHold>),
 }
 
-/// What became of asking for a lock.
-pub enum Asked {
-    /// It is held.
+/// The outcome of asking for a lock.
+pub enum LockOutcome {
+    /// The lock is held.
     Taken(Lock),
-    /// Somebody else has it, and kept it.
-    Kept,
-    /// The target has no such locks; why.
+    /// Another process held the lock all the time.
+    HeldByOther,
+    /// The target has no such locks, for this reason.
     Unavailable(String),
 }
 
 impl Lock {
-    /// Whether somebody else may have it by now.
+    /// Says whether another process may have the lock by now.
     pub fn is_lost(&self) -> bool {
         #[cfg(any(test, feature = "test-support"))]
-        if let Some((line, connection)) = &self.line {
-            return !line.is_still(*connection);
+        if let Some((test_connection, connection)) = &self.test_connection {
+            return !test_connection.is_still(*connection);
         }
         match &self.holder {
-            Holder::Here(_) => false,
-            Holder::There(held) => held.is_lost(),
+            Holder::Local(_) => false,
+            Holder::Remote(held) => held.is_lost(),
         }
     }
 
-    fn by(holder: Holder) -> Self {
+    fn with_holder(holder: Holder) -> Self {
         Self {
             holder,
             #[cfg(any(test, feature = "test-support"))]
-            line: None,
+            test_connection: None,
         }
     }
 
-    pub(super) fn there(held: impl Holds + 'static) -> Self {
-        Self::by(Holder::There(Box::new(held)))
+    pub(super) fn remote(held: impl RemoteHold + 'static) -> Self {
+        Self::with_holder(Holder::Remote(Box::new(held)))
     }
 
-    /// One that goes with a connection of a test's.
+    /// Ties the lock to a connection of a test.
     #[cfg(any(test, feature = "test-support"))]
-    pub(super) fn behind(mut self, line: &std::sync::Arc<super::fragile::Line>, connection: u64) -> Self {
-        self.line = Some((line.clone(), connection));
+    pub(super) fn over_test_connection(
+        mut self,
+        test_connection: &std::sync::Arc<super::test_connection::TestConnection>,
+        connection: u64,
+    ) -> Self {
+        self.test_connection = Some((test_connection.clone(), connection));
         self
     }
 }
 
 impl Drop for Lock {
-    /// Said, and not only closed: a child that is being started has this file too, until it is another program.
+    /// Unlocks explicitly: closing the file isn't enough, because a child that is just being started holds it too.
     fn drop(&mut self) {
-        if let Holder::Here(file) = &self.holder {
+        if let Holder::Local(file) = &self.holder {
             _ = flock(file, FlockOperation::Unlock);
         }
     }
 }
 
-/// On this machine, waited for at most so long.
-pub(super) async fn here(path: &Path, patience: Duration) -> Result<Asked, Problem> {
+/// Takes a lock on this machine, and waits for it at most for `patience`.
+pub(super) async fn take_local(path: &Path, patience: Duration) -> Result<LockOutcome, Problem> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let opened = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let file = match opened {
         Ok(file) => file,
-        Err(error) => return Ok(Asked::Unavailable(format!("{}: {error}", path.display()))),
+        Err(error) => return Ok(LockOutcome::Unavailable(format!("{}: {error}", path.display()))),
     };
-    Ok(match wait(&file, Instant::now() + patience).await {
-        Ok(true) => Asked::Taken(Lock::by(Holder::Here(file))),
-        Ok(false) => Asked::Kept,
-        Err(error) => Asked::Unavailable(format!("{}: {error}", path.display())),
+    Ok(match wait_for(&file, Instant::now() + patience).await {
+        Ok(true) => LockOutcome::Taken(Lock::with_holder(Holder::Local(file))),
+        Ok(false) => LockOutcome::HeldByOther,
+        Err(error) => LockOutcome::Unavailable(format!("{}: {error}", path.display())),
     })
 }
 
-/// Whether the lock of an open file could be had until then.
-pub async fn wait(file: &File, until: Instant) -> Result<bool, Errno> {
+/// Waits for the lock of an open file until this moment. Returns whether it was taken.
+pub async fn wait_for(file: &File, until: Instant) -> Result<bool, Errno> {
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => {
-                tokio::time::sleep(AGAIN).await;
+                tokio::time::sleep(PAUSE).await;
             }
             Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(false),
             Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! Facts that the operator knows better.
+//! Facts that the operator sets in the configuration.
 
 use std::ops::Deref;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::Facts;
 use host_text::visible::excerpt;
 
-/// What the operator says instead; the rest is as found.
+/// The facts that the operator sets. All others are as they were found.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Overrides {
@@ -24,7 +24,7 @@ pub struct Overrides {
 }
 
 /// The values that a fact may be given, by its number in [`Overrides`].
-const WORDS: [&[&str]; 7] = [
+const ALLOWED_VALUES: [&[&str]; 7] = [
     &["debian", "rhel", "arch", "suse", "alpine"],
     &["apt", "dnf", "pacman", "zypper", "apk", "none"],
     &["ufw", "firewalld", "nftables", "none"],
@@ -34,7 +34,7 @@ const WORDS: [&[&str]; 7] = [
     &["adduser", "useradd"],
 ];
 
-/// A fact with fixed values: one that no module serves would take tools away without a word.
+/// A fact with fixed values. A value that no module serves would silently take tools away.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct OneOf<const FACT: usize>(String);
@@ -51,9 +51,11 @@ impl<const FACT: usize> TryFrom<String> for OneOf<FACT> {
     type Error = String;
 
     fn try_from(word: String) -> Result<Self, String> {
-        match WORDS[FACT].contains(&word.as_str()) {
+        match ALLOWED_VALUES[FACT].contains(&word.as_str()) {
             true => Ok(Self(word)),
-            false => Err(format!("{:?} is not one of {}", excerpt(&word, 40), WORDS[FACT].join(", "))),
+            false => {
+                Err(format!("{:?} is not one of {}", excerpt(&word, 40), ALLOWED_VALUES[FACT].join(", ")))
+            }
         }
     }
 }
@@ -91,7 +93,7 @@ impl Overrides {
                 replaced.push(field);
             }
         };
-        // What was found is the mode of what was found.
+        // The mode belongs to the system that was found.
         if self.mac_system.as_deref().is_some_and(|said| said != facts.mac_system) {
             facts.mac_mode = None;
         }

@@ -3,87 +3,88 @@
 use std::sync::Arc;
 
 use super::entry::Trusted;
-use super::resolve::{Last, Resolved};
-use super::verbs::Verbs;
+use super::file_commands::FileCommands;
+use super::resolve::{LastLink, Resolved};
 use super::{Machine, Target};
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 use host_capability::Access;
 
-/// Paths of one question that commands look at: each is a line of theirs, and so is each directory above it.
+/// The most paths of one question that commands look at. Each path is a line of their output, and so is each directory
+/// above it.
 const PATHS_BY_COMMANDS: usize = 1000;
 
-/// What `stat` says, symlinks not followed.
+/// The result of `stat`. Symlinks are not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Permission bits.
+    /// The permission bits.
     pub mode: u32,
-    /// Name, or the number where it has none.
+    /// The owner's name, or the user id where it has none.
     pub owner: String,
-    /// Name, or the number where it has none.
+    /// The group's name, or the group id where it has none.
     pub group: String,
-    /// Seconds since the epoch.
+    /// The time of the last modification, in seconds since the epoch.
     pub modified_unix: i64,
-    /// Hard links: above one, the same file has other names as well.
+    /// The number of hard links. Above one, the file has other names as well.
     pub links: u64,
-    /// `st_dev` of the file system that it is on; with `inode`, which file it is.
+    /// `st_dev` of the file system that holds the file. Together with `inode` it identifies the file.
     pub device: u64,
-    /// Which file it is on its file system.
+    /// The number of the file on its file system.
     pub inode: u64,
     /// Whether it is a directory.
     pub is_dir: bool,
-    /// Whether it is a symlink itself.
+    /// Whether it is a symlink.
     pub is_symlink: bool,
 }
 
-/// What kind of thing is at a path.
+/// The kind of what is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A symlink itself.
+    /// A symlink, which is not followed.
     Symlink,
     /// A device, a pipe or a socket.
     Other,
 }
 
-/// What is at a path, a link there not followed.
+/// An entry at a path. A link there is not followed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Of which kind.
-    pub kind: Kind,
-    /// The rest.
+    /// The kind of the file.
+    pub kind: FileKind,
+    /// All else that `stat` tells.
     pub metadata: Metadata,
 }
 
-/// Where a path is, links above its end followed.
+/// A path whose links above its end are resolved.
 #[derive(Clone, Debug)]
 pub struct Located {
-    /// Without links above its end.
+    /// The path without links above its end.
     pub path: String,
-    /// What is there; nothing, if nothing.
+    /// The file at the path, if there is one.
     pub found: Option<Found>,
 }
 
 /// A part of one file.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
-    /// Absolute.
+    /// The absolute path of the file.
     pub path: String,
-    /// Negative: counted from the end.
+    /// The place of the first byte. A negative number counts from the end.
     pub offset: i64,
-    /// At most 1 MiB is given.
+    /// The most bytes to read. At most 1 MiB is given.
     pub max_bytes: u64,
 }
 
-/// Decides whether a path may be reached, given what was asked for and where symlinks led.
+/// Decides whether a path may be reached. It gets the path that was asked for, and the one to which symlinks led.
 pub type PathCheck = dyn Fn(&str, &str) -> Result<(), Problem> + Send + Sync;
 
-/// The same answer to all.
+/// Returns the problem of too many paths for each of them.
 fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {
     let message =
         format!("{paths} paths at once with another account's rights; at most {PATHS_BY_COMMANDS} are taken");
@@ -91,43 +92,44 @@ fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {
     (0..paths).map(|_| Err(problem.clone())).collect()
 }
 
-/// Who reaches a path, and who may be able to change where it leads.
-enum Way {
-    /// The account itself, with its own rights.
-    Own(Trusted),
-    /// Commands, with another's.
+/// The way to reach a path, and the accounts that may be able to change where it leads.
+enum AccessMethod {
+    /// The account reaches it with its own rights.
+    Direct(Trusted),
+    /// Commands reach it with another account's rights.
     Commands(Trusted),
 }
 
 impl Target {
-    /// The file or directory that a path leads to; a problem where others than root, or this account besides, could change that.
+    /// Returns the file or directory that a path leads to. Returns a problem where accounts other than root and
+    /// `account` could change it.
     pub async fn safe_for(&self, path: &str, account: &str) -> Result<Option<Found>, Problem> {
         let (trusted, paths) = match account {
             "root" => (Trusted::Root, vec![path.to_owned()]),
             account => (Trusted::User(account.to_owned()), vec![path.to_owned()]),
         };
         let mut resolved = match &self.machine {
-            Machine::Local(local) => local.resolve(paths, Last::Followed, trusted).await,
-            // By `stat`: accounts have names there.
-            Machine::Remote(remote) => remote.locate(paths, Last::Followed, trusted).await,
+            Machine::Local(local) => local.resolve(paths, LastLink::Followed, trusted).await,
+            // `stat` asks, because owners have names there.
+            Machine::Remote(remote) => remote.locate(paths, LastLink::Followed, trusted).await,
         };
-        let resolved = resolved.pop().unwrap_or_else(|| Err(crate::ending::no_root()))?;
+        let resolved = resolved.pop().unwrap_or_else(|| Err(crate::command_problem::no_root()))?;
         Ok(resolved.unless_dangling(path)?.found())
     }
 
-    /// Where paths lead, for a command that goes there with these rights; answers in the order given. A problem where
-    /// a path could be made to lead elsewhere before the command does: see [`Trusted`].
+    /// Returns where paths lead, for a command that goes there with these rights, in the order given. Returns a
+    /// problem where a path could be made to lead elsewhere before the command uses it, see [`Trusted`].
     pub async fn resolve(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Resolved, Problem>> {
-        let resolved = match self.way(&access.privilege).await {
+        let resolved = match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
-            Ok(Way::Own(trusted)) => match &self.machine {
-                Machine::Local(local) => local.resolve(paths.clone(), Last::Followed, trusted).await,
-                Machine::Remote(remote) => remote.resolve(paths.clone(), Last::Followed, trusted).await,
+            Ok(AccessMethod::Direct(trusted)) => match &self.machine {
+                Machine::Local(local) => local.resolve(paths.clone(), LastLink::Followed, trusted).await,
+                Machine::Remote(remote) => remote.resolve(paths.clone(), LastLink::Followed, trusted).await,
             },
-            Ok(Way::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
-            Ok(Way::Commands(trusted)) => {
+            Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
+            Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
-                self.verbs(access, &trusted).resolve(&asked, Last::Followed).await
+                self.file_commands(access, &trusted).resolve(&asked, LastLink::Followed).await
             }
         };
         let certain =
@@ -135,18 +137,18 @@ impl Target {
         paths.iter().zip(resolved).map(certain).collect()
     }
 
-    /// Where files are that are to be written, and what is there; answers in the order given. A problem where somebody
-    /// else could change a directory on the way: see [`Trusted`].
+    /// Returns where files lie that are to be written, and what is there, in the order given. Returns a problem where
+    /// somebody else could change a directory on the way, see [`Trusted`].
     pub async fn locate(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Located, Problem>> {
-        let resolved = match self.way(&access.privilege).await {
+        let resolved = match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
-            Ok(Way::Own(trusted)) => match &self.machine {
-                Machine::Local(local) => local.resolve(paths.clone(), Last::Kept, trusted).await,
-                Machine::Remote(remote) => remote.locate(paths.clone(), Last::Kept, trusted).await,
+            Ok(AccessMethod::Direct(trusted)) => match &self.machine {
+                Machine::Local(local) => local.resolve(paths.clone(), LastLink::Kept, trusted).await,
+                Machine::Remote(remote) => remote.locate(paths.clone(), LastLink::Kept, trusted).await,
             },
-            Ok(Way::Commands(trusted)) => {
+            Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
-                self.verbs(access, &trusted).resolve(&asked, Last::Kept).await
+                self.file_commands(access, &trusted).resolve(&asked, LastLink::Kept).await
             }
         };
         let located = |(asked, resolved): (&String, Result<Resolved, Problem>)| {
@@ -156,19 +158,19 @@ impl Target {
         paths.iter().zip(resolved).map(located).collect()
     }
 
-    /// Parts of files; answers in the order given.
+    /// Reads parts of files, and returns them in the order given.
     pub async fn read_all(
         &self,
         requests: Vec<ReadRequest>,
         access: &Access,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
-        match self.way(&access.privilege).await {
+        match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); requests.len()],
-            Ok(Way::Own(trusted)) => self.read_own(requests, trusted, check).await,
-            Ok(Way::Commands(_)) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
-            Ok(Way::Commands(trusted)) => {
-                let answers = self.verbs(access, &trusted).read_all(&requests, &*check).await;
+            Ok(AccessMethod::Direct(trusted)) => self.read_own(requests, trusted, check).await,
+            Ok(AccessMethod::Commands(_)) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
+            Ok(AccessMethod::Commands(trusted)) => {
+                let answers = self.file_commands(access, &trusted).read_all(&requests, &*check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.read_own(requests, Trusted::Anyone, check).await,
                     false => answers,
@@ -189,19 +191,19 @@ impl Target {
         }
     }
 
-    /// `None` for what doesn't exist.
+    /// Returns what is at each path, or `None` where nothing is.
     pub async fn stat_all(
         &self,
         paths: Vec<String>,
         access: &Access,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
-        match self.way(&access.privilege).await {
+        match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
-            Ok(Way::Own(trusted)) => self.stat_own(paths, trusted, check).await,
-            Ok(Way::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
-            Ok(Way::Commands(trusted)) => {
-                let answers = self.verbs(access, &trusted).stat_all(&paths, &*check).await;
+            Ok(AccessMethod::Direct(trusted)) => self.stat_own(paths, trusted, check).await,
+            Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
+            Ok(AccessMethod::Commands(trusted)) => {
+                let answers = self.file_commands(access, &trusted).stat_all(&paths, &*check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.stat_own(paths, Trusted::Anyone, check).await,
                     false => answers,
@@ -234,19 +236,19 @@ impl Target {
         }
     }
 
-    /// The names in each directory, sorted.
+    /// Returns the names in each directory, sorted.
     pub async fn list_all(
         &self,
         paths: Vec<String>,
         access: &Access,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<String>, Problem>> {
-        match self.way(&access.privilege).await {
+        match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
-            Ok(Way::Own(trusted)) => self.list_own(paths, trusted, check).await,
-            Ok(Way::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
-            Ok(Way::Commands(trusted)) => {
-                let answers = self.verbs(access, &trusted).list_all(&paths, &*check).await;
+            Ok(AccessMethod::Direct(trusted)) => self.list_own(paths, trusted, check).await,
+            Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
+            Ok(AccessMethod::Commands(trusted)) => {
+                let answers = self.file_commands(access, &trusted).list_all(&paths, &*check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.list_own(paths, Trusted::Anyone, check).await,
                     false => answers,
@@ -255,7 +257,7 @@ impl Target {
         }
     }
 
-    /// [`Target::list_all`] of one directory.
+    /// Calls [`Target::list_all`] for one directory.
     pub async fn list_dir(
         &self,
         path: String,
@@ -265,29 +267,29 @@ impl Target {
         self.list_all(vec![path], access, check).await.remove(0)
     }
 
-    async fn way(&self, privilege: &Privilege) -> Result<Way, Problem> {
+    async fn access_method(&self, privilege: &Privilege) -> Result<AccessMethod, Problem> {
         #[cfg(any(test, feature = "test-support"))]
-        self.line.as_ref().map_or(Ok(0), |line| line.connected())?;
-        // Of this machine it is known without being asked.
+        self.test_connection.as_ref().map_or(Ok(0), |connection| connection.connected())?;
+        // For this machine the answer needs no question.
         let is_root = match &self.machine {
             Machine::Local(_) => rustix::process::geteuid().is_root(),
             Machine::Remote(_) => self.facts().await?.uid == 0,
         };
         Ok(match privilege {
-            Privilege::User(name) => Way::Commands(Trusted::Owner(name.clone())),
+            Privilege::User(name) => AccessMethod::Commands(Trusted::Owner(name.clone())),
             // Root's rights are in use then, whether they were asked for or not.
-            _ if is_root => Way::Own(Trusted::Root),
-            Privilege::Caller => Way::Own(Trusted::Anyone),
-            Privilege::Root => Way::Commands(Trusted::Root),
+            _ if is_root => AccessMethod::Direct(Trusted::Root),
+            Privilege::Caller => AccessMethod::Direct(Trusted::Anyone),
+            Privilege::Root => AccessMethod::Commands(Trusted::Root),
             Privilege::RootIfAvailable if self.facts().await?.root_available() => {
-                Way::Commands(Trusted::Root)
+                AccessMethod::Commands(Trusted::Root)
             }
-            Privilege::RootIfAvailable => Way::Own(Trusted::Anyone),
+            Privilege::RootIfAvailable => AccessMethod::Direct(Trusted::Anyone),
         })
     }
 
-    fn verbs<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> Verbs<'a, Self> {
-        Verbs { runner: self, access, trusted }
+    fn file_commands<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> FileCommands<'a, Self> {
+        FileCommands { runner: self, access, trusted }
     }
 }
 

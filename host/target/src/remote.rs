@@ -1,15 +1,15 @@
-//! A machine behind SSH: one connection, which comes back by itself.
+//! A machine behind SSH. It has one connection, which is restored by itself.
 //!
-//! What looks may be asked again by whoever wants to; what changes is never repeated here, and where the connection goes
-//! in the middle of it, nobody knows what became of it.
+//! Callers may repeat commands that only look. A command that changes something is never repeated here, and if the
+//! connection is lost while it runs, its outcome is not known.
 
 mod channel;
-mod held;
-mod link;
+mod connection;
+mod connection_info;
 mod programs;
 mod quote;
+mod remote_lock;
 mod sftp;
-mod told;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,26 +18,26 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
-pub use channel::Stream;
-use channel::{Failed, Running};
-use link::{First, Link};
+pub use channel::RemoteOutputStream;
+use channel::{RemoteCommand, StartError};
+use connection::{BootstrapRunner, Connection};
 
 use super::entry::Trusted;
 use super::facts::{self, Facts};
-use super::resolve::{Last, Resolved};
-use super::rights::{Ends, Head, Rights, head};
-use super::services::{self, LookedFor, Services};
-use super::verbs::{Runner, Verbs};
-use super::{Acting, Metadata, PathCheck, ReadRequest};
+use super::file_commands::{FileCommands, Runner};
+use super::resolve::{LastLink, Resolved};
+use super::rights::{CommandPrefix, EndMethod, Rights, command_prefix};
+use super::services::{self, ServiceFiles, Services};
+use super::{ChangeContext, Metadata, PathCheck, ReadRequest};
+pub use connection_info::{ConnectionInfo, KnownHost};
 use host_base::Attempt;
 use host_base::problem::{Category, Problem};
 use host_base::program::PATH;
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
-use host_openssh::{Given, Keepalive, Peer, Session};
-pub use told::{Connection, KnownAs};
+use host_openssh::{Keepalive, Peer, SshConnection, SshOptions};
 
-/// Before each attempt to have a lost connection back.
+/// The pauses before each attempt to restore a lost connection.
 const PAUSES: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_secs(2),
@@ -46,194 +46,197 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(10),
 ];
 
-/// How a connection is kept.
+/// The settings of a connection.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// Between two signs of life; none where there are to be none.
+pub struct ConnectionSettings {
+    /// The time between two keepalive messages. None turns them off.
     pub keepalive_interval: Option<Duration>,
-    /// So many that stay without an answer mean that the connection is gone.
+    /// The number of unanswered keepalive messages after which the connection counts as lost.
     pub keepalive_max_missed: usize,
-    /// Whether a lost connection comes back within the call that misses it.
+    /// Whether the call that finds the connection lost restores it.
     pub reconnects: bool,
-    /// How often that is tried, at most as often as there are pauses.
+    /// The number of attempts to restore it. There are at most as many as pauses.
     pub attempts: usize,
-    /// What connections were authenticated by since the server started.
+    /// The keys that authenticated connections since the server started.
     pub keys: Arc<Mutex<BTreeSet<String>>>,
     /// Files that are looked for along with the facts.
-    pub looked_for: LookedFor,
+    pub service_files: ServiceFiles,
 }
 
-/// A machine behind SSH, and how it is found.
+/// A machine behind SSH, and the way to find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// What callers know it by: becomes part of a file's name.
+pub struct Destination {
+    /// The name that callers use. It becomes part of a file's name.
     pub name: String,
-    /// What the user's SSH configuration knows it by.
+    /// The alias in the user's SSH configuration.
     pub alias: String,
-    /// What goes before that configuration.
-    pub given: Given,
+    /// Options that take precedence over that configuration.
+    pub options: SshOptions,
 }
 
-impl Place {
-    /// As the configuration of this alias says, which is its name.
+impl Destination {
+    /// Makes the destination of an alias. Its name is the alias.
     pub fn of_alias(alias: String) -> Self {
-        Self { name: alias.clone(), alias, given: Given::default() }
+        Self { name: alias.clone(), alias, options: SshOptions::default() }
     }
 
-    /// The same, reached otherwise, and known by what differs.
-    pub fn with(self, given: Given) -> Self {
-        let user = given.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-        // Else an IPv6 address and a port would be another address.
-        let host = match given.port.is_some() && self.name.contains(':') {
+    /// Returns the destination with other options. Its name tells what differs.
+    pub fn with(self, options: SshOptions) -> Self {
+        let user = options.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        // Without brackets, an IPv6 address with a port would read as another address.
+        let host = match options.port.is_some() && self.name.contains(':') {
             true => format!("[{}]", self.name),
             false => self.name.clone(),
         };
-        let port = given.port.map(|port| format!(":{port}")).unwrap_or_default();
-        // A name is a part of a file's name as well, and no two are alike.
-        let key = given.identity_file.as_ref().map(|file| {
+        let port = options.port.map(|port| format!(":{port}")).unwrap_or_default();
+        // The name is part of a file's name as well, and no two names may be alike.
+        let key = options.identity_file.as_ref().map(|file| {
             let sha256 = host_base::sha256::of(file.as_os_str().as_encoded_bytes());
             format!("+{}", &sha256[..16])
         });
         let key = key.unwrap_or_default();
         let name = format!("{user}{host}{port}{key}");
-        let Given { hostname, port, user, identity_file } = self.given;
-        let given = Given {
-            hostname: given.hostname.or(hostname),
-            port: given.port.or(port),
-            user: given.user.or(user),
-            identity_file: given.identity_file.or(identity_file),
+        let SshOptions { hostname, port, user, identity_file } = self.options;
+        let options = SshOptions {
+            hostname: options.hostname.or(hostname),
+            port: options.port.or(port),
+            user: options.user.or(user),
+            identity_file: options.identity_file.or(identity_file),
         };
-        Self { name, alias: self.alias, given }
+        Self { name, alias: self.alias, options }
     }
 }
 
 /// A machine behind SSH.
 pub struct Remote {
-    place: Place,
-    settings: Settings,
-    /// Held while connecting, so that whoever comes meanwhile finds the connection.
-    link: tokio::sync::Mutex<Option<Arc<Link>>>,
-    story: Arc<Mutex<Story>>,
-    /// Processes that held a lock over a connection that went.
-    left: Arc<Mutex<Vec<held::Left>>>,
+    destination: Destination,
+    settings: ConnectionSettings,
+    /// Locked while connecting, so that other calls wait and then use the same connection.
+    connection: tokio::sync::Mutex<Option<Arc<Connection>>>,
+    history: Arc<Mutex<ConnectionHistory>>,
+    /// Processes on the target that held a lock over a connection that was lost.
+    leftover_holders: Arc<Mutex<Vec<remote_lock::LeftoverHolder>>>,
     tasks: TaskTracker,
 }
 
-/// What became of the connection.
+/// The history of the connection.
 #[derive(Default)]
-struct Story {
-    /// Connections that there were.
+struct ConnectionHistory {
+    /// The number of connections so far.
     count: u64,
-    /// Since when there is none.
+    /// The time at which the connection was lost, while there is none.
     lost: Option<Instant>,
-    /// When it was last had back, and after how long.
+    /// When the connection was last restored, and for how long it was lost.
     restored: Option<(Instant, Duration)>,
-    /// The number of the one whose loss a call has told of.
-    told: Option<u64>,
+    /// The number of the connection whose loss a call has told of.
+    told_loss_of: Option<u64>,
 }
 
 impl Remote {
-    pub(super) fn new(place: Place, settings: Settings) -> Self {
+    pub(super) fn new(destination: Destination, settings: ConnectionSettings) -> Self {
         Self {
-            place,
+            destination,
             settings,
-            link: Default::default(),
-            story: Arc::default(),
-            left: Arc::default(),
+            connection: Default::default(),
+            history: Arc::default(),
+            leftover_holders: Arc::default(),
             tasks: TaskTracker::new(),
         }
     }
 
     pub(super) fn name(&self) -> &str {
-        &self.place.name
+        &self.destination.name
     }
 
-    /// Counts connections: what was found out on one may not hold on the next.
+    /// Connects if there is no connection, and returns the connection's number. What was found out on one connection
+    /// may not hold on the next.
     pub(super) async fn connected(&self) -> Result<u64, Problem> {
-        Ok(self.link().await?.number())
+        Ok(self.connection().await?.number())
     }
 
-    /// For how long the connection was gone, where it was had back since then.
+    /// Returns for how long the connection was lost, if it was restored after `since`.
     pub(super) fn restored_since(&self, since: Instant) -> Option<Duration> {
-        self.story().restored.filter(|(at, _)| *at >= since).map(|(_, gone)| gone)
+        self.history().restored.filter(|(at, _)| *at >= since).map(|(_, gone)| gone)
     }
 
-    /// Who is at the other end, of a connection that is there.
+    /// Returns the peer of the connection, if there is one.
     pub(super) async fn peer(&self) -> Option<Peer> {
-        let link = self.link.lock().await;
-        link.as_ref().filter(|link| !link.is_closed()).map(|link| link.peer().clone())
-    }
-
-    /// Whether a connection of its own can be had, by the same way, and somebody answers.
-    ///
-    /// Gives the key and the machine id of whoever that is.
-    pub(super) async fn is_reached_anew(&self) -> Result<(String, Option<String>), Problem> {
-        let link = Link::new(self.open().await?, 0, self.tasks.clone())?;
-        let asked = link::asking("cat", &["--", facts::MACHINE_ID]);
-        let answered = First(&link).run_all(&[asked]).await.pop();
-        link.close().await;
-        let output = answered.unwrap_or_else(|| Err(link.lost()))?;
-        let machine_id = facts::machine_id_in(&String::from_utf8_lossy(&output.stdout));
-        Ok((link.peer().host_key.clone(), machine_id))
-    }
-
-    /// Of the connection, which is made where there is none.
-    pub(super) async fn connection(&self) -> Result<Connection, Problem> {
-        let link = self.link().await?;
-        self.of(&link).await
-    }
-
-    /// Of a connection of its own, which is ended again.
-    pub(super) async fn try_connection(&self) -> Result<Connection, Problem> {
-        let link = Link::new(self.open().await?, 0, self.tasks.clone())?;
-        let connection = self.of(&link).await;
-        link.close().await;
+        let connection = self.connection.lock().await;
         connection
+            .as_ref()
+            .filter(|connection| !connection.is_closed())
+            .map(|connection| connection.peer().clone())
     }
 
-    async fn of(&self, link: &Link) -> Result<Connection, Problem> {
-        let round_trip = link.round_trip().await?;
-        let restored = self.story().count.saturating_sub(1);
-        let (peer, channels) = (link.peer().clone(), link.busy());
-        let (up, made_in) = link.times();
-        Ok(Connection { peer, round_trip, up, channels, restored, made_in })
+    /// Makes a separate connection in the same way and asks the machine for its id. Returns the host key and the
+    /// machine id.
+    pub(super) async fn check_new_connection(&self) -> Result<(String, Option<String>), Problem> {
+        let connection = Connection::new(self.open().await?, 0, self.tasks.clone())?;
+        let asked = connection::host_command("cat", &["--", facts::MACHINE_ID]);
+        let answered = BootstrapRunner(&connection).run_all(&[asked]).await.pop();
+        connection.close().await;
+        let output = answered.unwrap_or_else(|| Err(connection.lost()))?;
+        let machine_id = facts::machine_id_in(&String::from_utf8_lossy(&output.stdout));
+        Ok((connection.peer().host_key.clone(), machine_id))
     }
 
-    /// Whether there is one.
+    /// Returns the state of the connection, and connects if there is none.
+    pub(super) async fn connection_info(&self) -> Result<ConnectionInfo, Problem> {
+        let connection = self.connection().await?;
+        self.connection_state(&connection).await
+    }
+
+    /// Makes a separate connection, returns its state, and ends it.
+    pub(super) async fn probe_connection(&self) -> Result<ConnectionInfo, Problem> {
+        let connection = Connection::new(self.open().await?, 0, self.tasks.clone())?;
+        let info = self.connection_state(&connection).await;
+        connection.close().await;
+        info
+    }
+
+    async fn connection_state(&self, connection: &Connection) -> Result<ConnectionInfo, Problem> {
+        let round_trip = connection.round_trip().await?;
+        let restored = self.history().count.saturating_sub(1);
+        let (peer, channels) = (connection.peer().clone(), connection.busy());
+        let (up, made_in) = connection.times();
+        Ok(ConnectionInfo { peer, round_trip, up, channels, restored, made_in })
+    }
+
+    /// Says whether there is a connection.
     pub(super) async fn is_connected(&self) -> bool {
-        self.link.lock().await.as_ref().is_some_and(|link| !link.is_closed())
+        self.connection.lock().await.as_ref().is_some_and(|connection| !connection.is_closed())
     }
 
-    /// Whoever missed the connection in use knows that it is gone: the next question asks for another one.
-    pub(super) async fn loss_is_told(&self) {
-        let number = self.link.lock().await.as_ref().map(|link| link.number());
-        self.story().told = number;
+    /// Notes that a call has told of the lost connection, so that the next one doesn't.
+    pub(super) async fn note_told_loss(&self) {
+        let number = self.connection.lock().await.as_ref().map(|connection| connection.number());
+        self.history().told_loss_of = number;
     }
 
-    /// Does without the connection in use.
+    /// Ends the connection in use.
     pub(super) async fn leave(&self) {
-        if let Some(link) = self.link.lock().await.take() {
-            self.story().lost.get_or_insert_with(Instant::now);
-            link.close().await;
+        if let Some(connection) = self.connection.lock().await.take() {
+            self.history().lost.get_or_insert_with(Instant::now);
+            connection.close().await;
         }
     }
 
-    /// Waits for what is being ended, and says goodbye.
+    /// Waits until all commands that are being ended have ended, and closes the connection.
     pub(super) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-        if let Some(link) = self.link.lock().await.take() {
-            link.close().await;
+        if let Some(connection) = self.connection.lock().await.take() {
+            connection.close().await;
         }
     }
 
-    fn story(&self) -> std::sync::MutexGuard<'_, Story> {
-        self.story.lock().unwrap_or_else(PoisonError::into_inner)
+    fn history(&self) -> std::sync::MutexGuard<'_, ConnectionHistory> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where it would be looked for, and by which keys it is known; nothing is asked of it.
-    pub(super) async fn known_as(&self) -> Result<KnownAs, Problem> {
-        let host = host_openssh::config::resolve(&self.place.alias, &self.place.given).await?;
+    /// Returns the address and the known keys of the machine, without asking it.
+    pub(super) async fn known_host(&self) -> Result<KnownHost, Problem> {
+        let host = host_openssh::config::resolve(&self.destination.alias, &self.destination.options).await?;
         let (user, global) = (host.user_known_hosts.clone(), host.global_known_hosts.clone());
         let known =
             tokio::task::spawn_blocking(move || host_openssh::known_hosts::KnownHosts::load(&user, &global))
@@ -243,43 +246,43 @@ impl Remote {
             true => format!("[{}]:{}", host.hostname, host.port),
             false => format!("{}:{}", host.hostname, host.port),
         };
-        Ok(KnownAs {
+        Ok(KnownHost {
             address,
             user: host.user.clone(),
-            host_keys: known.fingerprints(&host_openssh::known_hosts::Names::of(&host, None)),
+            host_keys: known.fingerprints(&host_openssh::known_hosts::HostNames::of(&host, None)),
         })
     }
 
-    /// A session, and how long it took to be had.
-    async fn open(&self) -> Result<(Session, Duration), Problem> {
+    /// Opens a session. Returns it with the time that this took.
+    async fn open(&self) -> Result<(SshConnection, Duration), Problem> {
         let began = Instant::now();
-        let host = host_openssh::config::resolve(&self.place.alias, &self.place.given).await?;
+        let host = host_openssh::config::resolve(&self.destination.alias, &self.destination.options).await?;
         let keepalive = Keepalive {
             interval: self.settings.keepalive_interval,
             max_missed: self.settings.keepalive_max_missed,
         };
-        let session = Session::open(&host, &keepalive).await?;
+        let session = SshConnection::open(&host, &keepalive).await?;
         Ok((session, began.elapsed()))
     }
 
-    /// The connection, had back where it was lost.
-    async fn link(&self) -> Result<Arc<Link>, Problem> {
-        let mut known = self.link.lock().await;
+    /// Returns the connection, and connects if there is none.
+    async fn connection(&self) -> Result<Arc<Connection>, Problem> {
+        let mut known = self.connection.lock().await;
         match known.as_ref() {
-            Some(link) if !link.is_closed() => return Ok(link.clone()),
-            Some(link) => {
-                let (problem, number) = (link.lost(), link.number());
-                self.story().lost.get_or_insert_with(Instant::now);
+            Some(connection) if !connection.is_closed() => return Ok(connection.clone()),
+            Some(connection) => {
+                let (problem, number) = (connection.lost(), connection.number());
+                self.history().lost.get_or_insert_with(Instant::now);
                 *known = None;
-                // Once is enough: a call that had it in its midst has said so already.
-                let is_told = self.story().told == Some(number);
+                // A loss is told once: a call that was running then has told of it already.
+                let is_told = self.history().told_loss_of == Some(number);
                 if !self.settings.reconnects && !is_told {
                     return Err(problem.remedy("Call again: the next call connects anew"));
                 }
             }
             None => {}
         }
-        let was_there = self.story().count > 0;
+        let was_there = self.history().count > 0;
         let attempts = if was_there && self.settings.reconnects { self.settings.attempts } else { 1 };
         let (began, mut failed) = (Instant::now(), Vec::new());
         let session = loop {
@@ -291,144 +294,156 @@ impl Remote {
             failed.push(Attempt::of(&problem, began.elapsed()));
             if problem.category != Category::Network || failed.len() >= attempts {
                 return Err(match &failed[..] {
-                    // It is the problem itself.
+                    // With one attempt, the attempt's problem says all.
                     [_] => problem,
                     failed => problem.detail("attempts", json!(failed)),
                 });
             }
-            tracing::warn!(host = self.place.name, attempt = failed.len(), %problem, "not connected");
+            tracing::warn!(host = self.destination.name, attempt = failed.len(), %problem, "not connected");
         };
-        let number = self.story().count + 1;
-        let link = Link::new(session, number, self.tasks.clone())?;
-        if let Some(key) = &link.peer().key {
+        let number = self.history().count + 1;
+        let connection = Connection::new(session, number, self.tasks.clone())?;
+        if let Some(key) = &connection.peer().key {
             self.settings.keys.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
         }
-        for warning in &link.peer().warnings {
-            tracing::warn!(host = self.place.name, warning, "the configuration of ssh isn't followed here");
+        for warning in &connection.peer().warnings {
+            tracing::warn!(
+                host = self.destination.name,
+                warning,
+                "the configuration of ssh isn't followed here"
+            );
         }
         {
-            let mut story = self.story();
-            story.count = number;
-            if let Some(lost) = story.lost.take() {
-                story.restored = Some((Instant::now(), lost.elapsed()));
+            let mut history = self.history();
+            history.count = number;
+            if let Some(lost) = history.lost.take() {
+                history.restored = Some((Instant::now(), lost.elapsed()));
             }
         }
-        // Since when it is gone is known when it goes, and not when somebody misses it.
+        // The loss is noted when it happens, and not when the next call finds it.
         tokio::spawn({
-            let (link, story) = (Arc::downgrade(&link), Arc::downgrade(&self.story));
+            let (connection, history) = (Arc::downgrade(&connection), Arc::downgrade(&self.history));
             async move {
-                let Some(watched) = link.upgrade() else { return };
+                let Some(watched) = connection.upgrade() else { return };
                 watched.closed().await;
-                if let Some(story) = story.upgrade() {
-                    let mut story = story.lock().unwrap_or_else(PoisonError::into_inner);
-                    story.lost.get_or_insert_with(Instant::now);
+                if let Some(history) = history.upgrade() {
+                    let mut history = history.lock().unwrap_or_else(PoisonError::into_inner);
+                    history.lost.get_or_insert_with(Instant::now);
                 }
             }
         });
-        *known = Some(link.clone());
-        Ok(link)
+        *known = Some(connection.clone());
+        Ok(connection)
     }
 
-    /// A connection for what is read piece by piece, beside the one in use: a channel that nobody reads holds up all others
-    /// on its connection.
-    async fn beside(&self, link: &Link) -> Result<Arc<Link>, Problem> {
-        let beside = Link::new(self.open().await?, 0, self.tasks.clone())?;
-        let (before, now) = (&link.peer().host_key, &beside.peer().host_key);
+    /// Makes a separate connection for output that is read piece by piece. A channel that nobody reads holds up all
+    /// others on its connection.
+    async fn beside(&self, connection: &Connection) -> Result<Arc<Connection>, Problem> {
+        let beside = Connection::new(self.open().await?, 0, self.tasks.clone())?;
+        let (before, now) = (&connection.peer().host_key, &beside.peer().host_key);
         if before == now {
             return Ok(beside);
         }
-        let message =
-            format!("{} is another machine by now: expected host key {before}, found {now}", self.place.name);
+        let message = format!(
+            "{} is another machine by now: expected host key {before}, found {now}",
+            self.destination.name
+        );
         Err(Problem::new("CONNECTION_LOST", Category::Network, message))
     }
 
-    /// What is known of the machine, all of it asked at once.
-    ///
-    /// With the number of the connection, and the key that the machine has shown on it.
+    /// Asks for all facts at once. Returns them with the number of the connection, the host key that the machine
+    /// showed, and its services.
     pub(super) async fn gather(&self) -> Result<(u64, Facts, String, Services), Problem> {
-        let link = self.link().await?;
-        let session = link.session_facts().await?;
-        let mut questions = facts::questions(&self.settings.looked_for.paths());
+        let connection = self.connection().await?;
+        let session = connection.session_environment().await?;
+        let mut questions = facts::questions(&self.settings.service_files.paths());
         questions.push(services::units_question());
-        let mut answers = First(&link).run_all(&questions).await;
-        let units = answers.pop().unwrap_or_else(|| Err(link.lost()));
-        let services =
-            Services::read(units, answers.get(facts::LISTING).cloned().unwrap_or_else(|| Err(link.lost())));
+        let mut answers = BootstrapRunner(&connection).run_all(&questions).await;
+        let units = answers.pop().unwrap_or_else(|| Err(connection.lost()));
+        let services = Services::read(
+            units,
+            answers.get(facts::LISTING_QUESTION).cloned().unwrap_or_else(|| Err(connection.lost())),
+        );
         let mut facts = facts::read(answers, session)?;
-        facts.sftp = link.sftp().await.is_some();
-        Ok((link.number(), facts, link.peer().host_key.clone(), services))
+        facts.sftp = connection.sftp().await.is_some();
+        Ok((connection.number(), facts, connection.peer().host_key.clone(), services))
     }
 
-    /// Of its services alone, all of it asked at once.
+    /// Asks for the services alone, all at once.
     pub(super) async fn services(&self) -> Result<Services, Problem> {
-        let link = self.link().await?;
-        let paths = self.settings.looked_for.paths();
+        let connection = self.connection().await?;
+        let paths = self.settings.service_files.paths();
         let questions = [services::units_question(), services::paths_question(&paths)];
-        let mut answers = First(&link).run_all(&questions).await;
+        let mut answers = BootstrapRunner(&connection).run_all(&questions).await;
         let (paths, units) = (answers.pop(), answers.pop());
-        let (Some(paths), Some(units)) = (paths, units) else { return Err(link.lost()) };
+        let (Some(paths), Some(units)) = (paths, units) else { return Err(connection.lost()) };
         Ok(Services::read(units, paths))
     }
 
-    /// Where a program is.
+    /// Returns the path of a program.
     pub(super) async fn program(&self, name: &str) -> Result<String, Problem> {
-        let link = self.link().await?;
-        self.find(&link, name).await
+        let connection = self.connection().await?;
+        self.find(&connection, name).await
     }
 
-    async fn find(&self, link: &Arc<Link>, name: &str) -> Result<String, Problem> {
-        if let Some(path) = link.programs.known(name) {
+    async fn find(&self, connection: &Arc<Connection>, name: &str) -> Result<String, Problem> {
+        if let Some(path) = connection.programs.known(name) {
             return Ok(path);
         }
         let candidates = programs::of(name)?;
-        let led = self.walk(link, &candidates, Last::Followed, &Trusted::Root).await;
+        let led = self.walk(connection, &candidates, LastLink::Followed, &Trusted::Root).await;
         let path = programs::choose(name, candidates.into_iter().zip(led).collect())?;
-        link.programs.learn(name, &path);
+        connection.programs.learn(name, &path);
         Ok(path)
     }
 
-    /// Where paths lead, with the account's own rights.
+    /// Returns where paths lead, with the account's own rights.
     async fn walk(
         &self,
-        link: &Arc<Link>,
+        connection: &Arc<Connection>,
         paths: &[String],
-        last: Last,
+        last: LastLink,
         trusted: &Trusted,
     ) -> Vec<Result<Resolved, Problem>> {
-        if let Some(sftp) = link.sftp().await {
+        if let Some(sftp) = connection.sftp().await {
             let walks = paths.iter().map(|path| sftp.resolve(path, last, trusted));
             return futures_util::future::join_all(walks).await;
         }
         let asked: Vec<_> = paths.iter().map(String::as_str).collect();
         let access = own();
-        Verbs { runner: &First(link), access: &access, trusted }.resolve(&asked, last).await
+        FileCommands { runner: &BootstrapRunner(connection), access: &access, trusted }
+            .resolve(&asked, last)
+            .await
     }
 
-    /// With the account's own rights, by `stat`: it tells more than SFTP does.
+    /// Returns where paths lead and what is there, with the account's own rights. It uses `stat`, which tells more
+    /// than SFTP does.
     pub(super) async fn locate(
         &self,
         paths: Vec<String>,
-        last: Last,
+        last: LastLink,
         trusted: Trusted,
     ) -> Vec<Result<Resolved, Problem>> {
-        let link = match self.link().await {
-            Ok(link) => link,
+        let connection = match self.connection().await {
+            Ok(connection) => connection,
             Err(problem) => return vec![Err(problem); paths.len()],
         };
         let asked: Vec<_> = paths.iter().map(String::as_str).collect();
         let access = own();
-        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.resolve(&asked, last).await
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
+            .resolve(&asked, last)
+            .await
     }
 
-    /// Where paths lead, with the account's own rights.
+    /// Returns where paths lead, with the account's own rights.
     pub(super) async fn resolve(
         &self,
         paths: Vec<String>,
-        last: Last,
+        last: LastLink,
         trusted: Trusted,
     ) -> Vec<Result<Resolved, Problem>> {
-        match self.link().await {
-            Ok(link) => self.walk(&link, &paths, last, &trusted).await,
+        match self.connection().await {
+            Ok(connection) => self.walk(&connection, &paths, last, &trusted).await,
             Err(problem) => vec![Err(problem); paths.len()],
         }
     }
@@ -439,15 +454,17 @@ impl Remote {
         trusted: Trusted,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
-        let link = match self.link().await {
-            Ok(link) => link,
+        let connection = match self.connection().await {
+            Ok(connection) => connection,
             Err(problem) => return vec![Err(problem); requests.len()],
         };
-        if let Some(sftp) = link.sftp().await {
+        if let Some(sftp) = connection.sftp().await {
             return sftp.read_all(&requests, &trusted, &*check).await;
         }
         let access = own();
-        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.read_all(&requests, &*check).await
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
+            .read_all(&requests, &*check)
+            .await
     }
 
     pub(super) async fn stat_all(
@@ -456,12 +473,14 @@ impl Remote {
         trusted: Trusted,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
-        let link = match self.link().await {
-            Ok(link) => link,
+        let connection = match self.connection().await {
+            Ok(connection) => connection,
             Err(problem) => return vec![Err(problem); paths.len()],
         };
         let access = own();
-        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.stat_all(&paths, &*check).await
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
+            .stat_all(&paths, &*check)
+            .await
     }
 
     pub(super) async fn list_all(
@@ -470,47 +489,66 @@ impl Remote {
         trusted: Trusted,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<String>, Problem>> {
-        let link = match self.link().await {
-            Ok(link) => link,
+        let connection = match self.connection().await {
+            Ok(connection) => connection,
             Err(problem) => return vec![Err(problem); paths.len()],
         };
-        if let Some(sftp) = link.sftp().await {
+        if let Some(sftp) = connection.sftp().await {
             return sftp.list_all(&paths, &trusted, &*check).await;
         }
         let access = own();
-        Verbs { runner: &First(&link), access: &access, trusted: &trusted }.list_all(&paths, &*check).await
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
+            .list_all(&paths, &*check)
+            .await
     }
 
-    /// How a command is called, as far as it isn't the command itself; a problem where it can't be started.
-    pub(super) async fn head(&self, command: &Command, rights: Rights) -> Result<Head, Problem> {
-        let link = self.link().await?;
-        self.find(&link, &command.program).await?;
-        self.head_on(&link, command, rights).await
+    /// Returns the words before a command. Returns a problem where the command can't be started.
+    pub(super) async fn command_prefix(
+        &self,
+        command: &Command,
+        rights: Rights,
+    ) -> Result<CommandPrefix, Problem> {
+        let connection = self.connection().await?;
+        self.find(&connection, &command.program).await?;
+        self.command_prefix_on(&connection, command, rights).await
     }
 
-    async fn head_on(&self, link: &Arc<Link>, command: &Command, rights: Rights) -> Result<Head, Problem> {
+    async fn command_prefix_on(
+        &self,
+        connection: &Arc<Connection>,
+        command: &Command,
+        rights: Rights,
+    ) -> Result<CommandPrefix, Problem> {
         let names = ["sudo", "timeout"];
         if command.privilege != Privilege::Caller {
             for name in names {
-                // Whoever needs it says so below.
-                let _ = self.find(link, name).await;
+                // Where a program is missing that the command needs, the call of `command_prefix` below says so.
+                let _ = self.find(connection, name).await;
             }
         }
-        let known = |name: &str| link.programs.known(name).ok_or_else(|| host_base::program::not_found(name));
-        head(command, rights, known)
+        let known =
+            |name: &str| connection.programs.known(name).ok_or_else(|| host_base::program::not_found(name));
+        command_prefix(command, rights, known)
     }
 
-    /// Over this connection only, where one is given.
-    async fn start(&self, command: &Command, rights: Rights, only: Option<u64>) -> Result<Running, Failed> {
+    /// Starts a command. With `only`, it uses the connection of this number and no other.
+    async fn start(
+        &self,
+        command: &Command,
+        rights: Rights,
+        only: Option<u64>,
+    ) -> Result<RemoteCommand, StartError> {
         let mut again = true;
         loop {
-            let link = self.link().await.map_err(Failed::Before)?;
-            if only.is_some_and(|number| number != link.number()) {
-                return Err(Failed::Before(link.lost()));
+            let connection = self.connection().await.map_err(StartError::NotStarted)?;
+            if only.is_some_and(|number| number != connection.number()) {
+                return Err(StartError::NotStarted(connection.lost()));
             }
-            match self.start_on(&link, &link, command, rights).await {
-                // The connection went unnoticed, and nothing was started.
-                Err(Failed::Before(problem)) if again && problem.code == "CONNECTION_LOST" => again = false,
+            match self.start_on(&connection, &connection, command, rights).await {
+                // The connection was lost without notice, and nothing was started.
+                Err(StartError::NotStarted(problem)) if again && problem.code == "CONNECTION_LOST" => {
+                    again = false
+                }
                 started => return started,
             }
         }
@@ -518,56 +556,62 @@ impl Remote {
 
     async fn start_on(
         &self,
-        link: &Arc<Link>,
-        channels: &Arc<Link>,
+        connection: &Arc<Connection>,
+        channels: &Arc<Connection>,
         command: &Command,
         rights: Rights,
-    ) -> Result<Running, Failed> {
+    ) -> Result<RemoteCommand, StartError> {
         let prepared = async {
-            let program = self.find(link, &command.program).await?;
-            let Head { mut argv, ends, .. } = self.head_on(link, command, rights).await?;
+            let program = self.find(connection, &command.program).await?;
+            let CommandPrefix { mut argv, ends, .. } =
+                self.command_prefix_on(connection, command, rights).await?;
             argv.push(program);
             argv.extend(command.args.iter().cloned());
-            let environment = link.environment(PATH, &command.env).await?;
+            let environment = connection.environment(PATH, &command.env).await?;
             Ok((
                 channel::line(&environment, channels.nonce(), &argv, command.stdin.as_ref().map(Vec::len))?,
                 ends,
             ))
         };
-        let (line, ends): (String, Ends) = prepared.await.map_err(Failed::Before)?;
-        Running::start(channels, link, line, command.stdin.clone(), ends).await
+        let (line, ends): (String, EndMethod) = prepared.await.map_err(StartError::NotStarted)?;
+        RemoteCommand::start(channels, connection, line, command.stdin.clone(), ends).await
     }
 
-    /// Runs to the end, or to the timeout. Dropping the future ends it.
+    /// Runs the command to its end or to the timeout. Dropping the future ends it.
     pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let running = self.start(command, rights, None).await.map_err(Failed::into_problem)?;
+        let running = self.start(command, rights, None).await.map_err(StartError::into_problem)?;
         running.finish(command).await
     }
 
-    /// The same of what changes something: where the connection goes in the middle of it, its outcome is unknown.
+    /// Runs a command that changes something. If the connection is lost while it runs, its outcome is not known.
     pub(super) async fn act(
         &self,
         command: &Command,
         rights: Rights,
-        acting: Acting<'_>,
+        acting: ChangeContext<'_>,
     ) -> Result<Output, Problem> {
-        // A server that closes the channel doesn't say it either.
+        // A server that closes the channel doesn't tell the outcome either.
         let uncertain = |problem: Problem| match matches!(&*problem.code, "CONNECTION_LOST" | "IO_ERROR") {
             true => super::uncertain(command, &problem),
             false => problem,
         };
         match self.start(command, rights, Some(acting.connection)).await {
-            Err(Failed::Before(problem)) => Err(problem),
-            Err(Failed::After(problem)) => Err(uncertain(problem)),
+            Err(StartError::NotStarted(problem)) => Err(problem),
+            Err(StartError::MaybeStarted(problem)) => Err(uncertain(problem)),
             Ok(running) => running.finish_unless(command, acting.stop.cancelled()).await.map_err(uncertain),
         }
     }
 
-    pub(super) async fn stream(&self, command: &Command, rights: Rights) -> Result<Stream, Problem> {
-        let link = self.link().await?;
-        let streams = self.beside(&link).await?;
-        let running = self.start_on(&link, &streams, command, rights).await.map_err(Failed::into_problem)?;
-        Ok(Stream::new(running, command))
+    pub(super) async fn stream(
+        &self,
+        command: &Command,
+        rights: Rights,
+    ) -> Result<RemoteOutputStream, Problem> {
+        let connection = self.connection().await?;
+        let streams = self.beside(&connection).await?;
+        let running =
+            self.start_on(&connection, &streams, command, rights).await.map_err(StartError::into_problem)?;
+        Ok(RemoteOutputStream::new(running, command))
     }
 }
 

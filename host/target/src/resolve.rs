@@ -1,9 +1,9 @@
-//! Where a path leads: link after link, as the kernel goes, but with every directory on the way looked at.
+//! Resolves a path link by link, as the kernel does, but looks at every directory on the way.
 //!
-//! A [`Walk`] only decides; what is at a path and where a link leads it is told, by this machine at once or by commands
-//! elsewhere. Where rights are taken that aren't the caller's, only [`Trusted`] accounts may be able to change a
-//! directory that it goes through. As that holds from the root on, nobody else can change what was found either, and
-//! what is opened afterwards is what was resolved.
+//! A [`Walk`] only decides. It is told what is at a path and where a link leads, by this machine directly or by
+//! commands elsewhere. Where rights other than the caller's are taken, only [`Trusted`] accounts may be able to change
+//! a directory on the way. This holds from the root on, and so nobody else can change what was found, and the file
+//! that is opened later is the one that was resolved.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -12,37 +12,39 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::entry::{Entry, Trusted};
-use super::{Found, Kind, Metadata};
+use super::{FileKind, Found, Metadata};
 use host_base::problem::{Category, Problem};
 use host_capability::is_lexically_safe;
 use host_text::visible::excerpt;
 
-/// As many links as the kernel follows, path_resolution(7).
+/// The number of links that the kernel follows, path_resolution(7).
 const MOST_LINKS: usize = 40;
 
-/// Names in a path. Every directory on the way is looked at, so a path of 4,095 bytes would be two thousand questions.
+/// The most names in a path. Every directory on the way is looked at, and a path of 4,095 bytes would need two
+/// thousand questions.
 const DEEPEST: usize = 64;
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// Absolute, without links. Of what doesn't exist: its last existing directory's, and the rest as it was asked for.
+    /// The absolute path without links. For a path that doesn't exist, the last existing directory is resolved and the
+    /// rest is as it was asked for.
     pub path: String,
     pub(super) end: End,
 }
 
-/// What a path leads to.
+/// The end of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum End {
     There(Entry),
-    /// Nothing yet.
+    /// Nothing is there yet.
     Missing,
-    /// Nothing, and not because of what was asked for: a link leads there.
+    /// Nothing is there, and a link leads there.
     Dangling,
 }
 
 impl Resolved {
-    /// A problem where the path would be anything as soon as somebody creates what a link on it leads to.
+    /// Returns a problem for a dangling link, because whoever creates its target decides where the path leads.
     pub(super) fn unless_dangling(self, asked: &str) -> Result<Self, Problem> {
         match self.end {
             End::Dangling => {
@@ -54,14 +56,14 @@ impl Resolved {
 }
 
 impl Resolved {
-    /// What is there.
+    /// Returns what is there.
     pub(super) fn found(&self) -> Option<Found> {
         let End::There(entry) = &self.end else { return None };
         let kind = match entry.kind() {
-            FileType::RegularFile => Kind::File,
-            FileType::Directory => Kind::Directory,
-            FileType::Symlink => Kind::Symlink,
-            _ => Kind::Other,
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            FileType::Symlink => FileKind::Symlink,
+            _ => FileKind::Other,
         };
         Some(Found { kind, metadata: Metadata::from(entry) })
     }
@@ -69,41 +71,42 @@ impl Resolved {
 
 /// Whether a link at the very end is followed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Last {
+pub(super) enum LastLink {
     Followed,
     Kept,
 }
 
-/// What a walk has to be told next.
-pub(super) enum Ask {
-    /// What is at these paths, each above the next; up to the first that isn't a directory.
+/// The next information that a walk needs.
+pub(super) enum NextStep {
+    /// It needs what is at these paths, each above the next, up to the first that isn't a directory.
     Look(Vec<String>),
-    /// Where this link leads.
+    /// It needs the target of this link.
     Follow(String),
     Done(Resolved),
 }
 
-/// A path on its way to where it leads.
+/// A path that is being resolved.
 pub(super) struct Walk<'a> {
     asked: &'a str,
-    last: Last,
+    last: LastLink,
     trusted: &'a Trusted,
-    /// What has been gone through: names, the root's is empty.
+    /// The names that were passed. The root's is empty.
     done: Vec<String>,
-    /// What is left.
+    /// The names that are left.
     pending: VecDeque<String>,
-    /// So many of what is left came out of links.
+    /// The number of names left that came out of links.
     linked: usize,
     links: usize,
-    /// The next of what is left is a link, to be followed.
+    /// True where the next name is a link that has to be followed.
     at_link: bool,
-    /// What was gone through last is a directory that others can add to; the problem, unless what comes next is safe there.
+    /// Set where the last directory lets others add to it. It is the problem to return unless the next entry is safe
+    /// there.
     shared: Option<Problem>,
     end: Option<End>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(asked: &'a str, last: Last, trusted: &'a Trusted) -> Result<Self, Problem> {
+    pub(super) fn new(asked: &'a str, last: LastLink, trusted: &'a Trusted) -> Result<Self, Problem> {
         if !is_lexically_safe(asked) {
             return Err(unresolvable(asked, "expected an absolute path without `.`, `..` or `//`"));
         }
@@ -126,21 +129,21 @@ impl<'a> Walk<'a> {
         Ok(walk)
     }
 
-    pub(super) fn ask(&self) -> Ask {
+    pub(super) fn ask(&self) -> NextStep {
         if let Some(end) = &self.end {
             let path = joined(self.done.iter().chain(&self.pending));
-            return Ask::Done(Resolved { path, end: end.clone() });
+            return NextStep::Done(Resolved { path, end: end.clone() });
         }
         if self.at_link {
-            return Ask::Follow(self.next());
+            return NextStep::Follow(self.next());
         }
-        // What `..` leaves depends on what was before it.
+        // The meaning of `..` depends on what was before it.
         let plain = self.pending.iter().take_while(|name| *name != "..").count();
         let upto = |count| joined(self.done.iter().chain(self.pending.iter().take(count)));
-        Ask::Look((1..=plain).map(upto).collect())
+        NextStep::Look((1..=plain).map(upto).collect())
     }
 
-    /// Takes what is at the paths of [`Ask::Look`], `None` where there is nothing.
+    /// Takes what is at the paths of [`NextStep::Look`], or `None` where there is nothing.
     pub(super) fn looked(
         &mut self,
         entries: impl IntoIterator<Item = Result<Option<Entry>, Problem>>,
@@ -153,7 +156,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Goes on by one name; false where the entries that follow are of no use any more.
+    /// Goes on by one name. Returns false where the entries that follow are of no use any more.
     fn arrive(&mut self, entry: Option<Entry>) -> Result<bool, Problem> {
         if let Some(problem) = self.shared.take()
             && !entry.as_ref().is_some_and(|entry| self.trusted.owns(entry))
@@ -167,9 +170,9 @@ impl<'a> Walk<'a> {
         };
         let path = self.next();
         let is_last = self.pending.len() == 1;
-        // In each process these lead to the process itself: whoever uses the path will be right about them.
+        // These links lead each process to itself, and so the process that uses the path resolves them rightly.
         let is_self = matches!(path.as_str(), "/proc/self" | "/proc/thread-self");
-        if entry.kind() == FileType::Symlink && !is_self && (!is_last || self.last == Last::Followed) {
+        if entry.kind() == FileType::Symlink && !is_self && (!is_last || self.last == LastLink::Followed) {
             self.at_link = true;
             return Ok(false);
         }
@@ -178,7 +181,7 @@ impl<'a> Walk<'a> {
             return Ok(false);
         }
         if entry.kind() != FileType::Directory && !is_self {
-            // This is there; what is below it can't be.
+            // This exists and isn't a directory, and so nothing can be below it.
             self.end = Some(nothing(self.linked.saturating_sub(1)));
             return Ok(false);
         }
@@ -194,7 +197,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// Takes where the link of [`Ask::Follow`] leads.
+    /// Takes the target of the link of [`NextStep::Follow`].
     pub(super) fn followed(&mut self, target: &str) -> Result<(), Problem> {
         let link = self.next();
         if target.chars().any(char::is_control) {
@@ -223,7 +226,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes back a name for each `..` that comes next. What is at the very end is always looked at, so it is left.
+    /// Removes a name for each `..` that comes next. The very end is always looked at, and so one name is left.
     fn go_up(&mut self) {
         while self.pending.front().is_some_and(|name| name == "..") {
             self.pending.pop_front();
@@ -239,7 +242,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The path of what comes next.
+    /// Returns the path of the next name.
     fn next(&self) -> String {
         joined(self.done.iter().chain(self.pending.front()))
     }
@@ -254,8 +257,8 @@ fn joined<'a>(names: impl Iterator<Item = &'a String>) -> String {
     if path.is_empty() { "/".to_owned() } else { path }
 }
 
-/// Whether a path is the kernel's own: nobody plants a link there. Where programs for the kernel are kept, which others
-/// may be allowed to, is not.
+/// Says whether a path is the kernel's own, where nobody can plant a link. The directory of BPF programs isn't, as
+/// others may be allowed to write there.
 pub(super) fn is_kernels(path: &str) -> bool {
     let below = |directory: &str| {
         path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -263,7 +266,7 @@ pub(super) fn is_kernels(path: &str) -> bool {
     below("/proc") || below("/sys") && !below("/sys/fs/bpf")
 }
 
-/// `/proc/1/cwd`, `/proc/1/fd/3` and the like: they lead wherever the process wants them to.
+/// Says whether a link is one such as `/proc/1/cwd` or `/proc/1/fd/3`, which leads wherever its process wants.
 fn of_a_process(path: &str) -> bool {
     let Some((process, _)) = path.strip_prefix("/proc/").and_then(|below| below.split_once('/')) else {
         return false;
@@ -276,20 +279,20 @@ fn unresolvable(path: &str, why: &str) -> Problem {
     Problem::new("UNRESOLVABLE_PATH", Category::Denied, message)
 }
 
-/// Where a path leads on this machine.
-pub(super) fn resolve(asked: &str, last: Last, trusted: &Trusted) -> Result<Resolved, Problem> {
+/// Resolves a path on this machine.
+pub(super) fn resolve(asked: &str, last: LastLink, trusted: &Trusted) -> Result<Resolved, Problem> {
     let mut walk = Walk::new(asked, last, trusted)?;
     loop {
         match walk.ask() {
-            Ask::Look(paths) => walk.looked(paths.iter().map(|path| look(path)))?,
-            Ask::Follow(link) => walk.followed(&read_link(&link)?)?,
-            Ask::Done(resolved) => return Ok(resolved),
+            NextStep::Look(paths) => walk.looked(paths.iter().map(|path| look(path)))?,
+            NextStep::Follow(link) => walk.followed(&read_link(&link)?)?,
+            NextStep::Done(resolved) => return Ok(resolved),
         }
     }
 }
 
-/// A problem where others than those trusted could change what the path leads to.
-pub(super) fn assure(path: &str, last: Last, trusted: &Trusted) -> Result<(), Problem> {
+/// Returns a problem where accounts that aren't trusted could change what the path leads to.
+pub(super) fn check_trusted(path: &str, last: LastLink, trusted: &Trusted) -> Result<(), Problem> {
     match trusted {
         Trusted::Anyone => Ok(()),
         _ => resolve(path, last, trusted).map(drop),
@@ -310,7 +313,7 @@ fn read_link(link: &str) -> Result<String, Problem> {
     utf8(link, target.into_os_string().into_encoded_bytes())
 }
 
-/// Where a link leads, which no grant could cover were it no text.
+/// Returns the target of a link. No grant could cover one that isn't text.
 pub(super) fn utf8(link: &str, target: Vec<u8>) -> Result<String, Problem> {
     String::from_utf8(target)
         .map_err(|_| unresolvable(link, "it is a link; expected a name in UTF-8 where it leads"))

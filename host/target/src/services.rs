@@ -1,5 +1,5 @@
-//! What a target tells of its services: which units systemd knows there and what they are doing, and which of the files are
-//! there that show that something is configured.
+//! The services of a target: the units that systemd knows and their states, and those of the given files that exist. A
+//! file shows that something is configured.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use host_base::problem::Problem;
-use host_base::{Command, Keep, Output, Privilege};
+use host_base::{Command, Output};
 
-/// systemd may be busy.
+/// The time limit. systemd may be busy.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The files, told at the first question: whoever knows them reads files to know.
+/// The files to look for. They are read at the first question, because knowing them takes reading files.
 #[derive(Clone)]
-pub struct LookedFor(Arc<dyn Fn() -> Vec<String> + Send + Sync>);
+pub struct ServiceFiles(Arc<dyn Fn() -> Vec<String> + Send + Sync>);
 
-impl LookedFor {
-    /// What this says.
+impl ServiceFiles {
+    /// Makes the list from a function, which is called when it is needed.
     pub fn new(paths: impl Fn() -> Vec<String> + Send + Sync + 'static) -> Self {
         Self(Arc::new(paths))
     }
@@ -28,29 +28,29 @@ impl LookedFor {
     }
 }
 
-impl Default for LookedFor {
+impl Default for ServiceFiles {
     fn default() -> Self {
         Self::new(Vec::new)
     }
 }
 
-impl fmt::Debug for LookedFor {
+impl fmt::Debug for ServiceFiles {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LookedFor")
+        f.write_str("ServiceFiles")
     }
 }
 
-/// What was seen.
+/// The state of a target's services.
 #[derive(Clone, Debug, Default)]
 pub struct Services {
-    /// Units by name; none where systemd doesn't tell.
+    /// The units by name. None where systemd doesn't tell.
     pub units: Option<BTreeMap<String, UnitState>>,
     there: BTreeSet<String>,
-    /// Those that only others may see.
+    /// The files that this account may not see.
     hidden: BTreeSet<String>,
 }
 
-/// What systemd says of a unit.
+/// A unit's state as systemd reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitState {
     load: String,
@@ -59,29 +59,29 @@ pub struct UnitState {
 }
 
 impl UnitState {
-    /// As `systemctl list-units` says it.
+    /// Makes a state from the words of `systemctl list-units`.
     pub fn new(load: &str, active: &str, sub: &str) -> Self {
         Self { load: load.to_owned(), active: active.to_owned(), sub: sub.to_owned() }
     }
 
-    /// Whether there is such a unit, and not only others that speak of it.
+    /// Says whether the unit exists, and isn't only named by other units.
     pub fn is_loaded(&self) -> bool {
         self.load != "not-found"
     }
 
-    /// Whether it does what it is for.
+    /// Says whether the unit does its work.
     pub fn is_active(&self) -> bool {
         matches!(self.active.as_str(), "active" | "reloading")
     }
 
-    /// Whether it has failed, or tries again and again.
+    /// Says whether the unit has failed, or is restarted again and again.
     pub fn has_failed(&self) -> bool {
         self.active == "failed" || self.sub == "auto-restart"
     }
 }
 
 impl Services {
-    /// By what [`units_question`] and [`paths_question`] were answered.
+    /// Reads the answers to [`units_question`] and [`paths_question`].
     pub(super) fn read(units: Result<Output, Problem>, paths: Result<Output, Problem>) -> Self {
         let units = units.ok().filter(|output| output.exit_code == 0);
         let mut services = Self {
@@ -98,7 +98,7 @@ impl Services {
         services
     }
 
-    /// Of this machine.
+    /// Makes the services of this machine.
     pub(super) fn here(units: Result<Output, Problem>, paths: Vec<String>) -> Self {
         let mut services = Self::read(units, Err(host_base::program::not_found("ls")));
         for path in paths {
@@ -113,26 +113,27 @@ impl Services {
         services
     }
 
-    /// Of a machine whose units do this.
+    /// Makes the services of a machine whose units have these states.
     #[cfg(any(test, feature = "test-support"))]
     pub fn of_a_test(units: impl IntoIterator<Item = (String, UnitState)>) -> Self {
         Self { units: Some(units.into_iter().collect()), ..Self::default() }
     }
 
-    /// None where nobody may look.
+    /// Says whether the file exists. None where this account may not see it.
     pub fn is_there(&self, path: &str) -> Option<bool> {
         (!self.hidden.contains(path)).then(|| self.there.contains(path))
     }
 }
 
-/// `ls: cannot access '/etc/x/y': Permission denied`, as GNU's says it; busybox leaves out the quotes.
+/// Reads the path in a line such as `ls: cannot access '/etc/x/y': Permission denied`. busybox leaves out the quotes.
 fn hidden(line: &str) -> Option<&str> {
     let (path, reason) = line.rsplit_once(": ")?;
     let path = path.rsplit_once(' ').map_or(path, |(_, path)| path).trim_matches('\'');
     (reason == "Permission denied").then_some(path.strip_prefix("ls:").unwrap_or(path).trim())
 }
 
-/// `nginx.service loaded active running A high performance web server…`, with a mark before what has failed.
+/// Reads lines such as `nginx.service loaded active running A high performance web server…`. A failed unit has a mark
+/// in front.
 fn unit_states(stdout: &str) -> BTreeMap<String, UnitState> {
     let state = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip_while(|word| !word.contains('.'));
@@ -151,23 +152,14 @@ pub(super) fn paths_question(paths: &[String]) -> Command {
 }
 
 fn command<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
-    Command {
-        program: program.to_owned(),
-        args: args.into_iter().map(str::to_owned).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-        heard: None,
-    }
+    Command::new(program, args, TIMEOUT)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Of `systemctl list-units --all --plain --no-legend`, systemd 252.
+    /// The output of `systemctl list-units --all --plain --no-legend`, systemd 252.
     const UNITS: &str = "\
   boot.automount                        not-found inactive dead            boot.automount
   nginx.service                         loaded    active   running         A high performance web server

@@ -1,4 +1,4 @@
-//! Output: read as it comes, cut at its limit while it streams.
+//! The output of a command, which is read as it comes and cut at its limit.
 
 use std::collections::VecDeque;
 
@@ -8,21 +8,21 @@ use tokio::process::{ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::group::Group;
-use crate::ending::{LEFTOVER, refused, refused_by_sudo, stopped};
-use host_base::heard::HeardStream;
+use super::process_group::ProcessGroup;
+use crate::command_problem::{LEFTOVER, refused, refused_by_sudo, stopped};
+use host_base::output_buffer::StreamWriter;
 use host_base::problem::Problem;
 use host_base::{Command, Keep};
 use host_text::redact::redact;
 use host_text::visible::excerpt;
 
-/// What is kept of each of a command's two streams.
+/// The bytes that are kept of each of a command's two streams.
 pub(super) const KEPT_BYTES: usize = 1 << 20;
 
-/// One stream's kept part, and how much there was in all. Whole at any time: the reading may be stopped.
+/// The kept part of one stream, and its whole size. It is consistent at any time, because reading may be stopped.
 #[derive(Default)]
 pub(super) struct Captured {
-    heard: Option<HeardStream>,
+    output_buffer: Option<StreamWriter>,
     kept: VecDeque<u8>,
     last: Option<u8>,
     newlines: u64,
@@ -31,14 +31,15 @@ pub(super) struct Captured {
 }
 
 impl Captured {
-    /// Of one stream of this command.
+    /// Captures one stream of this command.
     pub(super) fn of(command: &Command) -> Self {
-        Self { heard: command.heard.as_ref().map(|heard| heard.stream()), ..Self::default() }
+        let output_buffer = command.output_buffer.as_ref().map(|buffer| buffer.open_stream());
+        Self { output_buffer, ..Self::default() }
     }
 
     pub(super) fn add(&mut self, piece: &[u8], keep: Keep) {
-        if let Some(heard) = &self.heard {
-            heard.add(piece);
+        if let Some(buffer) = &self.output_buffer {
+            buffer.write(piece);
         }
         self.total_bytes += piece.len() as u64;
         self.newlines += piece.iter().filter(|byte| **byte == b'\n').count() as u64;
@@ -56,22 +57,22 @@ impl Captured {
         self.truncated = self.total_bytes > KEPT_BYTES as u64;
     }
 
-    /// Of the whole stream; a last line needs no newline.
+    /// Returns the number of lines of the whole stream. A last line needs no newline.
     pub(super) fn total_lines(&self) -> u64 {
         self.newlines + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
     }
 
-    /// What is kept.
+    /// Returns what was kept.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.kept.into()
     }
 }
 
-/// What a command that is stopped is quoted with.
+/// The lines of output that are quoted when a command is stopped.
 const LAST_LINES: usize = 3;
 const LAST_WORDS: usize = 500;
 
-/// With the end of what a command had said before it was stopped: its last lines tell at what it hung.
+/// Adds the end of the command's output to the problem: the last lines tell where it hung.
 pub(super) fn with_last_words(mut problem: Problem, out: Captured, err: Captured) -> Problem {
     let said = [out, err].map(|stream| redact(&String::from_utf8_lossy(&stream.into_bytes())).into_owned());
     let lines = said.iter().flat_map(|said| said.lines()).map(str::trim).filter(|line| !line.is_empty());
@@ -83,28 +84,28 @@ pub(super) fn with_last_words(mut problem: Problem, out: Captured, err: Captured
     problem
 }
 
-/// Collects into `captured` until the end of the stream.
+/// Collects output into `captured` until the end of the stream.
 pub(super) async fn capture(mut source: impl AsyncRead + Unpin, keep: Keep, captured: &mut Captured) {
     let mut chunk = Vec::with_capacity(64 * 1024);
-    // A read error is the end of what can be had of a pipe.
+    // After a read error, nothing more comes from a pipe.
     while let Ok(1..) = source.read_buf(&mut chunk).await {
         captured.add(&chunk, keep);
         chunk.clear();
     }
 }
 
-/// What is kept of a stream's stderr: enough to know sudo by.
-const HEARD: usize = 4 << 10;
+/// The bytes of stderr that are kept. They are enough to recognize a refusal of sudo.
+const STDERR_KEPT: usize = 4 << 10;
 
 /// A running command whose stdout is read piece by piece. Dropping it ends the command.
-pub struct OutputStream {
+pub struct LocalOutputStream {
     stdout: ChildStdout,
-    heard: AbortOnDrop<Vec<u8>>,
+    stderr_start: AbortOnDrop<Vec<u8>>,
     said_anything: bool,
-    /// When the command has had its time.
+    /// The time at which the command is stopped.
     deadline: Instant,
     program: String,
-    group: Group,
+    group: ProcessGroup,
 }
 
 /// A task that ends with its owner.
@@ -116,32 +117,32 @@ impl<T> Drop for AbortOnDrop<T> {
     }
 }
 
-impl OutputStream {
+impl LocalOutputStream {
     pub(super) fn new(
         stdout: ChildStdout,
         stderr: Option<ChildStderr>,
         deadline: Instant,
         program: String,
-        group: Group,
+        group: ProcessGroup,
     ) -> Self {
-        // While a guest computes, and waits for more than a little, the command goes on. Only a limit of the account's may
-        // refuse that, and then it goes on later.
+        // With a larger pipe, the command goes on while a guest computes. Only a limit of the account can refuse that,
+        // and then the command waits.
         let _ = rustix::pipe::fcntl_setpipe_size(&stdout, KEPT_BYTES);
-        let heard = AbortOnDrop(tokio::spawn(async move {
+        let stderr_start = AbortOnDrop(tokio::spawn(async move {
             let Some(stderr) = stderr else { return Vec::new() };
-            let (mut heard, mut rest) = (Vec::new(), stderr.take(HEARD as u64));
-            let _ = rest.read_to_end(&mut heard).await;
-            // The rest goes nowhere, but it has to go.
+            let (mut stderr_start, mut rest) = (Vec::new(), stderr.take(STDERR_KEPT as u64));
+            let _ = rest.read_to_end(&mut stderr_start).await;
+            // The rest isn't used, but it has to be read.
             let _ = tokio::io::copy(&mut rest.into_inner(), &mut tokio::io::sink()).await;
-            heard
+            stderr_start
         }));
-        Self { stdout, heard, said_anything: false, deadline, program, group }
+        Self { stdout, stderr_start, said_anything: false, deadline, program, group }
     }
 
-    /// At most `max_bytes`, and at most 1 MiB; empty at the end.
+    /// Reads at most `max_bytes`, and at most 1 MiB. The result is empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let most = (max_bytes as usize).clamp(1, KEPT_BYTES);
-        // Not filled with zeros: most pieces are small, and that would take longer than the reading.
+        // The buffer isn't filled with zeros: most pieces are small, and that would take longer than the reading.
         let mut piece = Vec::with_capacity(most);
         let mut room = (&mut piece).limit(most);
         let reading =
@@ -155,15 +156,15 @@ impl OutputStream {
         Ok(piece)
     }
 
-    /// Where a command said nothing at all, it may not have been run.
+    /// Returns a problem where the command wasn't run. A command without any output may not have been.
     async fn unless_refused(&mut self) -> Result<(), Problem> {
-        let ending = async { (self.group.wait().await, (&mut self.heard.0).await) };
-        let Ok((status, heard)) = tokio::time::timeout_at(self.deadline, ending).await else {
+        let ending = async { (self.group.wait().await, (&mut self.stderr_start.0).await) };
+        let Ok((status, stderr_start)) = tokio::time::timeout_at(self.deadline, ending).await else {
             return Err(self.timed_out().await);
         };
         self.group.leader_ended();
         let exit_code = status.ok().and_then(|status| status.code()).unwrap_or(0);
-        match refused_by_sudo(exit_code, false, &heard.unwrap_or_default()) {
+        match refused_by_sudo(exit_code, false, &stderr_start.unwrap_or_default()) {
             Some(said) => Err(refused(&self.program, &said)),
             None => Ok(()),
         }
@@ -174,10 +175,10 @@ impl OutputStream {
     }
 }
 
-/// A process that a command has left behind may hold its stdout: that is at its end, too, and so is the process.
+/// Reads a piece. Once the command has ended, a process that it left behind and that holds its stdout is ended.
 async fn read(
     stdout: &mut ChildStdout,
-    group: &mut Group,
+    group: &mut ProcessGroup,
     piece: &mut impl BufMut,
 ) -> std::io::Result<usize> {
     let ended = async {

@@ -1,12 +1,12 @@
-//! Which characters no pattern, path or value may hold: those that a person who approves a command cannot see.
+//! Characters that no pattern, path or value may hold, because a person who approves a command can't see them.
 //!
-//! A control character moves the cursor or starts an escape sequence, a bidirectional control shows the
-//! text in another order, and an invisible character makes two different commands look the same. Each of
-//! them would make what was approved differ from what runs, so they are refused and not escaped.
+//! A control character moves the cursor or starts an escape sequence, a bidirectional control shows the text in
+//! another order, and an invisible character makes two different commands look the same. With each of them, the
+//! command that was approved could differ from the one that runs. They are therefore refused and not escaped.
 
-/// Inclusive ranges, sorted: Unicode's `Bidi_Control` and `Default_Ignorable_Code_Point`, the line and
-/// paragraph separators, and the interlinear annotation marks. The control characters proper (C0, DEL, C1)
-/// are known to [`char::is_control`].
+/// Inclusive ranges, sorted: Unicode's `Bidi_Control` and `Default_Ignorable_Code_Point`, the line and paragraph
+/// separators, and the interlinear annotation marks. [`char::is_control`] knows the control characters proper (C0,
+/// DEL, C1).
 const INVISIBLE: &[(char, char)] = &[
     ('\u{ad}', '\u{ad}'),       // soft hyphen
     ('\u{34f}', '\u{34f}'),     // combining grapheme joiner
@@ -28,7 +28,7 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{e0000}', '\u{e0fff}'), // tags, further variation selectors
 ];
 
-/// Whether a character is one that a reader can't see or that changes how others are shown.
+/// Says whether a reader can't see this character, or it changes how others are shown.
 pub fn is_hidden(c: char) -> bool {
     c.is_control() || (!c.is_ascii() && INVISIBLE.iter().any(|&(first, last)| (first..=last).contains(&c)))
 }

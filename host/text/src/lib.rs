@@ -1,9 +1,10 @@
-//! Text that may be shown to a person or a model, or put on record: nothing in it that can't be seen, and no secret.
+//! Makes text safe to show to a person or a model, or to record: every character is visible, and secrets are taken
+//! out.
 //!
-//! The crate knows neither commands nor files nor hosts: whoever shows something calls it, and nothing calls back.
+//! This crate knows no commands, files or hosts. Its callers are the parts of the host that show or record text.
 #![forbid(unsafe_code)]
 
 pub mod characters;
 pub mod redact;
-pub mod spelling;
+pub mod suggestion;
 pub mod visible;

@@ -1,11 +1,11 @@
-//! Secrets are taken out of everything that is shown or recorded: answers, arguments, previews, the audit log.
+//! Takes secrets out of everything that is shown or recorded: answers, arguments, previews, the audit log.
 //!
 //! A secret is known by its form (a key block, a crypt hash, a token with a well-known beginning) or by the name in
-//! front of it (`password=`). Nothing is guessed from randomness alone, so that sums, fingerprints and identifiers stay
-//! as they are. Where it isn't clear how far a secret goes, too much is hidden rather than too little.
+//! front of it (`password=`). Text isn't hidden only because it looks random, and so sums, fingerprints and
+//! identifiers stay. Where it isn't clear how far a secret goes, too much is hidden rather than too little.
 //!
-//! Most text holds none: one pass over it finds whatever could begin one, and only what was hinted at is looked for.
-//! Every pass is linear.
+//! Most text holds no secret. One pass finds hints, which are the words that every secret has in it or before it, and
+//! only the secrets that they hint at are looked for. Every pass is linear.
 
 mod block;
 mod commands;
@@ -24,32 +24,34 @@ use crate::visible;
 
 pub use value::redact_value;
 
-/// What stands in a secret's place.
+/// The text that replaces a secret.
 const REDACTED: &str = "[redacted]";
-/// The same for a whole block.
+/// The text that replaces a block with a private key.
 const REDACTED_KEY: &str = "[redacted private key]";
 
-/// Where a secret is, and what goes there instead.
+/// The place of a secret, and the text that replaces it.
 type Edit = (Range<usize>, Cow<'static, str>);
 
-/// The text without its secrets: `[redacted]` in their place, and what isn't secret (a URL's user, a name, the other
-/// fields of a line) kept. Borrowed where there is none. Redacting twice is redacting once.
+/// Returns the text with `[redacted]` in place of each secret. Everything else stays, such as a URL's user, a name, or
+/// the other fields of a line. The text is borrowed where it holds no secret. Redacting twice gives the same as
+/// redacting once.
 pub fn redact(text: &str) -> Cow<'_, str> {
     whole(text, false)
 }
 
-/// At most `most` characters of it, made visible. A secret goes first: half of one that was cut isn't known as such.
+/// Returns at most `most` characters of the redacted text, made visible. It redacts before it cuts, because half a
+/// secret can't be recognized.
 pub fn excerpt(text: &str, most: usize) -> String {
     crate::visible::excerpt(&redact(text), most)
 }
 
-/// As [`redact`], with as many lines as before: each line of a key block is replaced by itself.
+/// Redacts as [`redact`] does and keeps the number of lines: each line of a key block is replaced on its own.
 pub fn redact_lines(text: &str) -> Cow<'_, str> {
     whole(text, true)
 }
 
-/// A name that is split by what nobody sees, as a colour's escape, is read as it looks; where that hides something, so is
-/// what is shown.
+/// Redacts the text. Invisible text, such as the escape sequence of a colour, can split a name. The text is therefore
+/// first read without it, and if that finds a secret, the result is the text without it.
 fn whole(text: &str, keep_lines: bool) -> Cow<'_, str> {
     let as_it_looks = visible::without_unseen(text);
     if let Cow::Owned(seen) = &as_it_looks
@@ -60,7 +62,8 @@ fn whole(text: &str, keep_lines: bool) -> Cow<'_, str> {
     run(text, keep_lines)
 }
 
-/// Each of several texts, which may be lines of one: a block that goes over several of them is known as one.
+/// Redacts each of several texts. They may be the lines of one text, and a block that spans several of them is
+/// recognized.
 pub fn redact_each(texts: Vec<String>) -> Vec<String> {
     if texts.iter().all(|text| !text.contains('\n')) {
         let whole = texts.join("\n");
@@ -78,7 +81,7 @@ pub fn redact_each(texts: Vec<String>) -> Vec<String> {
 }
 
 fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
-    // Owned, so that nobody takes it for the text itself.
+    // The result is owned, because a borrowed one would mean that the text holds no secret.
     let Some(hints) = &*HINTS else { return Cow::Owned(REDACTED.to_owned()) };
     let seen = hints.seen(text);
     let mut text = Cow::Borrowed(text);
@@ -86,7 +89,7 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
         text = edited(text, |text| block::find(text, keep_lines)).0;
     }
     if seen & !(BLOCKS | NAMES) != 0 {
-        // What was hidden may have kept another from being known: a slash in a URL's password.
+        // A secret that is hidden now may have kept another from being found, such as a slash in a URL's password.
         for _ in 0..MOST_ROUNDS {
             let (next, has_changed) = edited(text, |text| known(text, seen));
             text = next;
@@ -101,11 +104,11 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
     text
 }
 
-/// One brings at most another to light; the number only has to be bounded, which keeps this linear.
+/// The most rounds. Hiding a secret brings at most one other to light, and a bound keeps this linear.
 const MOST_ROUNDS: usize = 16;
 
-/// What is known by a form or as an option. All is looked for in the same text, since one secret may hold where another
-/// begins (`sshpass -p ;curl -u root:…`), and what overlaps is one.
+/// Finds secrets by their form and among the options of commands. All are looked for in the same text, as one secret
+/// may hold the beginning of another (`sshpass -p ;curl -u root:…`). Secrets that overlap are hidden as one.
 fn known(text: &str, seen: u32) -> Option<Vec<Edit>> {
     let mut secrets = if seen & COMMANDS != 0 { commands::find(text)? } else { Vec::new() };
     for (at, form) in forms::ALL.iter().enumerate() {
@@ -124,8 +127,7 @@ fn known(text: &str, seen: u32) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
-/// The text with what was found in it replaced, and whether there was anything. All of it is hidden where looking wasn't
-/// possible.
+/// Returns the text with the edits applied, and whether there were any. The whole text is hidden where `find` failed.
 fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) -> (Cow<'a, str>, bool) {
     let Some(edits) = find(&text) else { return (Cow::Owned(REDACTED.to_owned()), false) };
     if edits.is_empty() {
@@ -142,7 +144,7 @@ fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) 
     (Cow::Owned(result), true)
 }
 
-/// What a text may hold, as bits: [`block`], [`names`], [`commands`], and each of [`forms::ALL`].
+/// The kinds of secrets that a text hints at, as bits: [`block`], [`names`], [`commands`], and each of [`forms::ALL`].
 const BLOCKS: u32 = 1;
 const NAMES: u32 = 2;
 const COMMANDS: u32 = 4;
@@ -151,10 +153,10 @@ fn form_bit(at: usize) -> u32 {
     8 << at
 }
 
-/// What every secret has in or before it.
+/// The words of which every secret has one in it or before it.
 struct Hints {
     automaton: AhoCorasick,
-    /// What each of them is a hint of.
+    /// The kind of secret that each word hints at.
     bits: Vec<u32>,
 }
 
@@ -173,14 +175,14 @@ impl Hints {
         Some(Self { automaton, bits })
     }
 
-    /// The bits of all that a text gives a hint of.
+    /// Returns the kinds of secrets that the text hints at.
     fn seen(&self, text: &str) -> u32 {
         let hits = self.automaton.find_overlapping_iter(text);
         hits.fold(0, |seen, hit| seen | self.bits.get(hit.pattern().as_usize()).copied().unwrap_or(u32::MAX))
     }
 }
 
-/// None if they can't be read, which a test rules out; then nothing at all is shown.
+/// None if the automaton can't be built, which a test rules out. Then all text is hidden.
 static HINTS: LazyLock<Option<Hints>> = LazyLock::new(Hints::new);
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
-//! The one place where text that somebody else wrote is made safe to show.
+//! Makes text of others safe to show. Nothing else in the program does this.
 //!
-//! Log lines, unit descriptions, user comments and file names come from whoever could write them. What could make
-//! a person or a model see something else than is there (terminal escapes, other control characters, bidi
-//! overrides, zero-width and tag characters) is replaced by its escaped form, so that nothing disappears either.
+//! Log lines, unit descriptions, user comments and file names come from whoever could write them. Some characters
+//! could make a person or a model see something else than is there: terminal escapes, other control characters,
+//! bidirectional overrides, zero-width and tag characters. Each is replaced by its escaped form, and so nothing
+//! disappears either.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The text with every character that doesn't show, but newline and tab, in the form `\u{1b}`.
+/// Returns the text with every hidden character in the form `\u{1b}`. Newlines and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_hidden) {
         return Cow::Borrowed(text);
@@ -25,7 +26,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The text without what a terminal shows nothing of: escape sequences, and characters without a width. Ends of lines stay.
+/// Returns the text without escape sequences and characters without a width, which a terminal doesn't show. Line ends
+/// stay.
 pub fn without_unseen(text: &str) -> Cow<'_, str> {
     let is_unseen = |character: char| match character {
         '\u{1b}' | '\u{9b}' => true,
@@ -47,9 +49,9 @@ pub fn without_unseen(text: &str) -> Cow<'_, str> {
             }
         };
         match introduces {
-            // Parameters, up to the letter that ends them.
+            // The sequence has parameters up to the letter that ends it.
             Some('[') => while characters.next().is_some_and(|next| !('@'..='~').contains(&next)) {},
-            // A title or a link, up to its own end.
+            // The sequence is a title or a link, and has an end of its own.
             Some(']') => {
                 while characters.next().is_some_and(|next| !matches!(next, '\u{7}' | '\u{1b}' | '\u{9c}')) {}
             }
@@ -59,12 +61,12 @@ pub fn without_unseen(text: &str) -> Cow<'_, str> {
     Cow::Owned(seen)
 }
 
-/// The text on one line: its ends of lines and tabs are in the form `\n` and `\t`.
+/// Returns the text on one line. Line ends and tabs are in the form `\n` and `\t`.
 pub fn one_line(text: &str) -> String {
     visible(&text.replace('\n', "\\n").replace('\t', "\\t")).into_owned()
 }
 
-/// At most `most` characters of it, made visible.
+/// Returns at most `most` characters of the text, made visible.
 pub fn excerpt(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}… ({} bytes)", visible(&text[..end]), text.len()),
@@ -72,7 +74,7 @@ pub fn excerpt(text: &str, most: usize) -> String {
     }
 }
 
-/// Every string and every key of a JSON value.
+/// Makes every string and every key of a JSON value visible.
 pub fn make_visible(value: &mut Value) {
     match value {
         Value::String(text) => {

@@ -1,5 +1,4 @@
-//! What each host said can be had back from the folded answer, unless a note says that not all is said: the rule by
-//! which nothing is lost.
+//! Tests that each host's answer can be restored from the folded answer, unless a note says that not everything is given.
 
 use std::collections::HashMap;
 
@@ -7,10 +6,10 @@ use proptest::sample::Index;
 
 use super::*;
 
-/// The sets of hosts that have a label.
+/// The sets of hosts that have a label, by label.
 type Labels = HashMap<String, Vec<String>>;
 
-/// What one host said, read from the folded answer as a reader does. None is what it doesn't have.
+/// The answer of one host, as a reader restores it from the folded answer. None is a part that the host lacks.
 fn unfolded(value: &Value, host: &str, labels: &Labels) -> Option<Value> {
     match value {
         Value::Array(items) => {
@@ -62,7 +61,7 @@ fn names(hosts: &Value, labels: &Labels) -> Vec<String> {
     }
 }
 
-/// The group that names the host, or the last one, which is all others'.
+/// The value of the group that names the host, or of the last group, which has all other hosts.
 fn of_group(groups: &[Value], host: &str, labels: &Labels) -> Option<Value> {
     let last = groups.last().unwrap();
     let own = groups.iter().find(|group| names(&group["hosts"], labels).iter().any(|name| name == host));
@@ -75,7 +74,7 @@ fn of_group(groups: &[Value], host: &str, labels: &Labels) -> Option<Value> {
     if group["value"] == "$host" { Some(json!(host)) } else { unfolded(&group["value"], host, labels) }
 }
 
-/// As patch(1) does it.
+/// Applies a diff as patch(1) does.
 fn patched(text: &str, diff: &str) -> String {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (mut new, mut done, mut was_added) = (String::new(), 0, false);
@@ -84,7 +83,7 @@ fn patched(text: &str, diff: &str) -> String {
             let range = header.split(' ').next().unwrap();
             let (start, count) = range.split_once(',').unwrap_or((range, "1"));
             let start: usize = start.parse().unwrap();
-            // Where nothing is taken away, it is the line before.
+            // Where a hunk removes nothing, its line number is that of the line before it.
             let start = if count == "0" { start } else { start - 1 };
             lines[done..start].iter().for_each(|line| new.push_str(line));
             done = start;
@@ -119,7 +118,7 @@ fn labels_in(value: &Value, labels: &mut Labels) {
     }
 }
 
-/// With its lists in an order of their own, where that is not kept.
+/// The value with its lists sorted, for comparisons where folding may change the order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
@@ -137,7 +136,7 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// Whether everything was said.
+/// Whether the folded answer gives everything.
 fn is_whole(answers: &[Value]) -> Result<bool, TestCaseError> {
     let folded = folded(answers.len(), |host| answers[host].clone());
     let again = super::folded(answers.len(), |host| answers[host].clone());
@@ -184,7 +183,7 @@ fn json_values() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Puts another value in the place of one of those in it, or takes that away.
+/// Replaces one of the values in a value by another, or removes it.
 fn changed(value: &mut Value, at: &[Index], new: Option<&Value>) {
     let Some((first, rest)) = at.split_first() else {
         *value = new.cloned().unwrap_or_default();
@@ -258,7 +257,7 @@ proptest! {
     #[test]
     fn copies_fold_to_the_copy(value in json_values(), hosts in 1_usize..20) {
         let mut value = value;
-        // What is escaped is another test's.
+        // Another test covers escaping.
         value = serde_json::from_str(&value.to_string().replace("\"$", "\"")).unwrap();
         let folded = folded(hosts, |_| value.clone());
         prop_assert_eq!(folded.data.to_string(), value.to_string());

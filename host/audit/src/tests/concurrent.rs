@@ -1,4 +1,4 @@
-//! Several threads of several processes write one chain.
+//! Tests in which several threads of several processes write one chain.
 
 use std::collections::BTreeMap;
 use std::process::{Child, Command};
@@ -24,7 +24,7 @@ fn spawn(test: &str, directory: &Path, writer: u64) -> Child {
         .unwrap()
 }
 
-fn given() -> (Audit, u64) {
+fn given() -> (AuditLog, u64) {
     let directory = std::env::var_os(DIRECTORY).unwrap();
     let writer = std::env::var(WRITER).unwrap().parse().unwrap();
     (audit(Path::new(&directory), SMALL).with_wait(Duration::from_secs(60)), writer)
@@ -79,10 +79,10 @@ fn a_change_whose_process_is_gone_was_left_unfinished() {
     let home = tempfile::tempdir().unwrap();
     assert!(spawn("one_change", home.path(), 7).wait().unwrap().success());
     let open = unfinished(home.path()).unwrap();
-    assert_eq!((open.len(), open[0].begun.id.as_str(), open[0].life()), (1, "7", Life::Gone));
+    assert_eq!((open.len(), open[0].begun.id.as_str(), open[0].liveness()), (1, "7", Liveness::Gone));
     assert_eq!(verified(home.path()).notes, [Note::Unfinished(1)]);
-    assert_eq!(left_lately(home.path()).unwrap()[0].begun.id, "7");
-    // Only a recovery that left nothing ends it.
+    assert_eq!(recent_leftovers(home.path()).unwrap()[0].begun.id, "7");
+    // Only a complete recovery ends the change.
     let audit = audit(home.path(), SMALL);
     for (not_restored, open) in
         [(vec!["/a: no".to_owned()], 1), (vec!["x".repeat(LONGEST_LINE)], 1), (Vec::new(), 0)]
@@ -92,21 +92,21 @@ fn a_change_whose_process_is_gone_was_left_unfinished() {
             ChangeRecovered { id, by, restored: Vec::new().into(), not_restored: not_restored.into() };
         audit.append(&Event::ChangeRecovered(recovered), Durability::Synced).unwrap();
         assert_eq!(unfinished(home.path()).unwrap().len(), open);
-        assert_eq!(left_lately(home.path()).unwrap().len(), open);
+        assert_eq!(recent_leftovers(home.path()).unwrap().len(), open);
     }
 }
 
 #[test]
 fn what_was_left_lately_is_seen_in_the_last_records_whatever_else_is_there() {
     let none = tempfile::tempdir().unwrap();
-    assert!(left_lately(none.path()).unwrap().is_empty());
+    assert!(recent_leftovers(none.path()).unwrap().is_empty());
     let (home, audit) = with_calls(3, ROOMY);
-    assert!(left_lately(home.path()).unwrap().is_empty());
+    assert!(recent_leftovers(home.path()).unwrap().is_empty());
     assert!(spawn("one_change", home.path(), 7).wait().unwrap().success());
-    // This process's own is being made, and is nobody's to recover.
+    // This process's own change is still being made, so nobody may recover it.
     audit.append(&Event::ChangeBegun(Box::new(begun("8"))), Durability::Synced).unwrap();
     audit.append(&call("\"event\":\"change-begun\""), Durability::Lazy).unwrap();
     let mut file = fs::File::options().append(true).open(home.path().join("audit.jsonl")).unwrap();
     std::io::Write::write_all(&mut file, b"{\"event\":\"change-ended\",\"id\":\"7\"").unwrap();
-    assert_eq!(left_lately(home.path()).unwrap()[0].begun.id, "7");
+    assert_eq!(recent_leftovers(home.path()).unwrap()[0].begun.id, "7");
 }

@@ -1,15 +1,15 @@
-//! Whatever is done to a log is found, and the first place of it is named.
+//! Tests that every kind of damage to a log is found, and that its first place is named.
 
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::files::{CURRENT, HEAD};
+use crate::files::{CURRENT_FILE, HEAD_FILE};
 
 const SMALL: Settings = Settings { rotate_bytes: 2000, keep: 200 };
 
-/// Three files, the newest with several records.
+/// Makes a log of three files, the newest with several records.
 fn three_files() -> TempDir {
     let (home, audit) = with_calls(1, SMALL);
     while log_files(home.path()).len() < 3 {
@@ -30,8 +30,8 @@ fn put(path: &Path, lines: &[String]) {
 }
 
 fn broken(directory: &Path) -> String {
-    match verify(directory, &Heads::default()) {
-        Err(VerifyError::Broken(broken)) => broken.to_string(),
+    match verify(directory, &JournalHeads::default()) {
+        Err(VerifyError::Damage(broken)) => broken.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -78,7 +78,7 @@ fn every_kind_of_damage_is_found_at_its_first_line() {
         ("oldest", |_, files| fs::remove_file(&files[0]).unwrap(), "1:1", "record of its removal"),
         ("middle", |_, files| fs::remove_file(&files[1]).unwrap(), "2:1", "found record"),
         ("newest", |_, files| fs::remove_file(&files[2]).unwrap(), "1:", "audit.head names"),
-        ("head", |home, _| fs::remove_file(home.join(HEAD)).unwrap(), "audit.head", "no such file"),
+        ("head", |home, _| fs::remove_file(home.join(HEAD_FILE)).unwrap(), "audit.head", "no such file"),
         ("emptied", |_, files| fs::write(&files[1], "").unwrap(), "1", "an empty file"),
     ];
     let whole = three_files();
@@ -92,7 +92,7 @@ fn every_kind_of_damage_is_found_at_its_first_line() {
             Some((file, line)) => {
                 let name =
                     files[file.parse::<usize>().unwrap()].file_name().unwrap().to_str().unwrap().to_owned();
-                // An audit log goes on where the file before it ends.
+                // A file of the log goes on where the file before it ends.
                 format!("{name}:{line}")
             }
             None if place == "1" => files[1].file_name().unwrap().to_str().unwrap().to_owned(),
@@ -113,7 +113,7 @@ fn a_file_under_another_name_is_found() {
     let whole = three_files();
     let files = log_files(whole.path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
-    // Two files change places, or one claims more than it has.
+    // Two files are swapped, or a name claims more records than the file has.
     let home = copy(whole.path());
     let (first, second) = (home.path().join(name(&files[0])), home.path().join(name(&files[1])));
     let aside = home.path().join("aside");
@@ -131,10 +131,10 @@ fn a_chain_that_was_made_anew_is_found_by_the_heads_that_another_log_has() {
     let (home, audit) = with_calls(2, ROOMY);
     let third = audit.append(&call(3), Durability::Synced).unwrap();
     audit.append(&call(4), Durability::Lazy).unwrap();
-    let heads = |text: &str| Heads::read(text.as_bytes()).unwrap();
+    let heads = |text: &str| JournalHeads::read(text.as_bytes()).unwrap();
     let told = heads(&format!("audit head 3 {}\n", third.hash));
     assert_eq!(verify(home.path(), &told).unwrap().notes, [Note::HeadsFound(1)]);
-    let said = |directory: &Path, heads: &Heads| verify(directory, heads).unwrap_err().to_string();
+    let said = |directory: &Path, heads: &JournalHeads| verify(directory, heads).unwrap_err().to_string();
     let beyond = heads(&format!("audit head 9 {}\n", third.hash));
     let text = said(home.path(), &beyond);
     assert!(
@@ -153,17 +153,17 @@ fn no_log_is_no_damage_and_a_head_without_a_log_is() {
     assert_eq!(verified(home.path()).records, 0);
     assert_eq!(verified(&home.path().join("none")).records, 0);
     let (with_log, _) = with_calls(2, ROOMY);
-    fs::copy(with_log.path().join(HEAD), home.path().join(HEAD)).unwrap();
+    fs::copy(with_log.path().join(HEAD_FILE), home.path().join(HEAD_FILE)).unwrap();
     assert!(broken(home.path()).contains("record 2, which audit.head names"));
     let none = tempfile::tempdir().unwrap();
-    let told = Heads::read(format!("audit head 1 {}\n", "a".repeat(64)).as_bytes()).unwrap();
+    let told = JournalHeads::read(format!("audit head 1 {}\n", "a".repeat(64)).as_bytes()).unwrap();
     assert!(verify(none.path(), &told).is_err());
 }
 
 #[test]
 fn a_damaged_head_is_named() {
     let (home, _) = with_calls(2, ROOMY);
-    fs::write(home.path().join(HEAD), "nonsense").unwrap();
+    fs::write(home.path().join(HEAD_FILE), "nonsense").unwrap();
     assert!(broken(home.path()).contains("audit.head: expected a record's number and hash"));
 }
 
@@ -180,15 +180,15 @@ proptest! {
         let at = at.index(bytes.len());
         bytes[at] ^= by;
         fs::write(path, bytes).unwrap();
-        let found = verify(home.path(), &Heads::default());
-        prop_assert!(matches!(found, Err(VerifyError::Broken(_))), "{which} {at} {by}: {found:?}");
+        let found = verify(home.path(), &JournalHeads::default());
+        prop_assert!(matches!(found, Err(VerifyError::Damage(_))), "{which} {at} {by}: {found:?}");
     }
 }
 
 #[test]
 fn a_log_of_nothing_but_the_current_file_is_named_by_it() {
     let (home, _) = with_calls(3, ROOMY);
-    let path = home.path().join(CURRENT);
+    let path = home.path().join(CURRENT_FILE);
     edited(&path, |all| all.truncate(0));
     assert!(broken(home.path()).starts_with("audit.jsonl:1: "));
 }

@@ -1,4 +1,4 @@
-//! The log as a whole.
+//! Tests of the log as a whole.
 
 mod concurrent;
 mod damage;
@@ -15,33 +15,33 @@ use super::*;
 
 const ROOMY: Settings = Settings { rotate_bytes: 64 << 20, keep: 20 };
 
-/// A log with so many calls.
-fn with_calls(calls: u32, settings: Settings) -> (TempDir, Audit) {
+/// Makes a log with this number of calls.
+fn with_calls(calls: u32, settings: Settings) -> (TempDir, AuditLog) {
     let home = tempfile::tempdir().unwrap();
     let audit = examples::with_calls(home.path(), calls, settings);
     (home, audit)
 }
 
 fn verified(directory: &Path) -> Verified {
-    verify(directory, &Heads::default()).unwrap()
+    verify(directory, &JournalHeads::default()).unwrap()
 }
 
 fn records(directory: &Path) -> Vec<Record> {
     Snapshot::open(directory).unwrap().records().map(|record| record.unwrap().unwrap()).collect()
 }
 
-/// Paths of the log's files of records, the oldest first.
+/// The paths of the log's files of records, the oldest first.
 fn log_files(directory: &Path) -> Vec<PathBuf> {
-    let full = files::full_files(directory).unwrap();
+    let full = files::rotated_files(directory).unwrap();
     let mut paths: Vec<PathBuf> = full.iter().map(|full| directory.join(full.name())).collect();
-    let current = directory.join(files::CURRENT);
+    let current = directory.join(files::CURRENT_FILE);
     if current.exists() {
         paths.push(current);
     }
     paths
 }
 
-/// The whole directory once more.
+/// Copies the whole directory.
 fn copy(from: &Path) -> TempDir {
     let to = tempfile::tempdir().unwrap();
     for entry in fs::read_dir(from).unwrap() {

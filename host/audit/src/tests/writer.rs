@@ -1,4 +1,4 @@
-//! What is written, and what isn't.
+//! Tests of the writer: what it writes, and what it refuses.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixDatagram;
@@ -6,9 +6,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::files::{CURRENT, HEAD, LOCK};
+use crate::files::{CURRENT_FILE, HEAD_FILE, LOCK_FILE};
 use crate::head::Head;
-use crate::lock::{Share, take};
+use crate::lock::{LockMode, acquire};
 
 const SMALL: Settings = Settings { rotate_bytes: 2000, keep: 3 };
 
@@ -21,7 +21,7 @@ fn records_are_one_chain_from_the_first_to_the_last() {
     assert_eq!(seqs, [1, 2, 3, 4]);
     assert_eq!(records[0].prev_hash, "0".repeat(64));
     assert!(records.windows(2).all(|pair| pair[0].hash == pair[1].prev_hash));
-    assert_eq!(last, Appended { seq: 4, hash: records[3].hash.clone() });
+    assert_eq!(last, ChainPosition { seq: 4, hash: records[3].hash.clone() });
     let time = &records[0].time;
     assert!(time.len() == "2026-01-02T03:04:05.678Z".len() && time.ends_with('Z'), "{time}");
     assert!(matches!(records[3].to_event().unwrap(), Event::Call(call) if call.tool == "service_status"));
@@ -35,7 +35,7 @@ fn the_log_is_for_its_owner_alone() {
     let directory = home.path().join("state/linux-sysadmin");
     audit(&directory, ROOMY).append(&call(1), Durability::Lazy).unwrap();
     assert_eq!(fs::metadata(&directory).unwrap().mode() & 0o777, 0o700);
-    for name in [CURRENT, HEAD, LOCK] {
+    for name in [CURRENT_FILE, HEAD_FILE, LOCK_FILE] {
         assert_eq!(fs::metadata(directory.join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
     }
 }
@@ -53,7 +53,7 @@ fn writers_that_do_not_know_of_each_other_continue_one_chain() {
 
 #[test]
 fn a_name_that_is_no_file_of_this_accounts_own_is_refused() {
-    for name in [CURRENT, HEAD, LOCK] {
+    for name in [CURRENT_FILE, HEAD_FILE, LOCK_FILE] {
         for kind in ["link", "pipe", "directory", "writable by others"] {
             let (home, _) = with_calls(1, ROOMY);
             let path = home.path().join(name);
@@ -95,16 +95,16 @@ fn a_directory_that_can_not_be_is_an_error_that_names_it() {
 fn a_lock_that_another_process_keeps_is_an_error_and_nothing_is_written() {
     let (home, audit) = with_calls(1, ROOMY);
     let audit = audit.with_wait(Duration::ZERO);
-    let held = take(home.path(), Share::Exclusive, Instant::now()).unwrap();
+    let held = acquire(home.path(), LockMode::Exclusive, Instant::now()).unwrap();
     let error = audit.append(&call(2), Durability::Lazy).unwrap_err();
-    assert!(matches!(error, AuditError::Locked { .. }) && error.to_string().contains(LOCK), "{error}");
+    assert!(matches!(error, AuditError::Locked { .. }) && error.to_string().contains(LOCK_FILE), "{error}");
     let snapshot = Snapshot::open_within(home.path(), Duration::ZERO).unwrap();
     assert!(!snapshot.settled, "whoever reads goes on all the same, and says so");
     drop(held);
     assert_eq!(audit.append(&call(2), Durability::Lazy).unwrap().seq, 2);
 }
 
-/// A file system of a few kibibytes, where that can be had.
+/// A mounted file system of a few KiB, where the test may mount one.
 struct Tiny(TempDir);
 
 impl Tiny {
@@ -192,7 +192,7 @@ fn an_end_that_is_not_understood_is_not_continued() {
         ("head of another chain", "hash"),
     ] {
         let (home, audit) = with_calls(3, ROOMY);
-        let path = home.path().join(CURRENT);
+        let path = home.path().join(CURRENT_FILE);
         let text = fs::read_to_string(&path).unwrap();
         match damage {
             "edited" => {
@@ -200,9 +200,9 @@ fn an_end_that_is_not_understood_is_not_continued() {
                 fs::write(&path, format!("{}service_delete{}", &text[..last], &text[last + 14..])).unwrap();
             }
             "no record" => fs::write(&path, format!("{text}nonsense\n")).unwrap(),
-            "head" => fs::write(home.path().join(HEAD), "nonsense").unwrap(),
+            "head" => fs::write(home.path().join(HEAD_FILE), "nonsense").unwrap(),
             _ => {
-                let head = files::open(&home.path().join(HEAD), files::For::Writing).unwrap();
+                let head = files::open(&home.path().join(HEAD_FILE), files::OpenMode::ReadWrite).unwrap();
                 Head::new(3, &"e".repeat(64), 3).write(&head, home.path()).unwrap();
             }
         }
@@ -219,7 +219,7 @@ fn an_end_that_is_not_understood_is_not_continued() {
 #[test]
 fn a_line_that_a_crash_left_torn_is_cut_off_and_that_is_on_record() {
     let (home, audit) = with_calls(3, ROOMY);
-    let path = home.path().join(CURRENT);
+    let path = home.path().join(CURRENT_FILE);
     let mut text = fs::read(&path).unwrap();
     text.extend(b"{\"arguments\":");
     fs::write(&path, text).unwrap();
@@ -233,7 +233,7 @@ fn a_line_that_a_crash_left_torn_is_cut_off_and_that_is_on_record() {
 #[test]
 fn a_first_line_that_a_crash_left_torn_is_cut_off() {
     let home = tempfile::tempdir().unwrap();
-    fs::write(home.path().join(CURRENT), "{\"arg").unwrap();
+    fs::write(home.path().join(CURRENT_FILE), "{\"arg").unwrap();
     assert_eq!(audit(home.path(), ROOMY).append(&call(1), Durability::Lazy).unwrap().seq, 2);
     assert_eq!(verified(home.path()).notes, [Note::Mended(1)]);
 }
@@ -247,17 +247,17 @@ fn cut_last_line(path: &Path) {
 #[test]
 fn a_log_whose_end_was_cut_off_is_not_continued() {
     let (home, log) = with_calls(3, ROOMY);
-    cut_last_line(&home.path().join(CURRENT));
+    cut_last_line(&home.path().join(CURRENT_FILE));
     for audit in [log, audit(home.path(), ROOMY)] {
         let error = audit.append(&call(4), Durability::Lazy).unwrap_err();
         assert!(matches!(error, AuditError::Truncated { named: 3, last: 2, .. }), "{error}");
     }
     assert_eq!(records(home.path()).len(), 2);
-    fs::remove_file(home.path().join(CURRENT)).unwrap();
+    fs::remove_file(home.path().join(CURRENT_FILE)).unwrap();
     let error = audit(home.path(), ROOMY).append(&call(4), Durability::Lazy).unwrap_err();
     assert!(matches!(error, AuditError::Truncated { named: 3, last: 0, .. }), "{error}");
-    // As the message says.
-    fs::rename(home.path().join(HEAD), home.path().join("aside")).unwrap();
+    // The message tells this way out.
+    fs::rename(home.path().join(HEAD_FILE), home.path().join("aside")).unwrap();
     assert_eq!(audit(home.path(), ROOMY).append(&call(4), Durability::Lazy).unwrap().seq, 1);
 }
 
@@ -267,10 +267,10 @@ fn what_was_not_written_through_when_the_machine_went_down_may_be_missing() {
     let hash = records(home.path())[2].hash.clone();
     let put_head = |synced| {
         let head = Head { boot: "another".to_owned(), ..Head::new(3, &hash, synced) };
-        let file = files::open(&home.path().join(HEAD), files::For::Writing).unwrap();
+        let file = files::open(&home.path().join(HEAD_FILE), files::OpenMode::ReadWrite).unwrap();
         head.write(&file, home.path()).unwrap();
     };
-    cut_last_line(&home.path().join(CURRENT));
+    cut_last_line(&home.path().join(CURRENT_FILE));
     put_head(3);
     assert!(matches!(audit.append(&call(4), Durability::Lazy), Err(AuditError::Truncated { .. })));
     put_head(2);
@@ -284,9 +284,9 @@ fn what_was_not_written_through_when_the_machine_went_down_may_be_missing() {
 #[test]
 fn a_log_ahead_of_its_head_is_continued() {
     let (home, audit) = with_calls(3, ROOMY);
-    let head = fs::read(home.path().join(HEAD)).unwrap();
+    let head = fs::read(home.path().join(HEAD_FILE)).unwrap();
     audit.append(&call(4), Durability::Lazy).unwrap();
-    fs::write(home.path().join(HEAD), head).unwrap();
+    fs::write(home.path().join(HEAD_FILE), head).unwrap();
     assert_eq!(verified(home.path()).notes, [Note::AheadOfHead { head: 3, last: 4 }]);
     assert_eq!(super::audit(home.path(), ROOMY).append(&call(5), Durability::Lazy).unwrap().seq, 5);
     assert_eq!(verified(home.path()).notes, []);
@@ -308,8 +308,8 @@ fn a_full_file_is_put_aside_and_the_oldest_go_on_record() {
         Event::Dropped(dropped) if dropped.up_to_seq == seen.first - 1 && dropped.last_hash == all[0].prev_hash
     ));
     drop(audit);
-    // A crash after the file was put aside, and before there was a new one.
-    let current = home.path().join(CURRENT);
+    // A crash came after the file was put aside, and before there was a new one.
+    let current = home.path().join(CURRENT_FILE);
     let first = all.iter().rfind(|record| record.event == "rotated").unwrap().seq;
     let aside = home.path().join(format!("audit-{first}-{}.jsonl", seen.last));
     fs::rename(&current, aside).unwrap();
@@ -333,8 +333,8 @@ fn files_that_were_to_go_and_are_still_there_are_no_damage() {
         }
     }
     assert!(verified(home.path()).first > 1);
-    // All of them but the oldest are there again.
-    for path in log_files(before.path()).into_iter().skip(1).filter(|path| !path.ends_with(CURRENT)) {
+    // All of them except the oldest are there again.
+    for path in log_files(before.path()).into_iter().skip(1).filter(|path| !path.ends_with(CURRENT_FILE)) {
         fs::copy(&path, home.path().join(path.file_name().unwrap())).unwrap();
     }
     verified(home.path());
@@ -344,13 +344,13 @@ fn files_that_were_to_go_and_are_still_there_are_no_damage() {
 fn old_files_that_are_not_what_was_written_stay() {
     let (home, audit) = with_calls(4, SMALL);
     let oldest = log_files(home.path()).remove(0);
-    assert!(!oldest.ends_with(CURRENT));
+    assert!(!oldest.ends_with(CURRENT_FILE));
     fs::write(&oldest, "nonsense\n").unwrap();
     for number in 0..60 {
         audit.append(&call(number), Durability::Lazy).unwrap();
     }
     assert!(oldest.exists(), "what tells of the damage isn't removed as old");
-    assert!(verify(home.path(), &Heads::default()).is_err());
+    assert!(verify(home.path(), &JournalHeads::default()).is_err());
 }
 
 #[test]
@@ -360,7 +360,7 @@ fn heads_of_synced_records_and_of_rotations_go_to_the_journal() {
     let journal = UnixDatagram::bind(&socket).unwrap();
     journal.set_nonblocking(true).unwrap();
     let directory = home.path().join("log");
-    let audit = Audit::new(directory.clone(), SMALL).with_journal(socket);
+    let audit = AuditLog::new(directory.clone(), SMALL).with_journal(socket);
     let heads = || {
         let mut text = String::new();
         let mut bytes = [0; 1024];
@@ -375,10 +375,10 @@ fn heads_of_synced_records_and_of_rotations_go_to_the_journal() {
     assert_eq!(heads(), "");
     let synced = audit.append(&call(2), Durability::Synced).unwrap();
     assert_eq!(heads(), format!("audit head 2 {}\n", synced.hash));
-    while !log_files(&directory).iter().any(|path| !path.ends_with(CURRENT)) {
+    while !log_files(&directory).iter().any(|path| !path.ends_with(CURRENT_FILE)) {
         audit.append(&call(3), Durability::Lazy).unwrap();
     }
-    let told = Heads::read(heads().as_bytes()).unwrap();
+    let told = JournalHeads::read(heads().as_bytes()).unwrap();
     assert_eq!(told.len(), 1);
     assert_eq!(verify(&directory, &told).unwrap().notes, [Note::HeadsFound(1)]);
 }
@@ -406,7 +406,9 @@ fn a_record_is_bounded_and_what_recovery_needs_is_never_left_out() {
     assert!(records.iter().all(|record| record.line.len() < LONGEST_LINE));
     match records[1].to_event().unwrap() {
         Event::Call(call) => {
-            assert!(matches!(call.arguments, Kept::Omitted(omitted) if omitted.omitted_bytes > 500_000))
+            assert!(
+                matches!(call.arguments, MaybeOmitted::Omitted(omitted) if omitted.omitted_bytes > 500_000)
+            )
         }
         other => panic!("{other:?}"),
     }
@@ -437,7 +439,7 @@ fn a_change_without_an_end_is_unfinished_and_running_as_long_as_its_process() {
     assert_eq!(ids, ["c2", "c4"]);
     assert_eq!(open[0].begun.files, begun("c2").files);
     assert_eq!(open[0].begun.process, Process::current(), "the writer says whose it is");
-    assert_eq!(open[0].life(), Life::Running);
+    assert_eq!(open[0].liveness(), Liveness::Running);
     assert_eq!(verified(home.path()).notes, [Note::Running(2)]);
     assert!(unfinished(&home.path().join("none")).unwrap().is_empty());
 }
@@ -448,8 +450,8 @@ fn a_change_that_ended_uncertain_is_nobodys_any_more_and_open_until_it_is_recove
     audit.append(&Event::ChangeBegun(Box::new(begun("c1"))), Durability::Synced).unwrap();
     audit.append(&ended("c1", Outcome::Uncertain), Durability::Synced).unwrap();
     let open = unfinished(home.path()).unwrap();
-    assert_eq!((open.len(), open[0].life()), (1, Life::Uncertain));
-    assert_eq!(left_lately(home.path()).unwrap()[0].begun.id, "c1");
+    assert_eq!((open.len(), open[0].liveness()), (1, Liveness::Uncertain));
+    assert_eq!(recent_leftovers(home.path()).unwrap()[0].begun.id, "c1");
     assert_eq!(verified(home.path()).notes, [Note::Uncertain(1)]);
     let recovered = ChangeRecovered {
         id: "c1".to_owned(),
@@ -465,7 +467,7 @@ fn a_change_that_ended_uncertain_is_nobodys_any_more_and_open_until_it_is_recove
 fn nothing_is_recovered_from_a_log_that_is_not_what_was_written() {
     let (home, audit) = with_calls(2, ROOMY);
     audit.append(&Event::ChangeBegun(Box::new(begun("c1"))), Durability::Synced).unwrap();
-    let path = home.path().join(CURRENT);
+    let path = home.path().join(CURRENT_FILE);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("web1", "web2", 1)).unwrap();
     assert!(matches!(unfinished(home.path()), Err(AuditError::Corrupt { .. })));

@@ -1,7 +1,7 @@
-//! What a plan asks: its steps, its simulation, its files and how they are validated.
+//! Checks what a plan needs: its steps, its simulation, its files and the commands that validate them.
 
 use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likely_secrets};
-use super::{SHOWN, command_line};
+use super::{MAX_QUOTED, command_line};
 use crate::hole::HoleType;
 use crate::pattern::Match;
 use crate::request::Effect;
@@ -10,32 +10,33 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_text::visible::excerpt;
 
-/// What stands for the file in the command that validates it.
+/// The text that stands for the file in the command that validates it.
 const FILE: &str = "{}";
 
-/// Whose rights a change takes is known before it runs, and isn't left to what sudo says.
+/// The reason for a refusal: whose rights a change takes must be certain before it runs, and must not depend on sudo.
 const UNCERTAIN: &str =
     "expected caller, root or user:NAME, since it must be certain whose rights a change takes";
 
 /// A command that a plan may run.
 #[derive(Clone, Debug)]
-pub struct Granted {
-    /// As it may be shown: without standard input, with `<secret>` for its secrets, and exact in all else.
+pub struct GrantedStep {
+    /// The command as it may be shown: without standard input, with `<secret>` for its secrets, and exact in everything
+    /// else.
     pub shown: Command,
-    /// What it put into holes for paths. They were checked as text, and are to be asked again with
-    /// [`Grants::may_lead`] for where they lead on the target.
+    /// The values of its holes for paths. They were checked as text. The caller checks with [`Grants::may_lead`] where
+    /// they lead on the target.
     pub paths: Vec<(HoleType, String)>,
-    /// The highest of all the grants that allow the command.
+    /// The highest risk of all grants that allow the command.
     pub risk: Risk,
-    /// The grant that has this risk, as it was asked for.
+    /// The pattern of the grant with this risk, as the module requested it.
     pub pattern: String,
-    /// Whether no grant says what all of its arguments may be: each that allows it has an `<arg>`.
+    /// Whether every grant that allows the command has an `<arg>`, so that no grant fixes all of its arguments.
     pub free_form: bool,
 }
 
 impl Grants {
     /// Whether a plan may run this command as a step, or to undo one.
-    pub fn may_change(&self, command: &Command) -> Result<Granted, Problem> {
+    pub fn may_change(&self, command: &Command) -> Result<GrantedStep, Problem> {
         if command.privilege == Privilege::RootIfAvailable {
             return Err(self.may_not_run(command, UNCERTAIN));
         }
@@ -43,14 +44,14 @@ impl Grants {
     }
 
     /// Whether a plan may run this command as its simulation.
-    pub fn may_simulate(&self, command: &Command) -> Result<Granted, Problem> {
+    pub fn may_simulate(&self, command: &Command) -> Result<GrantedStep, Problem> {
         self.granted(command, &[Effect::DryRun], "expected a grant with the effect dry-run")
     }
 
     /// Whether a plan may run this command to validate a file before it takes its place. One argument is `{}`, or ends
-    /// in `={}`: that stands for the new file, and is matched as the file's own path. `INVALID_VALIDATION` where there
-    /// isn't just one. What is granted for changes is none to validate with, whatever the plan calls it.
-    pub fn may_validate(&self, command: &Command, file: &str) -> Result<Granted, Problem> {
+    /// in `={}`: it stands for the new file, and is matched as the file's own path. Without exactly one such argument
+    /// the error is `INVALID_VALIDATION`. A grant for changes doesn't allow a validation.
+    pub fn may_validate(&self, command: &Command, file: &str) -> Result<GrantedStep, Problem> {
         let holds = |text: &String| text.contains(FILE);
         let elsewhere =
             holds(&command.program) || command.env.iter().any(|(name, value)| holds(name) || holds(value));
@@ -75,7 +76,7 @@ impl Grants {
         Ok(granted)
     }
 
-    /// Whether a plan may write, make or remove what is at the path, as it was asked for and as it is after symlinks.
+    /// Whether a plan may write, make or remove the path, both as it was given and as it is after symlinks.
     pub fn may_write(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         let refused = |why| Err(self.may_not_reach("write", asked, real, why));
         if *privilege == Privilege::RootIfAvailable {
@@ -100,9 +101,9 @@ impl Grants {
         Ok(())
     }
 
-    /// The command by the gravest of the grants that match it and have one of the effects. `why` tells what was
-    /// expected where only others match.
-    fn granted(&self, command: &Command, effects: &[Effect], why: &str) -> Result<Granted, Problem> {
+    /// The command by the gravest of the grants that match it and have one of the effects. `why` says what was expected
+    /// where only grants with other effects match.
+    fn granted(&self, command: &Command, effects: &[Effect], why: &str) -> Result<GrantedStep, Problem> {
         let matching: Vec<(&CommandGrant, Match)> = self.matching(command).collect();
         let mut free_form = true;
         let mut gravest: Option<&(&CommandGrant, Match)> = None;
@@ -112,14 +113,14 @@ impl Grants {
                 gravest = Some(found);
             }
         }
-        let Some((grant, bound)) = gravest else {
+        let Some((grant, matched)) = gravest else {
             let why = if matching.is_empty() { "none of its grants matches" } else { why };
             return Err(self.may_not_run(command, why));
         };
-        let bounds: Vec<&Match> = matching.iter().map(|(_, bound)| bound).collect();
-        Ok(Granted {
-            shown: without_certain_secrets(command, &bounds),
-            paths: bound.paths().cloned().collect(),
+        let matches: Vec<&Match> = matching.iter().map(|(_, matched)| matched).collect();
+        Ok(GrantedStep {
+            shown: without_certain_secrets(command, &matches),
+            paths: matched.paths().cloned().collect(),
             risk: grant.request.risk,
             pattern: grant.pattern.text().to_owned(),
             free_form,
@@ -128,7 +129,7 @@ impl Grants {
 
     fn invalid_validation(&self, command: &Command) -> Problem {
         let shown = without_likely_secrets(command, self.commands.iter().map(|grant| &grant.pattern));
-        let line = excerpt(&command_line("", &shown), SHOWN);
+        let line = excerpt(&command_line("", &shown), MAX_QUOTED);
         let message = format!(
             "module {} may not validate a file by `{line}`: expected exactly one argument that is `{{}}` or ends in \
              `={{}}`, and no other `{{}}`",

@@ -4,7 +4,7 @@ use super::*;
 use host_base::Keep;
 use host_base::Risk;
 
-fn command(line: &str) -> Command {
+pub(super) fn command(line: &str) -> Command {
     let mut words = line.split(' ').map(str::to_owned);
     Command {
         program: words.next().unwrap(),
@@ -14,7 +14,7 @@ fn command(line: &str) -> Command {
         privilege: Privilege::Caller,
         timeout: Duration::from_secs(1),
         keep: Keep::Head,
-        heard: None,
+        output_buffer: None,
     }
 }
 
@@ -250,7 +250,7 @@ fn any_account_means_every_one_but_root() {
         assert_eq!(grants.may_look(&list).is_ok(), granted, "{privilege:?}");
         assert_eq!(grants.may_read("/home/x", "/home/x", &privilege).is_ok(), granted, "{privilege:?}");
     }
-    // Of one account it is that account's alone.
+    // A grant for one account is for that account alone.
     let mut grants = Grants::new("test");
     grants.path(&files("/home/**", Privilege::User("ada".into()))).unwrap();
     assert!(grants.may_read("/home/x", "/home/x", &Privilege::User("*".into())).is_err());

@@ -1,11 +1,11 @@
-//! What a machine talks to: interfaces, addresses, hosts, URLs and images.
+//! Validators of what a machine talks to: interfaces, addresses, hosts, URLs and images.
 
 use std::net::{IpAddr, Ipv6Addr};
 
 use super::{all_digits, all_of, begins_with_alphanumeric, ends_with_alphanumeric, quantity};
 
-/// The kernel's `dev_valid_name` refuses slashes, blanks, `.` and `..` and more than 15 bytes; here only
-/// what names are made of in practice. No `+`, which iptables(8) reads as a wildcard.
+/// The kernel's `dev_valid_name` refuses slashes, blanks, `.` and `..` and more than 15 bytes. This accepts only the
+/// characters that names have in practice. It refuses `+`, which iptables(8) reads as a wildcard.
 pub(super) fn is_interface(value: &str) -> bool {
     value.len() <= 15
         && value.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
@@ -57,8 +57,8 @@ pub(super) fn is_host(value: &str) -> bool {
     value.len() <= 253 && !is_number && value.split('.').all(is_label)
 }
 
-/// RFC 3986, `http` and `https` only: every other scheme that curl(1) or dnf(8) know reads files or speaks
-/// another protocol. No user information, which would put a password on a command line.
+/// RFC 3986, but only `http` and `https`: every other scheme that curl(1) or dnf(8) know reads files or speaks another
+/// protocol. User information is refused, because it would put a password on a command line.
 pub(super) fn is_url(value: &str) -> bool {
     let Some(rest) = value.strip_prefix("https://").or_else(|| value.strip_prefix("http://")) else {
         return false;
@@ -80,7 +80,7 @@ fn is_authority(value: &str) -> bool {
 }
 
 /// Path, query and fragment: unreserved, sub-delims, `:@/?#`, and percent-encoded bytes that are no control
-/// characters. No brackets or braces, which curl expands.
+/// characters. Brackets and braces are refused, because curl expands them.
 fn is_url_text(value: &str) -> bool {
     let mut bytes = value.bytes();
     let hex = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));

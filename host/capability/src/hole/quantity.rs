@@ -1,4 +1,4 @@
-//! What is counted or measured: numbers, sizes, times and modes.
+//! Validators of numbers, sizes, times and modes.
 
 use super::all_digits;
 
@@ -7,7 +7,7 @@ pub(super) fn is_int(value: &str) -> bool {
     value.len() <= 19 && all_digits(value) && (value == "0" || !value.starts_with('0'))
 }
 
-/// What may follow a size's number, in lower case. LVM's percentages: lvcreate(8).
+/// The units of a size in lower case. lvcreate(8) has LVM's percentages.
 const SIZE_UNITS: &[&str] = &["", "b", "s", "%", "%free", "%vg", "%pvs", "%lv", "%origin"];
 
 /// `[+-]digits[.digits]` and a unit: `K` to `E` with `i`, `B` or both, LVM's and parted's `s` and `b`, or a
@@ -28,8 +28,8 @@ pub(super) fn is_size(value: &str) -> bool {
     number.len() <= 24 && is_number && is_unit
 }
 
-/// Every word that a time may hold, in lower case. A list and not a class of characters: at(1), ausearch(8)
-/// and date(1) know many more words, and none of them is needed here.
+/// Every word that a time may hold, in lower case. It is a list and not a class of characters, because at(1), ausearch(8)
+/// and date(1) know many more words, none of which is needed here.
 #[rustfmt::skip]
 const TIME_WORDS: &[&str] = &[
     // spans, systemd.time(7)
@@ -57,7 +57,7 @@ pub(super) fn is_time(value: &str) -> bool {
             .all(|word| word.is_empty() || TIME_WORDS.contains(&word.to_ascii_lowercase().as_str()))
 }
 
-/// chmod(1): three or four octal digits, or clauses such as `u+rwX` and `go=`, each saying whose it is.
+/// chmod(1): three or four octal digits, or clauses such as `u+rwX` and `go=`, each of which names whose mode it changes.
 pub(super) fn is_mode(value: &str) -> bool {
     let is_octal = (3..=4).contains(&value.len()) && value.bytes().all(|b| (b'0'..=b'7').contains(&b));
     is_octal || (value.len() <= 64 && value.split(',').all(is_mode_clause))

@@ -1,10 +1,10 @@
-//! What a machine is made of: units, packages, accounts, disks and volumes.
+//! Validators of units, packages, accounts, disks and volumes.
 
 use super::{all_digits, all_of, begins_with_alphanumeric, ends_with_alphanumeric};
 use crate::path::is_lexically_safe;
 
 /// systemd.unit(5): letters, digits, `:`, `-`, `_`, `.`, `\` and, for templates, `@`; 255 with the suffix.
-/// A dot in front is no unit: systemd escapes it (`\x2esnapshots.mount`).
+/// No unit begins with a dot: systemd escapes it (`\x2esnapshots.mount`).
 pub(super) fn is_unit(value: &str) -> bool {
     value.len() <= 255 && !value.starts_with(['.', '@']) && all_of(value, r":_.\@-")
 }
@@ -20,11 +20,11 @@ const PLUS_PLUS: &[&str] = &[
     "swish++", "tintin++", "vera++", "voro++", "wayland-scanner++", "xgalaga++",
 ];
 
-/// Names that apt-get, dnf, zypper or pacman take for a file in the working directory.
+/// Endings of names that apt-get, dnf, zypper or pacman take for a file in the working directory.
 const FILES: &[&str] = &[".deb", ".udeb", ".ddeb", ".dsc", ".changes", ".rpm", ".apk", ".zst", ".xz", ".gz"];
 
-/// deb-src-control(5) and what RPM packages are called. The last character is a letter or a digit: apt-get
-/// takes `-` and `+` there for "remove" and "install" (apt-get(8)) and a dot for a regular expression.
+/// deb-src-control(5), and the names that RPM packages have. The last character is a letter or a digit: apt-get takes `-`
+/// and `+` there for "remove" and "install" (apt-get(8)), and a dot for a regular expression.
 pub(super) fn is_package(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     value.len() <= 255
@@ -35,8 +35,8 @@ pub(super) fn is_package(value: &str) -> bool {
         && !FILES.iter().any(|suffix| lower.ends_with(suffix))
 }
 
-/// deb-version(7) and rpm-version(7). In `name=1.0-` apt-get reads the last dash as "remove", so that a
-/// version doesn't end in one, nor in `+`.
+/// deb-version(7) and rpm-version(7). A version doesn't end in `-` or `+`: in `name=1.0-`, apt-get reads the last dash as
+/// "remove".
 pub(super) fn is_version(value: &str) -> bool {
     value.len() <= 255
         && begins_with_alphanumeric(value)
@@ -54,23 +54,23 @@ pub(super) fn is_account(value: &str) -> bool {
         && !value.ends_with('.')
 }
 
-/// What the kernel calls its block devices: sd, vd, xvd, hd with letters and a partition; the rest with
-/// numbers.
+/// The beginnings of the names of the kernel's block devices. Letters and a partition follow on sd, vd, xvd and hd; numbers
+/// follow on the others.
 #[rustfmt::skip]
 const DISKS: &[&str] = &[
     "bcache", "dasd", "dm-", "drbd", "hd", "loop", "md", "mmcblk", "nbd", "nvme", "pmem", "rbd", "sd", "sr",
     "vd", "xvd", "zd", "zram",
 ];
 
-/// Directories below `/dev` that hold no disks. Any other may be a volume group (`/dev/vg0/root`).
+/// Directories below `/dev` without disks. Any other directory may be a volume group (`/dev/vg0/root`).
 #[rustfmt::skip]
 const NO_DISKS: &[&str] = &[
     "bsg", "bus", "char", "cpu", "dma_heap", "dri", "fd", "hugepages", "infiniband", "input", "mqueue", "net",
     "pts", "shm", "snd", "usb", "vfio",
 ];
 
-/// A name that udev gives to a block device. Whether it is one is for the target to say; the names of
-/// memory, terminals, shared memory and standard streams are refused here.
+/// A name that udev gives to a block device. Only the target can tell whether it is one. The names of memory, terminals,
+/// shared memory and standard streams are refused here.
 pub(super) fn is_disk(value: &str) -> bool {
     let Some(name) = value.strip_prefix("/dev/") else { return false };
     if value.len() > 255 || value.ends_with('/') || !is_lexically_safe(value) || !all_of(value, r"/_.:+@=\-")
@@ -95,7 +95,7 @@ pub(super) fn is_disk(value: &str) -> bool {
     }
 }
 
-/// lvm(8): letters, digits, `+`, `_`, `.`, `-`, not `-` first, 127 at most.
+/// lvm(8): letters, digits, `+`, `_`, `.` and `-`, but no `-` first, and at most 127 characters.
 pub(super) fn is_volume(value: &str) -> bool {
     let is_name = |name: &str| {
         !name.is_empty()

@@ -1,13 +1,13 @@
 //! The paths that hold secrets, each group with its reason.
 //!
-//! A list like this is never complete. It is the second lock: the first is that a grant names what it
-//! needs, and a glob such as `/etc/**` is the case this one is for.
+//! A list like this is never complete. It is the second protection, for globs such as `/etc/**`. The first one is that a
+//! grant names what it needs.
 
 use std::sync::LazyLock;
 
-/// Globs as in [`Glob`](super::Glob), and why. A leading `/**/` finds the secret in a backup, a snapshot,
-/// a container's layer or behind `/proc/PID/root` too. A directory that holds nothing else is named beside
-/// what is in it, since `grep -r` and `tar` take directories.
+/// Globs as in [`Glob`](super::Glob), and the reasons. A leading `/**/` finds the secret also in a backup, in a
+/// snapshot, in a container's layer or behind `/proc/PID/root`. A directory that holds nothing else is listed beside
+/// its content, because `grep -r` and `tar` take directories.
 const SECRETS: &[(&str, &[&str])] = &[
     (
         "password hashes",
@@ -191,11 +191,12 @@ const SECRETS: &[(&str, &[&str])] = &[
     ("passwords that were typed as commands", &["/**/.bash_history", "/**/.zsh_history", "/**/.*_history"]),
 ];
 
-/// Why nobody but the host may reach what it keeps while a plan runs: any file may be there, with a name that says
-/// nothing of the directory that it is from.
+/// Why nobody but the host may access its copies while a plan runs: any file may be among them, under a name that
+/// doesn't tell the directory that it is from.
 pub(super) const STAGED: &str = "a copy that the host keeps while a plan runs";
 
-/// The table as components, with the reason for each: a listing of `/proc` asks for every process.
+/// The table as components, with the reason for each. It is prepared once, because a listing of `/proc` asks for every
+/// process.
 static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
     let components = |glob: &'static str| {
         let mut components: Vec<&str> = super::components_of(glob).collect();
@@ -220,7 +221,7 @@ pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     if path.iter().any(|name| super::is_staging(name)) {
         return Some(STAGED);
     }
-    // Public halves lie beside the private ones: id_ed25519.pub, id_ed25519-cert.pub.
+    // Public keys lie beside the private ones: id_ed25519.pub, id_ed25519-cert.pub.
     if let [.., ".ssh", name] = path
         && name.ends_with(".pub")
     {

@@ -301,7 +301,7 @@ fn what_the_host_keeps_is_secret_for_all_but_its_own_globs() {
         assert_eq!(glob(pattern).covers_listing(copies), admits_directory, "{pattern}");
     }
     assert!(!glob("/etc/**").covers(&glob("/etc/.linux-sysadmin-*")));
-    // Not by the glob of another secret either.
+    // The glob of another secret doesn't name it either.
     let other = glob("/home/*/.gnupg/*/x");
     assert!(other.admits("/home/ada/.gnupg/private-keys-v1.d/x"));
     assert!(!other.admits("/home/ada/.gnupg/.linux-sysadmin-0123456789abcdef/x"));

@@ -1,13 +1,14 @@
-//! Reads the text of a pattern.
+//! Parses the text of a pattern.
 
 use super::token::{Part, Token};
-use super::{Fault, HoleType, Item, MAX_DEPTH, MAX_HOLES, MAX_PATTERN, PatternError};
+use super::{HoleType, Item, MAX_DEPTH, MAX_HOLES, MAX_PATTERN, PatternError, PatternErrorKind};
 use crate::path::is_lexically_safe;
 use host_text::characters::is_hidden;
 
-/// Variables that make any program load or run other code, whatever its arguments: ld.so(8), iconv(1),
-/// bash(1), sh(1). The PATH is the host's.
-const POWERFUL: &[&str] = &["BASH_ENV", "ENV", "GCONV_PATH", "GLIBC_TUNABLES", "IFS", "PATH", "SHELLOPTS"];
+/// Variables that make any program load or run other code, whatever its arguments are: ld.so(8), iconv(1), bash(1),
+/// sh(1). The host sets PATH itself.
+const CODE_LOADING: &[&str] =
+    &["BASH_ENV", "ENV", "GCONV_PATH", "GLIBC_TUNABLES", "IFS", "PATH", "SHELLOPTS"];
 
 pub(super) struct Parsed {
     pub(super) variables: Vec<(String, String)>,
@@ -18,11 +19,11 @@ pub(super) struct Parsed {
 
 pub(super) fn parse(text: &str) -> Result<Parsed, PatternError> {
     if text.len() > MAX_PATTERN {
-        return Err(PatternError { column: 1, fault: Fault::TooLong });
+        return Err(PatternError { column: 1, kind: PatternErrorKind::TooLong });
     }
     let mut reader = Reader { chars: text.chars().collect(), at: 0 };
     if let Some(at) = reader.chars.iter().position(|c| is_hidden(*c)) {
-        return Err(PatternError { column: at + 1, fault: Fault::Hidden(reader.chars[at]) });
+        return Err(PatternError { column: at + 1, kind: PatternErrorKind::Hidden(reader.chars[at]) });
     }
     let variables = reader.variables()?;
     let program = reader.program()?;
@@ -30,8 +31,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed, PatternError> {
     let stdin = reader.stdin();
     match reader.peek() {
         None => Ok(Parsed { variables, program, items, stdin }),
-        Some('<') => Err(reader.fault(Fault::BareAngle)),
-        Some(c) => Err(reader.fault(Fault::Unopened(c))),
+        Some('<') => Err(reader.error(PatternErrorKind::BareAngle)),
+        Some(c) => Err(reader.error(PatternErrorKind::Unopened(c))),
     }
 }
 
@@ -55,8 +56,8 @@ impl Reader {
         }
     }
 
-    fn fault(&self, fault: Fault) -> PatternError {
-        fault_at(self.at, fault)
+    fn error(&self, kind: PatternErrorKind) -> PatternError {
+        error_at(self.at, kind)
     }
 
     fn variables(&mut self) -> Result<Vec<(String, String)>, PatternError> {
@@ -65,11 +66,11 @@ impl Reader {
             self.skip_blanks();
             let begin = self.at;
             let Some(name) = self.variable_name() else { return Ok(variables) };
-            if POWERFUL.contains(&name.as_str()) || name.starts_with("LD_") {
-                return Err(fault_at(begin, Fault::VariablePower(name)));
+            if CODE_LOADING.contains(&name.as_str()) || name.starts_with("LD_") {
+                return Err(error_at(begin, PatternErrorKind::VariablePower(name)));
             }
             if variables.iter().any(|(other, _)| *other == name) {
-                return Err(fault_at(begin, Fault::VariableTwice(name)));
+                return Err(error_at(begin, PatternErrorKind::VariableTwice(name)));
             }
             let value = self.at;
             let token = if self.at_boundary() { Token::new(Vec::new(), value + 1) } else { self.token()? };
@@ -77,7 +78,7 @@ impl Reader {
                 Some(text) if matches!(self.peek(), None | Some(' ')) => {
                     variables.push((name, text.to_owned()))
                 }
-                _ => return Err(fault_at(value, Fault::VariableValue(name))),
+                _ => return Err(error_at(value, PatternErrorKind::VariableValue(name))),
             }
         }
     }
@@ -97,7 +98,7 @@ impl Reader {
     fn program(&mut self) -> Result<String, PatternError> {
         let begin = self.at;
         if matches!(self.peek(), None | Some('<' | '[' | ']' | '(' | ')' | '|' | '.')) {
-            return Err(self.fault(Fault::Program));
+            return Err(self.error(PatternErrorKind::Program));
         }
         let token = self.token()?;
         let is_name = |name: &str| {
@@ -112,7 +113,7 @@ impl Reader {
         };
         match token.literal() {
             Some(text) if is_program(text) && matches!(self.peek(), None | Some(' ')) => Ok(text.to_owned()),
-            _ => Err(fault_at(begin, Fault::Program)),
+            _ => Err(error_at(begin, PatternErrorKind::Program)),
         }
     }
 
@@ -126,7 +127,7 @@ impl Reader {
                 Some('<') if depth == 0 && self.sees("< ") => return Ok(items),
                 Some('[') => self.optional(depth + 1)?,
                 Some('(') => self.alternatives(depth + 1)?,
-                Some(_) if self.sees("...") => return Err(self.fault(Fault::NothingToRepeat)),
+                Some(_) if self.sees("...") => return Err(self.error(PatternErrorKind::NothingToRepeat)),
                 Some(_) => Item::Token(self.token()?),
             };
             let item = if self.sees("...") {
@@ -136,7 +137,7 @@ impl Reader {
                 item
             };
             if !self.at_boundary() {
-                return Err(self.fault(Fault::NoBlank));
+                return Err(self.error(PatternErrorKind::NoBlank));
             }
             items.push(item);
         }
@@ -150,8 +151,8 @@ impl Reader {
         let items = self.group(depth)?;
         match self.peek() {
             Some(']') => self.at += 1,
-            Some(c @ (')' | '|')) => return Err(self.fault(Fault::Unopened(c))),
-            _ => return Err(self.fault(Fault::UnclosedGroup(']'))),
+            Some(c @ (')' | '|')) => return Err(self.error(PatternErrorKind::Unopened(c))),
+            _ => return Err(self.error(PatternErrorKind::UnclosedGroup(']'))),
         }
         Ok(Item::Optional(items))
     }
@@ -162,8 +163,8 @@ impl Reader {
             match self.peek() {
                 Some('|') => ways.push(self.group(depth)?),
                 Some(')') => break,
-                Some(']') => return Err(self.fault(Fault::Unopened(']'))),
-                _ => return Err(self.fault(Fault::UnclosedGroup(')'))),
+                Some(']') => return Err(self.error(PatternErrorKind::Unopened(']'))),
+                _ => return Err(self.error(PatternErrorKind::UnclosedGroup(')'))),
             }
         }
         self.at += 1;
@@ -173,12 +174,12 @@ impl Reader {
     /// Reads what follows a `[`, `(` or `|`.
     fn group(&mut self, depth: usize) -> Result<Vec<Item>, PatternError> {
         if depth > MAX_DEPTH {
-            return Err(self.fault(Fault::TooDeep));
+            return Err(self.error(PatternErrorKind::TooDeep));
         }
         self.at += 1;
         let items = self.sequence(depth)?;
         if items.is_empty() && self.peek().is_some() {
-            return Err(self.fault(Fault::EmptyGroup));
+            return Err(self.error(PatternErrorKind::EmptyGroup));
         }
         Ok(items)
     }
@@ -191,7 +192,7 @@ impl Reader {
         while let Some(c) = self.peek() {
             match c {
                 ' ' | ']' | ')' | '|' => break,
-                '[' | '(' => return Err(self.fault(Fault::NoBlank)),
+                '[' | '(' => return Err(self.error(PatternErrorKind::NoBlank)),
                 '.' if self.sees("...") => break,
                 '\'' => {
                     let text = self.quoted()?;
@@ -202,17 +203,17 @@ impl Reader {
                     let hole = self.hole()?;
                     holes += 1;
                     if let Some(Part::Hole(_)) = parts.last() {
-                        return Err(fault_at(at, Fault::AdjacentHoles));
+                        return Err(error_at(at, PatternErrorKind::AdjacentHoles));
                     }
                     if holes > MAX_HOLES {
-                        return Err(fault_at(at, Fault::TooManyHoles));
+                        return Err(error_at(at, PatternErrorKind::TooManyHoles));
                     }
                     parts.push(Part::Hole(hole));
                 }
                 '>' | '"' | '\\' | '$' | '`' | ';' | '&' | '*' | '?' => {
-                    return Err(self.fault(Fault::Unquoted(c)));
+                    return Err(self.error(PatternErrorKind::Unquoted(c)));
                 }
-                c if !c.is_ascii() => return Err(self.fault(Fault::Unquoted(c))),
+                c if !c.is_ascii() => return Err(self.error(PatternErrorKind::Unquoted(c))),
                 c => {
                     push_literal(&mut parts, c.encode_utf8(&mut [0; 4]));
                     self.at += 1;
@@ -221,14 +222,14 @@ impl Reader {
         }
         let token = Token::new(parts, begin + 1);
         if token.parts().contains(&Part::Hole(HoleType::Arg)) && !token.is_arg() {
-            return Err(fault_at(begin, Fault::ArgInToken));
+            return Err(error_at(begin, PatternErrorKind::ArgInToken));
         }
         Ok(token)
     }
 
     fn quoted(&mut self) -> Result<String, PatternError> {
         let Some(length) = self.chars[self.at + 1..].iter().position(|c| *c == '\'') else {
-            return Err(self.fault(Fault::UnclosedQuote));
+            return Err(self.error(PatternErrorKind::UnclosedQuote));
         };
         let text = self.chars[self.at + 1..self.at + 1 + length].iter().collect();
         self.at += length + 2;
@@ -238,18 +239,18 @@ impl Reader {
     fn hole(&mut self) -> Result<HoleType, PatternError> {
         let inside = &self.chars[self.at + 1..];
         if !inside.first().is_some_and(char::is_ascii_alphabetic) {
-            return Err(self.fault(Fault::BareAngle));
+            return Err(self.error(PatternErrorKind::BareAngle));
         }
         let Some(length) = inside.iter().position(|c| *c == '>') else {
-            return Err(self.fault(Fault::UnclosedHole));
+            return Err(self.error(PatternErrorKind::UnclosedHole));
         };
         let name: String = inside[..length].iter().collect();
-        let hole = HoleType::parse(&name).map_err(|error| self.fault(error.into()))?;
+        let hole = HoleType::parse(&name).map_err(|error| self.error(error.into()))?;
         self.at += length + 2;
         Ok(hole)
     }
 
-    /// Reads `< stdin` and the blanks behind it, or nothing.
+    /// Reads `< stdin` and the blanks after it, or nothing.
     fn stdin(&mut self) -> bool {
         let begin = self.at;
         if self.sees("< ") {
@@ -268,7 +269,7 @@ impl Reader {
     }
 }
 
-/// Keeps literals in one piece: `a'b'` is `ab`. Empty quotes leave nothing behind.
+/// Adds to a literal, so that neighbouring literals become one: `a'b'` is `ab`. Empty quotes add nothing.
 fn push_literal(parts: &mut Vec<Part>, text: &str) {
     match parts.last_mut() {
         Some(Part::Literal(before)) => before.push_str(text),
@@ -277,6 +278,6 @@ fn push_literal(parts: &mut Vec<Part>, text: &str) {
     }
 }
 
-fn fault_at(at: usize, fault: Fault) -> PatternError {
-    PatternError { column: at + 1, fault }
+fn error_at(at: usize, kind: PatternErrorKind) -> PatternError {
+    PatternError { column: at + 1, kind }
 }

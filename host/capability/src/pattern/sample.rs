@@ -1,10 +1,10 @@
-//! Command lines made from a pattern, for tests. Bytes make every choice, so that a property test and a
-//! fuzzer can look for the one that breaks a rule.
+//! Makes command lines from a pattern, for tests. Bytes decide every choice, so that property tests and a fuzzer can search
+//! for choices that break a rule.
 
 use super::{HoleType, Item, Part, Pattern, Token};
 
-/// Arguments as the pattern describes them. Where holes share a token they may still not be the pattern's,
-/// since a value may hold a separator.
+/// Arguments as the pattern describes them. Where holes share a token they may still not match, because a value may
+/// hold a separator.
 pub fn argv(pattern: &Pattern, choices: &mut dyn Iterator<Item = u8>) -> Vec<String> {
     let mut args = Vec::new();
     sequence(pattern.items(), choices, &mut args);
@@ -36,7 +36,7 @@ fn argument(token: &Token, choices: &mut dyn Iterator<Item = u8>) -> String {
     token.parts().iter().map(part).collect()
 }
 
-/// A value that the hole accepts, unless it is a glob's and all it stands for is secret.
+/// A value that the hole accepts, except where every value of its glob is secret.
 fn value(hole: &HoleType, choice: usize) -> String {
     let values: &[&str] = match hole {
         HoleType::Unit => &["nginx.service", "getty@tty1", "a"],
@@ -66,4 +66,22 @@ fn value(hole: &HoleType, choice: usize) -> String {
         HoleType::Arg => &["", "-x", "--", "a\nb", "sh"],
     };
     values[choice % values.len()].to_owned()
+}
+
+/// Generates items of a pattern from these tokens, with groups and repetitions.
+#[cfg(test)]
+pub fn any_item(tokens: &'static [&'static str]) -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+
+    let token = prop::sample::select(tokens).prop_map(str::to_owned);
+    token.prop_recursive(3, 12, 3, |inner| {
+        let sequence = prop::collection::vec(inner, 1..3).prop_map(|items| items.join(" "));
+        (sequence.clone(), sequence, 0..5).prop_map(|(one, other, kind)| match kind {
+            0 => format!("[{one}]"),
+            1 => format!("({one}|{other})"),
+            2 => format!("[{one}]..."),
+            3 => format!("({one}|{other})..."),
+            _ => format!("({one})..."),
+        })
+    })
 }

@@ -20,7 +20,7 @@ fn holes(text: &str, argv: &[&str]) -> Vec<String> {
 
 #[test]
 fn a_pattern_matches_its_command_lines_and_no_others() {
-    /// Pattern, argvs that match, argvs that don't; arguments stand apart by blanks.
+    /// Pattern, argvs that match, argvs that don't; blanks separate arguments.
     type Row = (&'static str, &'static [&'static str], &'static [&'static str]);
     let rows: &[Row] = &[
         (
@@ -416,15 +416,21 @@ fn any_argument_is_accepted_only_where_options_are_over() {
         ("x -<text> <arg>", 11),
     ] {
         let error = Pattern::parse(text).expect_err(text);
-        assert_eq!((error.column, error.fault), (column, Fault::ArgBeforeOperand), "{text}");
+        assert_eq!((error.column, error.kind), (column, PatternErrorKind::ArgBeforeOperand), "{text}");
     }
 }
 
 #[test]
 fn a_pattern_is_bounded() {
-    assert_eq!(Pattern::parse(&format!("x {}", "a".repeat(MAX_PATTERN))).unwrap_err().fault, Fault::TooLong);
+    assert_eq!(
+        Pattern::parse(&format!("x {}", "a".repeat(MAX_PATTERN))).unwrap_err().kind,
+        PatternErrorKind::TooLong
+    );
     pattern(&format!("x {}", "a ".repeat(1000)));
-    assert_eq!(Pattern::parse(&format!("x {}", "a ".repeat(1024))).unwrap_err().fault, Fault::TooManyStates);
+    assert_eq!(
+        Pattern::parse(&format!("x {}", "a ".repeat(1024))).unwrap_err().kind,
+        PatternErrorKind::TooManyStates
+    );
     pattern("x [[[[[[[[a]]]]]]]]");
     pattern("x a<int>a<int>a<int>a<int>a");
 }
@@ -459,7 +465,7 @@ fn a_hostile_argv_takes_no_time() {
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
 }
 
-/// The same question answered in the plainest way: every reading, one after the other.
+/// The plainest way to match: it tries every way to read the arguments, one after the other.
 fn reads(items: &[Item], argv: &[String], rest: &mut dyn FnMut(&[String]) -> bool) -> bool {
     let Some((first, items)) = items.split_first() else { return rest(argv) };
     let mut rest = |argv: &[String]| reads(items, argv, rest);
@@ -481,17 +487,7 @@ fn reads_item(item: &Item, argv: &[String], rest: &mut dyn FnMut(&[String]) -> b
 }
 
 fn any_item() -> impl Strategy<Value = String> {
-    let token = prop::sample::select(vec!["a", "b", "--", "<int>", "<unit>", "a=<int>", "<user>:<group>"]);
-    token.prop_map(str::to_owned).prop_recursive(3, 12, 3, |inner| {
-        let sequence = prop::collection::vec(inner, 1..3).prop_map(|items| items.join(" "));
-        (sequence.clone(), sequence, 0..5).prop_map(|(one, other, kind)| match kind {
-            0 => format!("[{one}]"),
-            1 => format!("({one}|{other})"),
-            2 => format!("[{one}]..."),
-            3 => format!("({one}|{other})..."),
-            _ => format!("({one})..."),
-        })
-    })
+    sample::any_item(&["a", "b", "--", "<int>", "<unit>", "a=<int>", "<user>:<group>"])
 }
 
 fn any_argv() -> impl Strategy<Value = Vec<String>> {
@@ -499,7 +495,7 @@ fn any_argv() -> impl Strategy<Value = Vec<String>> {
     prop::collection::vec(arg.prop_map(str::to_owned), 0..6)
 }
 
-/// Text that looks like a pattern, so that the parser gets further than its first character.
+/// Generates text that looks like a pattern, so that the parser gets beyond its first character.
 const ALMOST: &str = r"x [ab<>\[\]()|'. =:/*\-]{0,40}(<(unit|path:/a/\*\*|arg|size)>|\.\.\.|< stdin| ){0,6}";
 
 proptest! {

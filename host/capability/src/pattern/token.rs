@@ -1,15 +1,15 @@
-//! One token of a pattern against one argument.
+//! Matches one token of a pattern against one argument.
 
 use super::HoleType;
 
-/// One token: literals and holes in turn, never two of a kind beside each other.
+/// One token: literals and holes in turn, never two literals or two holes side by side.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     parts: Vec<Part>,
     column: usize,
 }
 
-/// A piece of a token.
+/// A part of a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     /// Exactly this text.
@@ -19,22 +19,22 @@ pub enum Part {
 }
 
 impl Token {
-    /// No parts are the empty argument.
+    /// Makes a token from its parts. Without parts it is the empty argument.
     pub(super) fn new(parts: Vec<Part>, column: usize) -> Token {
         Token { parts, column }
     }
 
-    /// Its pieces in order; none for the empty argument.
+    /// The parts in order; none for the empty argument.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// Where in the pattern it begins, counted in characters from 1.
+    /// The column in the pattern at which the token begins, counted in characters from 1.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// The text, where there is no hole in it.
+    /// The text of a token without holes.
     pub fn literal(&self) -> Option<&str> {
         match &self.parts[..] {
             [] => Some(""),
@@ -43,12 +43,12 @@ impl Token {
         }
     }
 
-    /// Whether there is a hole for a secret in it.
+    /// Whether the token has a hole for a secret.
     pub fn takes_secret(&self) -> bool {
         self.parts.contains(&Part::Hole(HoleType::Secret))
     }
 
-    /// An argument that matches, with `<secret>` for each of its secrets; `None` where it has none.
+    /// A matching argument with `<secret>` in place of each secret; `None` where it has none.
     pub(super) fn without_secrets(&self, arg: &str) -> Option<String> {
         if !self.takes_secret() {
             return None;
@@ -68,18 +68,18 @@ impl Token {
 
     pub(super) fn matches(&self, arg: &str) -> bool {
         match &self.parts[..] {
-            // The two common kinds need no list of values.
+            // The two most common forms need no list of values.
             [Part::Literal(text)] => text == arg,
             [Part::Hole(hole)] => hole.accepts(arg),
             _ => self.values(arg).is_some(),
         }
     }
 
-    /// What an argument puts into the holes, or `None` where it doesn't match.
+    /// The values of the holes in an argument, or `None` where the argument doesn't match.
     ///
-    /// The literals at both ends are taken off. Between them each separator is looked for from the left and
-    /// from the right, and where the two disagree, or a value holds a separator, the argument could be
-    /// divided in more than one way and is refused. So each byte is visited a fixed number of times.
+    /// The literals at both ends are removed. Between them each separator is searched for from the left and from the
+    /// right. Where the two results differ, or a value holds a separator, the argument could be divided in more than
+    /// one way, and is refused. Each byte is visited a fixed number of times.
     pub(super) fn values<'a>(&self, arg: &'a str) -> Option<Vec<(&HoleType, &'a str)>> {
         let (parts, middle) = match &self.parts[..] {
             [Part::Literal(text), rest @ ..] => (rest, arg.strip_prefix(text.as_str())?),

@@ -44,7 +44,7 @@ fn every_entry_has_a_reason_of_its_own() {
 #[test]
 fn no_entry_is_within_another() {
     for (at, one) in REVIEWS.iter().enumerate() {
-        let privilege = if one.most == Most::Root { Privilege::Root } else { Privilege::Caller };
+        let privilege = if one.most == MaxRights::Root { Privilege::Root } else { Privilege::Caller };
         let within = request(one.pattern.text(), privilege, one.effect);
         let others = REVIEWS.iter().enumerate().filter(|(other, _)| *other != at);
         for (_, other) in others {

@@ -1,38 +1,38 @@
 //! A regular expression as a tree, and its text as sudo takes it: POSIX extended, in a sudoers file.
 //!
-//! Two readers stand in the way of the text. The parser of sudoers ends an expression at the first `$`
-//! and a line at the first `#`, wherever they stand, unless there is a backslash before them; it hands the
-//! backslash on. And sudo looks for repetitions of repetitions without regard to brackets (`[*+]` is one),
-//! and for more than [`MAX_LENGTH`] bytes. Such an expression isn't reported: it matches nothing.
+//! Two readers restrict the text. The parser of sudoers ends an expression at the first `$` and a line at the first `#`,
+//! wherever they stand, unless a backslash precedes them; it passes the backslash on. And sudo refuses repetitions of
+//! repetitions, for which it ignores brackets (`[*+]` counts as one), and more than [`MAX_LENGTH`] bytes. It doesn't report
+//! such an expression, which then matches nothing.
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
-/// The longest expression that sudo compiles, `^` and `$` included (its `sudo_regex_compile`).
+/// The longest expression that sudo compiles, including `^` and `$` (`sudo_regex_compile`).
 pub(super) const MAX_LENGTH: usize = 1024;
-/// How many expressions one may be divided into, so that none is too long.
+/// The greatest number of expressions into which one is divided, so that none is too long.
 const MAX_PIECES: usize = 16;
 
-/// Reads Rust's syntax; what isn't, matches nothing.
+/// Parses an expression in Rust's syntax. A text that can't be parsed matches nothing.
 pub(super) fn parse(text: &str) -> Hir {
     regex_syntax::parse(text).unwrap_or_else(|_| Hir::fail())
 }
 
-/// Exactly this text.
+/// The expression for exactly this text.
 pub(super) fn literal(text: &str) -> Hir {
     Hir::literal(text.as_bytes())
 }
 
-/// Any character, those beyond ASCII among them.
+/// The class of all characters, including those beyond ASCII.
 pub(super) fn any_character() -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
 }
 
-/// `min` times or more.
+/// The expression for at least `min` and at most `max` repetitions.
 pub(super) fn repeated(sub: Hir, min: u32, max: Option<u32>) -> Hir {
     Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(sub) })
 }
 
-/// What matches none of these characters; `None` where nothing is left.
+/// The expression restricted to texts without these characters; `None` where no text is left.
 pub(super) fn without(hir: &Hir, chars: &[char]) -> Option<Hir> {
     Some(match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => hir.clone(),
@@ -61,7 +61,7 @@ pub(super) fn without(hir: &Hir, chars: &[char]) -> Option<Hir> {
     })
 }
 
-/// Whether a blank can be in what it matches.
+/// Whether the expression matches a text with a blank.
 pub(super) fn may_hold_a_blank(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => false,
@@ -76,8 +76,8 @@ pub(super) fn may_hold_a_blank(hir: &Hir) -> bool {
     }
 }
 
-/// The text of the expression, or of several that match together what it does, none of them too long;
-/// `None` where it takes too many.
+/// The text of the expression, or several texts that together match the same, none of them too long; `None` where it
+/// would take too many.
 pub(super) fn texts(hir: &Hir) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut left = vec![hir.clone()];
@@ -95,7 +95,8 @@ pub(super) fn texts(hir: &Hir) -> Option<Vec<String>> {
     Some(done)
 }
 
-/// The same as two alternatives, divided where it gains most; `None` where nothing in it can be chosen.
+/// Divides the expression into two alternatives, at the place where that shortens it most; `None` where it has no
+/// alternatives.
 fn ways(hir: &Hir) -> Option<Vec<Hir>> {
     match hir.kind() {
         HirKind::Alternation(ways) => {
@@ -107,7 +108,7 @@ fn ways(hir: &Hir) -> Option<Vec<Hir>> {
             Some(vec![Hir::empty(), (**sub).clone()])
         }
         HirKind::Concat(parts) => {
-            let length = |part: &Hir| write(part, Place::Whole).map_or(0, |text| text.len());
+            let length = |part: &Hir| write(part, Position::Whole).map_or(0, |text| text.len());
             let divisible = (0..parts.len()).filter(|at| ways(&parts[*at]).is_some());
             let at = divisible.max_by_key(|at| length(&parts[*at]))?;
             let with = |way: Hir| {
@@ -120,32 +121,33 @@ fn ways(hir: &Hir) -> Option<Vec<Hir>> {
     }
 }
 
-/// From `^` to `$`. `None` for what can't be said: no text at all, and classes beyond ASCII.
+/// The text from `^` to `$`. `None` for what sudoers can't express: an expression that matches no text, and classes
+/// beyond ASCII.
 fn text(hir: &Hir) -> Option<String> {
-    let inside = write(hir, Place::Part)?;
+    let inside = write(hir, Position::Part)?;
     Some(format!("^{inside}$"))
 }
 
-/// Where a piece of an expression stands, which decides whether it needs parentheses.
+/// The position of a piece in an expression, which decides whether it needs parentheses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    /// By itself.
+enum Position {
+    /// The piece stands by itself.
     Whole,
-    /// Beside others.
+    /// The piece stands beside others.
     Part,
-    /// In front of a repetition.
+    /// The piece stands in front of a repetition.
     Repeated,
 }
 
-fn write(hir: &Hir, place: Place) -> Option<String> {
+fn write(hir: &Hir, place: Position) -> Option<String> {
     let grouped = |text: String, when: bool| if when { format!("({text})") } else { text };
     Some(match hir.kind() {
-        HirKind::Empty => grouped(String::new(), place == Place::Repeated),
+        HirKind::Empty => grouped(String::new(), place == Position::Repeated),
         HirKind::Look(_) | HirKind::Class(Class::Bytes(_)) => return None,
         HirKind::Literal(text) => {
             let text = std::str::from_utf8(&text.0).ok()?;
             let escaped = text.chars().map(escaped).collect();
-            grouped(escaped, place == Place::Repeated && text.chars().nth(1).is_some())
+            grouped(escaped, place == Position::Repeated && text.chars().nth(1).is_some())
         }
         HirKind::Class(Class::Unicode(class)) => write_class(class)?,
         HirKind::Capture(capture) => write(&capture.sub, place)?,
@@ -158,35 +160,35 @@ fn write(hir: &Hir, place: Place) -> Option<String> {
                 (min, Some(max)) if min == max => format!("{{{min}}}"),
                 (min, Some(max)) => format!("{{{min},{max}}}"),
             };
-            grouped(write(&repetition.sub, Place::Repeated)? + &times, place == Place::Repeated)
+            grouped(write(&repetition.sub, Position::Repeated)? + &times, place == Position::Repeated)
         }
         HirKind::Concat(parts) => {
-            let parts: Option<String> = parts.iter().map(|part| write(part, Place::Part)).collect();
-            grouped(parts?, place == Place::Repeated)
+            let parts: Option<String> = parts.iter().map(|part| write(part, Position::Part)).collect();
+            grouped(parts?, place == Position::Repeated)
         }
         HirKind::Alternation(ways) => {
             // POSIX leaves an empty alternative undefined.
             let maybe_nothing = ways.iter().any(|way| *way.kind() == HirKind::Empty);
             let ways = ways.iter().filter(|way| *way.kind() != HirKind::Empty);
-            let ways: Option<Vec<String>> = ways.map(|way| write(way, Place::Whole)).collect();
+            let ways: Option<Vec<String>> = ways.map(|way| write(way, Position::Whole)).collect();
             let ways = ways?.join("|");
             if maybe_nothing {
-                grouped(format!("({ways})?"), place == Place::Repeated)
+                grouped(format!("({ways})?"), place == Position::Repeated)
             } else {
-                grouped(ways, place != Place::Whole)
+                grouped(ways, place != Position::Whole)
             }
         }
     })
 }
 
-/// A character by itself. Only what has a meaning gets a backslash: before a letter, `<` or `'`, it would
-/// give one (GNU's `\w`, `\<`, `\'`).
+/// A character by itself. Only a character with a meaning gets a backslash: before a letter, `<` or `'`, a backslash
+/// would add a meaning (GNU's `\w`, `\<`, `\'`).
 fn escaped(c: char) -> String {
     if r"\^$.[]|()*+?{}#".contains(c) { format!("\\{c}") } else { c.to_string() }
 }
 
-/// A bracket expression. In brackets a backslash is itself, so the ones that the parser of sudoers wants
-/// before `#` and `$` can be there only where the class has the backslash too.
+/// A bracket expression. A backslash in brackets is literal, so the backslashes that the parser of sudoers needs before
+/// `#` and `$` can stand there only where the class has the backslash as well.
 fn write_class(class: &ClassUnicode) -> Option<String> {
     if *class == any_character() {
         return Some(".".to_owned());
@@ -211,7 +213,8 @@ fn write_class(class: &ClassUnicode) -> Option<String> {
     Some(format!("({})", ways.join("|")))
 }
 
-/// Letters and digits first, as people write it; but `]` before them, `-` at an end, and `+` not beside `*`.
+/// Writes letters and digits first, as people do. But `]` comes before them, `-` stands at an end, and `+` not beside
+/// `*`.
 fn bracket(chars: &[char]) -> String {
     let has = |c: char| chars.contains(&c);
     let dash_first = has('^') && !has(']');
@@ -238,7 +241,7 @@ fn bracket(chars: &[char]) -> String {
     text + "]"
 }
 
-/// Letters or digits that are neighbours.
+/// Whether two letters or digits are neighbours.
 fn follows(before: char, after: char) -> bool {
     before.is_ascii_alphanumeric()
         && after.is_ascii_alphanumeric()

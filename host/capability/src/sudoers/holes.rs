@@ -1,6 +1,6 @@
-//! Each hole type as an expression that matches nothing its validator refuses.
+//! Writes each hole type as an expression that matches nothing that the type's validator refuses.
 //!
-//! Where the validator's rule is no regular language, or a long one, the expression is narrower:
+//! Where the validator's rule isn't a regular language, or would be a long expression, the expression is narrower:
 //!
 //! - everywhere: ASCII only, and at most some 250 bytes;
 //! - package: an ending behind a dot that could be a file's has a digit, a dash or the like in it (`.i686`, `.v3`),
@@ -11,18 +11,18 @@
 //! - time: dates, `@` seconds, times of day, spans and the common words, not every order of every word;
 //! - size: percentages in capitals; mode: at most five clauses;
 //! - url: no IPv6, no fragment, no `$`; image: no `__` in a name, three parts, `sha256` digests;
-//! - text, secret, arg: no blanks, since an argument with a blank can't be told from two. For an account as which nothing
-//!   but the server runs, text and secret are any text: what are one argument's blanks is for the server to say.
+//! - text, secret, arg: no blanks, because an argument with a blank can't be told from two arguments. For an account as
+//!   which nothing but the server runs, text and secret are any text: the server itself keeps the arguments apart.
 //!
 //! Paths are in [`paths`](super::paths).
 
 use regex_syntax::hir::{Class, Hir};
 
 use super::expression::{any_character, parse, repeated};
-use super::{Bound, Refusal, paths};
+use super::{Exactness, Refusal, paths};
 use crate::HoleType;
 
-/// Names that the expressions below are made of, each one before those that it is made of.
+/// Names that the expressions below use. Each stands before the names that its own expression uses.
 #[rustfmt::skip]
 const NAMED: &[(&str, &str)] = &[
     ("<authority>", r"(<name>|<v4>)(:<port>)?"),
@@ -39,9 +39,9 @@ const NAMED: &[(&str, &str)] = &[
     ("<ending>", r"[A-Za-z]{0,20}([0-9]|[0-9+_-][A-Za-z0-9+_-]{0,30}[A-Za-z0-9])|[BEFH-QSTVWYbefh-qstvwy]([A-Za-z0-9+_-]{0,30}[A-Za-z0-9])?"),
     ("<device>", r"(bcache|dasd|dm-|drbd|hd|loop|md|mmcblk|nbd|nvme|pmem|rbd|sd|sr|vd|xvd|zd|zram)[a-z0-9_]{1,64}"),
     ("<below>", r"(md|disk/by-[a-z]{2,20}|zvol(/<entry>){0,2}|<group>)/<entry>|block/[0-9]{1,4}:[0-9]{1,7}"),
-    // Anything but `control`.
+    // Any name except `control`.
     ("<mapper>", r"([ABD-Zabd-z0-9_]|c[A-Za-np-z0-9_-])[A-Za-z0-9_.:+@=-]{0,126}"),
-    // No directory of devices that aren't disks has such a name.
+    // No directory below /dev with devices that aren't disks has such a name.
     ("<group>", r"vg[A-Za-z0-9_.+-]{0,60}|[A-Za-z]{1,20}[0-9-][A-Za-z0-9_.+-]{0,60}|[a-z]{1,20}vg"),
     ("<entry>", r"[A-Za-z0-9_:+@=\\][A-Za-z0-9_.:+@=\\-]{0,63}"),
     ("<volume>", r"[A-Za-z0-9+_][A-Za-z0-9+_.-]{0,126}"),
@@ -54,15 +54,17 @@ const NAMED: &[(&str, &str)] = &[
     ("<part>", r"[a-z0-9]([._-]?[a-z0-9]){0,25}"),
     // With a dot it would be a registry.
     ("<first>", r"[a-z0-9]([_-]?[a-z0-9]){0,25}"),
-    // None that begins as the names of transports do, since `dir:x` isn't an image.
+    // No name that begins as the name of a transport does, because `dir:x` isn't an image.
     ("<single>", r"([0-9be-np-ru-z]|a[0-9a-su-z]|c[0-9a-np-z]|d[0-9a-hj-np-z]|o[0-9abd-rt-z]|s[0-9a-hj-z]|t[0-9b-z])([._-]?[a-z0-9]){0,25}"),
 ];
 
 /// The expression for a hole.
-pub(super) fn expression(hole: &HoleType, bound: Bound) -> Result<Hir, Refusal> {
+pub(super) fn expression(hole: &HoleType, exactness: Exactness) -> Result<Hir, Refusal> {
     Ok(named(match hole {
-        HoleType::Path(glob) if bound == Bound::Server => return Ok(paths::with_secrets(glob.as_ref())),
-        HoleType::Text | HoleType::Secret if bound == Bound::Server => {
+        HoleType::Path(glob) if exactness == Exactness::Server => {
+            return Ok(paths::with_secrets(glob.as_ref()));
+        }
+        HoleType::Text | HoleType::Secret if exactness == Exactness::Server => {
             return Ok(repeated(Hir::class(Class::Unicode(any_character())), 1, None));
         }
         HoleType::Path(None) => return Err(Refusal::AnyPath),

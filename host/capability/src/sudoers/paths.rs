@@ -1,15 +1,15 @@
-//! The globs of path holes as expressions, and the secrets that they must not reach.
+//! Writes the globs of path holes as expressions that match no secret.
 //!
-//! A glob with a wildcard at its end doesn't grant the secrets that it covers, and an expression has no way to
-//! leave names out. So wildcards are narrower here: they match no leading dot, which most secrets have, and at
-//! the end of a path nothing that looks like a key's file (`x.key`, `x.keytab`, `x.bin`). Where that isn't
-//! enough, or can't be since there is a `**`, there is no expression.
+//! A glob with a wildcard at its end doesn't grant the secrets that it covers, and an expression can't leave names out.
+//! Therefore wildcards are narrower here. They match no leading dot, which most secrets have, and at the end of a path
+//! nothing that looks like the file of a key (`x.key`, `x.keytab`, `x.bin`). Where that isn't enough, and wherever there is
+//! a `**`, there is no expression.
 //!
-//! For an account as which nothing but the server runs, that isn't asked for: the server leaves the secrets out, and looks
-//! where each path leads. There a path is any that is spelled in one way only, without `//`, `.` and `..`.
+//! For an account as which nothing but the server runs, none of this is needed: the server leaves out secrets, and checks
+//! where each path leads. There the expression matches any path that is spelled in one way only, without `//`, `.` and `..`.
 //!
-//! A wildcard is letters, digits and `_ . @ % + = : , ~ -`. One slash at the end of a path, which a glob takes or
-//! leaves, is left.
+//! A wildcard matches letters, digits and `_ . @ % + = : , ~ -`. A glob also matches a path with one slash at its end; the
+//! expression doesn't.
 
 use regex_syntax::hir::Hir;
 
@@ -17,17 +17,17 @@ use super::Refusal;
 use super::expression::{literal, parse, repeated};
 use crate::path::{Glob, MAX_COMPONENT, MAX_PATH, STAGING, covers_name, secret_globs};
 
-/// What a `*` matches where a component begins: no dot in front, and not nothing.
+/// What a `*` matches at the beginning of a component: at least one character, and no leading dot.
 const LEADING: &str = r"[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]{0,60}";
-/// What it matches behind something else.
+/// What a `*` matches after something else.
 const INNER: &str = r"[A-Za-z0-9_.@%+=:,~-]{0,60}";
-/// What follows at the end of a path: no ending, or one that doesn't begin with `b` or `k`.
+/// What follows at the end of a path: no extension, or one that doesn't begin with `b` or `k`.
 const NO_KEY: &str = r"(?:[A-Za-z0-9_.@%+=:,~-]{0,60}\.[A-Zac-jl-z0-9_@%+=:,~-][A-Za-z0-9_@%+=:,~-]{0,40})?";
 
 /// A component that isn't `.` or `..`.
 const ANY: &str = r"\.{0,2}[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]*";
 
-/// All paths, or those that a glob covers, the secrets among them.
+/// The expression for all paths, or for those that a glob covers, including secrets.
 pub(super) fn with_secrets(glob: Option<&Glob>) -> Hir {
     let below = |min| repeated(one_below(), min, None);
     let Some(glob) = glob else {
@@ -76,23 +76,23 @@ pub(super) fn expression(glob: &Glob) -> Result<Hir, Refusal> {
     if longest(&path) > MAX_PATH { Err(Refusal::TooLong) } else { Ok(path) }
 }
 
-/// Whether a directory in which the host keeps copies could be meant. Says yes rather too often.
+/// Whether a component may name a directory in which the host keeps copies. In doubt, the answer is yes.
 fn may_be_staging(component: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let Some((head, rest)) = component.split_once('*') else {
         return component.strip_prefix(STAGING).is_some_and(digits);
     };
     let tail = rest.rsplit_once('*').map_or(rest, |(_, tail)| tail);
-    // A star that leads matches no dot.
+    // A leading star matches no dot.
     !head.is_empty()
         && (STAGING.starts_with(head) || head.strip_prefix(STAGING).is_some_and(digits))
         && digits(tail)
 }
 
-/// One component. A wildcard that leads, or has nothing but dots beside it, keeps the component from being hidden, or
-/// a dot, or two.
+/// The expression for one component. Where a wildcard leads, or has only dots beside it, the component can't be hidden,
+/// `.` or `..`.
 fn name(component: &str, last: bool) -> Hir {
-    // The host alone makes such directories, and knows what it calls them.
+    // Only the host makes such directories, and their names have a fixed form.
     if component.strip_prefix(STAGING) == Some("*") {
         return Hir::concat(vec![literal(STAGING), parse("[0-9a-f]{16}")]);
     }
@@ -117,9 +117,9 @@ fn longest(hir: &Hir) -> usize {
     hir.properties().maximum_len().unwrap_or(usize::MAX)
 }
 
-/// Whether a path could match both the narrowed glob and the one of a secret. Says yes rather too often.
+/// Whether the narrowed glob and the glob of a secret may match the same path. In doubt, the answer is yes.
 fn may_meet(glob: &[&str], secret: &[&str]) -> bool {
-    // reached[s] for the glob's components so far: the secret's first `s` could cover the same path.
+    // reached[s]: the secret's first `s` components may cover the same path as the glob's components so far.
     let skip = |reached: &mut Vec<bool>| {
         for s in 0..secret.len() {
             reached[s + 1] |= reached[s] && secret[s] == "**";
@@ -144,7 +144,7 @@ fn may_meet(glob: &[&str], secret: &[&str]) -> bool {
     reached[secret.len()]
 }
 
-/// Whether a name could match both.
+/// Whether both components may match the same name.
 fn may_be_both(granted: &str, secret: &str, last: bool) -> bool {
     let Some((head, _)) = granted.split_once('*') else { return covers_name(secret, granted) };
     if head.is_empty() && secret.starts_with('.') {

@@ -11,12 +11,12 @@ fn pattern(text: &str) -> Pattern {
     Pattern::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// What a sudoers file would say of the arguments.
+/// The arguments as a sudoers file has them.
 fn texts(pattern: &Pattern) -> Vec<String> {
-    arguments(pattern, Bound::Grants).unwrap_or_else(|error| panic!("{pattern}: {error}")).texts
+    arguments(pattern, Exactness::Grants).unwrap_or_else(|error| panic!("{pattern}: {error}")).texts
 }
 
-/// As sudo decides: any of the texts, `""` being no arguments at all.
+/// Whether sudo would allow the arguments: one of the texts matches. `""` stands for no arguments.
 fn allows(texts: &[String], args: &[&str]) -> bool {
     texts.iter().any(|text| match text.as_str() {
         "\"\"" => args.is_empty(),
@@ -24,7 +24,7 @@ fn allows(texts: &[String], args: &[&str]) -> bool {
     })
 }
 
-/// The same expression in Rust's syntax: in POSIX's brackets, a backslash is itself and so is `[`.
+/// The same expression in Rust's syntax. In POSIX's brackets, a backslash and `[` are literal.
 fn in_rust(text: &str) -> String {
     let mut rust = String::new();
     let mut rest = text;
@@ -58,7 +58,7 @@ fn in_rust(text: &str) -> String {
     rust
 }
 
-/// sudo's `check_pattern`, which doesn't know brackets, and what its parser of sudoers takes for an end.
+/// Repeats sudo's `check_pattern`, which doesn't know brackets, and looks for characters that its parser takes for an end.
 fn assert_that_sudo_reads(text: &str) {
     assert!(text.len() <= 1024 && text.starts_with('^') && text.ends_with('$'), "{text}");
     let mut before = ' ';

@@ -1,16 +1,16 @@
-//! Which sudo a target has, and whether it knows regular expressions.
+//! The version of a target's sudo, and whether it knows regular expressions.
 
-/// What `sudo -V` says it is.
+/// The version that `sudo -V` reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SudoVersion {
     /// Todd Miller's sudo: `1.9.13p3` is 1, 9, 13.
     Sudo(u32, u32, u32),
-    /// The rewrite in Rust, whose sudoers has no regular expressions.
+    /// sudo-rs, the rewrite in Rust. Its sudoers has no regular expressions.
     Rs,
 }
 
 impl SudoVersion {
-    /// Reads the output of `sudo -V`; `None` where it is none that is known.
+    /// Parses the output of `sudo -V`; `None` where it is of no known form.
     pub fn parse(output: &str) -> Option<SudoVersion> {
         let line = output.lines().next()?.trim();
         if line.starts_with("sudo-rs ") {
@@ -22,14 +22,14 @@ impl SudoVersion {
         Some(SudoVersion::Sudo(major, minor, patch))
     }
 
-    /// Since 1.9.10 a command's arguments can be a regular expression; before, one would be taken literally
-    /// and match nothing.
+    /// Whether a command's arguments can be a regular expression, which they can since 1.9.10. An older sudo takes an
+    /// expression literally, and it matches nothing.
     pub fn knows_expressions(self) -> bool {
         matches!(self, SudoVersion::Sudo(major, minor, patch) if (major, minor, patch) >= (1, 9, 10))
     }
 }
 
-/// The number that a text begins with: `13p3` is 13, and so is `13b1`.
+/// The number at the beginning of a text: `13p3` is 13, and so is `13b1`.
 fn leading_number(text: &str) -> Option<u32> {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()

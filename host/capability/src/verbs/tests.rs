@@ -150,11 +150,11 @@ fn a_validation_may_run_on_the_new_file_beside_the_old_one() {
             "/etc/sudoers.d/*",
             &["visudo -cf <path:/etc/sudoers.d/.linux-sysadmin-*/*>"][..],
         ),
-        // The narrower of the two.
+        // The narrower glob counts.
         ("sshd -t -f <path:/etc/**>", "/etc/ssh/x", &["sshd -t -f <path:/etc/ssh/.linux-sysadmin-*/x>"]),
         ("sshd -t -f <path:/etc/ssh/x>", "/etc/**", &["sshd -t -f <path:/etc/ssh/.linux-sysadmin-*/x>"]),
         ("x --file=<path>", "/etc/x", &["x --file=<path:/etc/.linux-sysadmin-*/x>"]),
-        // Each hole by itself, and never what only looks like one.
+        // Each hole is replaced by itself, and never a text that only looks like one.
         (
             "x '<path:/a/*>' <unit> [<path:/a/*>]... <path:/b> (<path:/a/b>|<int>) < stdin",
             "/a/b",

@@ -5,7 +5,7 @@ use wasmtime_wasi::WasiView;
 
 use super::*;
 use crate::CallContext;
-use crate::engine::Lazy;
+use crate::engine::LazyEngine;
 use crate::instance;
 use crate::log::tests::Written;
 use host_capability::PathRequest;
@@ -13,21 +13,21 @@ use host_target::{Overrides, Target};
 
 const GRANTED: &str = "/etc/hostname";
 
-/// Nothing is made anew here.
+/// A module that never makes a plan again.
 struct Never;
 
-impl Again for Never {
-    fn plan(&self) -> futures_util::future::BoxFuture<'_, Result<Planned, problem::Problem>> {
+impl Replan for Never {
+    fn plan(&self) -> futures_util::future::BoxFuture<'_, Result<PlannedChange, problem::Problem>> {
         unreachable!("nobody has said yes")
     }
 }
 
-/// A call of a tool of this risk, by a module that may read one file and run nothing.
+/// A call of a tool with this risk, by a module that may read one file and run nothing.
 async fn call(risk: Risk) -> Store<State> {
-    call_whose_plan_is(risk, Handing::Applied(Arc::new(Never))).await
+    call_whose_plan_is(risk, PlanHandling::Applied(Arc::new(Never))).await
 }
 
-async fn call_whose_plan_is(risk: Risk, handing: Handing) -> Store<State> {
+async fn call_whose_plan_is(risk: Risk, plan_handling: PlanHandling) -> Store<State> {
     let mut grants = Grants::new("probe");
     grants
         .path(&PathRequest {
@@ -45,10 +45,10 @@ async fn call_whose_plan_is(risk: Risk, handing: Handing) -> Store<State> {
         facts: target.facts().await.unwrap(),
         target,
         grants: Arc::new(grants),
-        handing,
+        plan_handling,
         ..CallContext::of_a_test()
     };
-    let engine = Lazy::default();
+    let engine = LazyEngine::default();
     let time = Duration::from_secs(1);
     instance::for_call(engine.get().unwrap(), (time, time), &"probe".into(), context).unwrap()
 }
@@ -103,11 +103,11 @@ async fn a_plan_that_is_none_ends_the_call_and_there_is_no_second_one() {
 #[tokio::test]
 async fn a_plan_that_is_only_wanted_is_kept_and_ends_the_call() {
     let kept = Arc::default();
-    let mut store = call_whose_plan_is(Risk::High, Handing::Kept(Arc::clone(&kept))).await;
+    let mut store = call_whose_plan_is(Risk::High, PlanHandling::Kept(Arc::clone(&kept))).await;
     let plan = confirm::Change { summary: "Do what is granted or not".into(), ..nothing() };
     let error = confirm::Host::apply(store.data_mut(), plan).await.unwrap_err();
     assert_eq!(error.downcast_ref::<problem::Problem>().unwrap().code, "PLAN_KEPT");
-    let kept: Planned = kept.lock().unwrap().take().unwrap();
+    let kept: PlannedChange = kept.lock().unwrap().take().unwrap();
     assert_eq!(kept.change.summary, "Do what is granted or not");
     assert!(store.data_mut().call().unwrap().plan.get().is_none(), "nothing became of it");
 }

@@ -2,12 +2,12 @@ use wasmtime::component::{Component, Val};
 use wasmtime_wasi::WasiCtxBuilder;
 
 use super::*;
-use crate::engine::Lazy;
+use crate::engine::LazyEngine;
 use crate::instance;
 
-/// Why a component was stopped while it started or while its `run` ran.
+/// The limit for which a component was stopped while it started or while its `run` ran.
 async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {
-    let engine = Lazy::default();
+    let engine = LazyEngine::default();
     let shared = engine.get().unwrap();
     let component = Component::from_binary(&shared.engine, &wat::parse_str(component).unwrap()).unwrap();
     let mut store = instance::new_store(shared, (allowed, allowed), WasiCtxBuilder::new().build(), None);
@@ -55,7 +55,7 @@ async fn each_limit_stops_a_guest_for_its_own_reason() {
             (func (export "run") (loop (drop (call $new (i32.const 0))) (br 0))))
         (core instance $i (instantiate $m (with "" (instance (export "new" (func $new))))))
         (func (export "run") (canon lift (core func $i "run"))))"#;
-    // A string of 17 MiB, at 8.
+    // The string has 17 MiB and begins at address 8.
     let long = r#"(component
         (core module $m (memory (export "memory") 300)
             (data (i32.const 0) "\08\00\00\00\00\00\10\01")
@@ -100,7 +100,7 @@ async fn what_is_just_within_the_limits_is_not_stopped() {
 #[tokio::test]
 async fn a_trap_of_its_own_is_no_limit() {
     assert_eq!(stopped(&component("", "unreachable"), PLENTY).await, None);
-    // Not even where it names its functions after what the host says of limits.
+    // A function's name may repeat the text of an error about limits.
     let named = "(func $store_handle_limit_exceeded unreachable)";
     let text = component(named, "(call $store_handle_limit_exceeded)").replace('_', " ");
     let text = text.replace("$store handle limit exceeded", "$\"store handle limit exceeded\"");
@@ -118,7 +118,7 @@ async fn time_is_up_however_it_is_spent() {
     }
 }
 
-/// As on a machine that has much else to do, the thread has no processor.
+/// The thread has no processor, as on a busy machine.
 #[tokio::test]
 async fn time_without_a_processor_counts_for_less() {
     let (little, much) = (Duration::from_millis(10), Duration::from_millis(500));
@@ -142,7 +142,7 @@ async fn time_that_is_waited_does_not_count() {
         let time = time.clone();
         async move { time.counting(receiver).await }
     });
-    // As if it had been waiting since long ago: nothing is running, so nothing grows.
+    // The call counts as waiting for long: nothing runs, so no time is counted.
     tokio::task::yield_now().await;
     assert!(time.with(|spent| spent.since.is_none()));
     sender.send(()).unwrap();

@@ -6,7 +6,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use super::*;
 use host_base::problem::Category;
 
-/// A log that is kept.
+/// A writer that keeps the log.
 #[derive(Clone, Default)]
 pub(crate) struct Written(Arc<Mutex<Vec<u8>>>);
 
@@ -29,7 +29,7 @@ impl<'a> MakeWriter<'a> for Written {
 }
 
 impl Written {
-    /// What this thread logs from here on, until the guard is dropped.
+    /// Keeps what this thread logs, until the guard is dropped.
     pub(crate) fn begin() -> (Self, DefaultGuard) {
         let written = Self::default();
         let subscriber = tracing_subscriber::fmt()
@@ -48,7 +48,7 @@ impl Written {
     }
 }
 
-/// The lines that one call's log has at the end of it.
+/// The log lines of one call, at its end.
 fn logged(call: impl FnOnce(&CallLog)) -> Vec<String> {
     let (written, _guard) = Written::begin();
     call(&CallLog::new(&"probe".into()));

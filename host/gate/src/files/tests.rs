@@ -8,7 +8,7 @@ use host_target::Overrides;
 
 const ID: &str = "0123456789abcdef";
 
-/// A directory that root's rights may go through where the tests run as root.
+/// A directory that root's rights may pass where the tests run as root.
 fn directory() -> tempfile::TempDir {
     match rustix::process::geteuid().is_root() {
         true => tempfile::tempdir_in("/run"),
@@ -17,8 +17,8 @@ fn directory() -> tempfile::TempDir {
     .unwrap()
 }
 
-async fn meant() -> Meant {
-    Meant::now(&target()).await
+async fn expected_target() -> ExpectedTarget {
+    ExpectedTarget::now(&target()).await
 }
 
 fn target() -> Target {
@@ -46,7 +46,7 @@ fn making(path: &Path) -> Action {
     Action::MakeDirectory(Directory { at, mode: 0o750, owner: None, group: None })
 }
 
-/// Everything in a directory: names with modes, times and contents.
+/// The files of a directory: names with modes, times and contents.
 fn all(directory: &Path) -> Vec<(String, u32, i64, u64, Vec<u8>)> {
     let mut all: Vec<_> = fs::read_dir(directory)
         .unwrap()
@@ -80,7 +80,7 @@ async fn what_a_step_did_is_taken_back_to_the_very_same_file() {
     for action in actions {
         let path = action.path().unwrap().path.clone();
         let site = survey(Path::new(&path), &action).await.unwrap();
-        site.apply(&target(), &action, None, &meant().await).await.unwrap();
+        site.apply(&target(), &action, None, &expected_target().await).await.unwrap();
         assert_ne!(all(&directory), before, "{path}");
         site.undo(&target(), &action).await.unwrap();
         assert_eq!(all(&directory), before, "{path}");
@@ -104,7 +104,7 @@ async fn a_file_keeps_its_mode_and_owner_and_a_new_one_gets_those_of_the_plan() 
         let Action::Write(write) = &mut action else { unreachable!() };
         write.mode = mode;
         let site = survey(&old, &action).await.unwrap();
-        site.apply(&target(), &action, None, &meant().await).await.unwrap();
+        site.apply(&target(), &action, None, &expected_target().await).await.unwrap();
         site.tidy(&target()).await.unwrap();
         let now = fs::metadata(&old).unwrap();
         assert_eq!((now.mode() & 0o7777, now.uid(), now.gid()), (expected, owner.uid(), owner.gid()));
@@ -114,7 +114,7 @@ async fn a_file_keeps_its_mode_and_owner_and_a_new_one_gets_those_of_the_plan() 
     let new = directory.join("new");
     let action = writing(&new, "");
     let site = survey(&new, &action).await.unwrap();
-    site.apply(&target(), &action, None, &meant().await).await.unwrap();
+    site.apply(&target(), &action, None, &expected_target().await).await.unwrap();
     site.tidy(&target()).await.unwrap();
     assert_eq!(fs::metadata(&new).unwrap().mode() & 0o7777, 0o644);
 }
@@ -182,9 +182,12 @@ async fn what_somebody_has_changed_since_is_left_alone() {
     fs::write(&file, "theirs").unwrap();
     fs::write(&new, "theirs").unwrap();
     let before = all(&directory);
-    assert_eq!(site.apply(&target(), &write, None, &meant().await).await.unwrap_err().code, "FILE_CHANGED");
     assert_eq!(
-        created.apply(&target(), &create, None, &meant().await).await.unwrap_err().code,
+        site.apply(&target(), &write, None, &expected_target().await).await.unwrap_err().code,
+        "FILE_CHANGED"
+    );
+    assert_eq!(
+        created.apply(&target(), &create, None, &expected_target().await).await.unwrap_err().code,
         "FILE_CHANGED"
     );
     assert_eq!(all(&directory), before);
@@ -199,16 +202,17 @@ async fn a_file_that_is_not_valid_never_goes_live_and_is_named_as_it_would_be() 
     let before = all(&directory);
     let action = writing(&file, "after");
     let site = survey(&file, &action).await.unwrap();
-    let refused =
-        site.apply(&target(), &action, Some(&command(&["grep", "before", "{}"])), &meant().await).await;
+    let refused = site
+        .apply(&target(), &action, Some(&command(&["grep", "before", "{}"])), &expected_target().await)
+        .await;
     let refused = refused.unwrap_err();
     assert_eq!(refused.code, "VALIDATION_FAILED");
     let missing = command(&["cat", "{}", "/nonexistent"]);
-    let refused = site.apply(&target(), &action, Some(&missing), &meant().await).await.unwrap_err();
+    let refused = site.apply(&target(), &action, Some(&missing), &expected_target().await).await.unwrap_err();
     assert!(refused.message.contains("/nonexistent: No such file"), "{}", refused.message);
     assert_eq!(all(&directory), before);
     let option = command(&["grep", "--file={}", "/etc/passwd", "--invert-match"]);
-    site.apply(&target(), &action, Some(&option), &meant().await).await.unwrap();
+    site.apply(&target(), &action, Some(&option), &expected_target().await).await.unwrap();
     assert_eq!(fs::read(&file).unwrap(), b"after");
 }
 
@@ -218,7 +222,7 @@ async fn a_directory_that_holds_something_by_now_stays() {
     let made = kept.path().canonicalize().unwrap().join("made");
     let action = making(&made);
     let site = survey(&made, &action).await.unwrap();
-    site.apply(&target(), &action, None, &meant().await).await.unwrap();
+    site.apply(&target(), &action, None, &expected_target().await).await.unwrap();
     assert_eq!(fs::metadata(&made).unwrap().mode() & 0o7777, 0o750);
     fs::write(made.join("theirs"), "x").unwrap();
     assert_eq!(site.undo(&target(), &action).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
@@ -237,7 +241,7 @@ async fn with_other_rights_nothing_runs_that_no_grant_brings_along() {
     let site =
         Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _| Ok(())).await.unwrap();
     assert_eq!(
-        site.apply(&target(), &action, None, &meant().await).await.unwrap_err().code,
+        site.apply(&target(), &action, None, &expected_target().await).await.unwrap_err().code,
         "CAPABILITY_DENIED"
     );
     assert!(!file.exists());

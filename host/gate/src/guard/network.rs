@@ -1,4 +1,4 @@
-//! The way to this machine, for a change that is made on it: whoever is here has no connection of his own to try.
+//! The network of this machine, for a change to the machine itself. There is no connection that the host could try.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 use host_target::Target;
 
-/// What leads to this machine from elsewhere: the interfaces that are up with their addresses, and the default routes.
+/// The interfaces that are up with their addresses, and the default routes.
 #[derive(Debug, PartialEq)]
 pub(super) struct Network {
     addresses: BTreeSet<(String, String)>,
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_way_holds_as_long_as_every_address_and_default_route_is_there() {
-        // As iproute2 6.1 prints them.
+        // The format is that of iproute2 6.1.
         let addresses = |flags: Value, local: &str| {
             json!([
                 {"ifname": "lo", "flags": ["LOOPBACK", "UP", "LOWER_UP"],

@@ -1,5 +1,5 @@
-//! The units of a guard on the target: what they are called, how they are taken away, and what a server that was killed
-//! has left of them.
+//! The units of a guard on the target: their names, their removal, and the state in which a killed server has left
+//! them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,41 +11,42 @@ use host_base::{Command, Keep, Output, Privilege};
 use host_capability::Access;
 use host_target::Target;
 
-/// Where units live that are gone after a boot.
+/// The directory of units that are gone after a reboot.
 pub(super) const UNITS: &str = "/run/systemd/system";
-/// For one of the host's own commands.
+/// The time for one of the host's own commands.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The units of one change.
-pub struct Units<'a> {
+pub struct GuardUnits<'a> {
     target: &'a Target,
-    /// Of the timer and the service; the others have a number behind it.
+    /// The name of the timer and the service. The names of the other units add a number to it.
     pub name: String,
     items: usize,
     steps: usize,
 }
 
-/// What is there of the guard of a change that nobody makes any more.
+/// The state of a guard whose server is gone.
 #[derive(Debug, PartialEq)]
-pub enum Left {
-    /// Nothing.
+pub enum GuardState {
+    /// The target has no units of the guard.
     Nothing,
-    /// Its timer runs, or what the timer has started: the target undoes the change by itself.
+    /// The timer or the undo is running: the target undoes the change by itself.
     Armed,
-    /// It has undone the change; its units are still there.
+    /// The target has undone the change, and the units are still there.
     Fired,
-    /// Units that never did anything.
+    /// The units are there and have never run.
     Idle,
 }
 
-impl<'a> Units<'a> {
-    /// Of the change with this id, which has so many commands for its undo, and so many steps.
+impl<'a> GuardUnits<'a> {
+    /// The units of the change with this id. `items` is the number of the undo's commands, and `steps` the number of
+    /// steps.
     pub fn new(target: &'a Target, id: &str, items: usize, steps: usize) -> Self {
         Self { target, name: format!("linux-sysadmin-guard-{id}"), items, steps }
     }
 
-    /// Those that are there of a change of so many steps.
-    pub async fn look(target: &'a Target, id: &str, steps: usize) -> Result<(Self, Left), Problem> {
+    /// Finds the units that are left of a change with this number of steps.
+    pub async fn look(target: &'a Target, id: &str, steps: usize) -> Result<(Self, GuardState), Problem> {
         let mut units = Self::new(target, id, 0, steps);
         let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         let names = match target.list_dir(UNITS.to_owned(), &access, Arc::new(|_, _| Ok(()))).await {
@@ -58,7 +59,7 @@ impl<'a> Units<'a> {
         let number = |rest: &&str| rest.strip_prefix('-')?.strip_suffix(".service")?.parse::<usize>().ok();
         units.items = own.iter().filter_map(number).max().map_or(0, |last| last + 1);
         if own.is_empty() {
-            return Ok((units, Left::Nothing));
+            return Ok((units, GuardState::Nothing));
         }
         let timer = units.state(&[format!("{}.timer", units.name)]).await?;
         let mut services: Vec<String> = (0..units.items).map(|number| units.item(number)).collect();
@@ -66,11 +67,11 @@ impl<'a> Units<'a> {
         let services = units.state(&services).await?;
         let is_armed = ["SubState=waiting", "SubState=running"].iter().any(|state| timer.contains(state))
             || services.contains("ActiveState=activating\n");
-        // What has run stays active or failed until it is removed.
+        // A unit that has run stays active or failed until it is removed.
         let has_fired =
             ["ActiveState=active\n", "ActiveState=failed\n"].iter().any(|state| services.contains(state));
-        let left = if has_fired { Left::Fired } else { Left::Idle };
-        Ok((units, if is_armed { Left::Armed } else { left }))
+        let left = if has_fired { GuardState::Fired } else { GuardState::Idle };
+        Ok((units, if is_armed { GuardState::Armed } else { left }))
     }
 
     async fn state(&self, units: &[String]) -> Result<String, Problem> {
@@ -79,12 +80,12 @@ impl<'a> Units<'a> {
         self.ask("systemctl", &show.chain(units).collect::<Vec<_>>()).await
     }
 
-    /// Takes everything of it away.
+    /// Removes all units and files of the guard.
     pub async fn remove(&self) {
         let units = (0..self.items).map(|number| self.item(number));
         let units = units.chain(["service", "timer"].map(|kind| format!("{}.{kind}", self.name)));
         let units: Vec<String> = units.collect();
-        // What has run stays active, and what has failed stays failed, until it is told otherwise.
+        // A unit that has run stays active, and one that has failed stays failed, until it is stopped or reset.
         for verb in ["stop", "reset-failed"] {
             let all = [verb, "--"].into_iter().chain(units.iter().map(String::as_str));
             let _ = self.systemctl(&all.collect::<Vec<_>>()).await;
@@ -105,32 +106,32 @@ impl<'a> Units<'a> {
         }
     }
 
-    /// The directory of the marks.
+    /// The directory of the marks of steps that have begun.
     pub fn marks(&self) -> String {
         format!("/run/{}", self.name)
     }
 
-    /// Is there once this step has begun.
+    /// The file that exists once this step has begun.
     pub fn mark(&self, step: usize) -> String {
         format!("{}/{step}", self.marks())
     }
 
-    /// What a command reads.
+    /// The file with a command's input.
     pub fn stdin(&self, number: usize) -> String {
         format!("{}/stdin-{number}", self.marks())
     }
 
-    /// The unit of one command.
+    /// The name of one command's unit.
     pub fn item(&self, number: usize) -> String {
         format!("{}-{number}.service", self.name)
     }
 
-    /// Asks the service manager, as root.
+    /// Runs systemctl as root.
     pub async fn systemctl(&self, args: &[&str]) -> Result<Output, Problem> {
         self.command("systemctl", args, None).await
     }
 
-    /// What a command says as root that only looks; a problem where it fails.
+    /// The output of a command that only looks, run as root. The result is a problem where it fails.
     pub async fn ask(&self, program: &str, args: &[&str]) -> Result<String, Problem> {
         let question = own(program, args, None, Privilege::Root);
         let answer = self.target.run_all(&[question]).await.pop();
@@ -138,7 +139,7 @@ impl<'a> Units<'a> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs a command as root; a problem where it fails.
+    /// Runs a command as root. The result is a problem where it fails.
     pub async fn command(
         &self,
         program: &str,
@@ -169,6 +170,6 @@ pub(super) fn own(program: &str, args: &[&str], stdin: Option<Vec<u8>>, privileg
         privilege,
         timeout: TIMEOUT,
         keep: Keep::Head,
-        heard: None,
+        output_buffer: None,
     }
 }

@@ -13,7 +13,7 @@ struct Case {
     file: FileChange,
 }
 
-/// A directory that root's rights may go through where the tests run as root.
+/// A directory that root's rights may pass where the tests run as root.
 fn directory() -> tempfile::TempDir {
     match rustix::process::geteuid().is_root() {
         true => tempfile::tempdir_in("/run"),
@@ -42,7 +42,7 @@ impl Case {
         PathBuf::from(&self.file.path)
     }
 
-    /// The file, the new one beside it, the former one beside it.
+    /// Writes the file, the new file beside it, and the former file beside it.
     fn with(self, file: Option<&str>, staged: Option<&str>, kept: Option<&str>) -> Self {
         let staging = Path::new(&self.file.staging);
         if let Some(contents) = file {
@@ -57,13 +57,13 @@ impl Case {
         self
     }
 
-    /// With the former file under both of its names.
+    /// Gives the former file both of its names.
     fn linked(self) -> Self {
         fs::hard_link(self.path(), Path::new(&self.file.staging).join(".previous")).unwrap();
         self
     }
 
-    /// With a directory of copies without any.
+    /// Makes an empty directory for copies.
     fn staged(self) -> Self {
         fs::create_dir_all(&self.file.staging).unwrap();
         self

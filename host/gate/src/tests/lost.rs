@@ -1,21 +1,25 @@
-//! What becomes of a plan whose connection goes.
+//! Tests of plans whose connection is lost.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use host_target::fragile::{Fate, Line};
+use host_target::test_connection::{Fate, TestConnection};
 
-/// Nobody is asked.
+/// A gate that asks for no confirmation.
 fn lenient() -> Lab {
     Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() })
 }
 
-/// Loses the command with this number, of those that have this program.
-fn losing(program: Option<&'static str>, number: usize, fate: fn() -> Fate) -> (Arc<Line>, Arc<AtomicUsize>) {
+/// A connection that is lost at the command with this number among those of this program.
+fn losing(
+    program: Option<&'static str>,
+    number: usize,
+    fate: fn() -> Fate,
+) -> (Arc<TestConnection>, Arc<AtomicUsize>) {
     let count = Arc::new(AtomicUsize::new(0));
     let seen = count.clone();
-    let line = Line::new(move |command| match program {
+    let line = TestConnection::new(move |command| match program {
         Some(program) if program != command.program => Fate::Answers,
         _ if count.fetch_add(1, Ordering::SeqCst) == number => fate(),
         _ => Fate::Answers,
@@ -48,11 +52,11 @@ async fn wherever_a_file_step_loses_its_connection_it_is_taken_back_and_what_was
                 Step { action: Action::MakeDirectory(directory), undo: Vec::new() },
                 write(&lab.path("second"), "after"),
             ]);
-            let asking = lab.asking_on(Target::behind(&line), false).await;
+            let request = lab.asking_on(Target::over_test_connection(&line), false).await;
             seen.store(0, Ordering::SeqCst);
-            let outcome = lab.gate.apply(asking, plan).await.unwrap();
+            let outcome = lab.gate.apply(request, plan).await.unwrap();
             match outcome {
-                Outcome::Broke { problem, uncertain, not_undone, .. } => {
+                Outcome::Failed { problem, uncertain, not_undone, .. } => {
                     assert_eq!(
                         (problem.code.as_str(), uncertain),
                         ("CONNECTION_LOST", false),
@@ -90,8 +94,9 @@ async fn a_command_that_lost_its_connection_is_neither_repeated_nor_is_anything_
             with_undo(run(&["touch", "--", &ran]), &["rm", "--", &ran]),
             run(&["touch", "--", &never]),
         ]);
-        let outcome = lab.gate.apply(lab.asking_on(Target::behind(&line), false).await, plan).await;
-        let Ok(Outcome::Broke { problem, step, undone, not_undone, uncertain, .. }) = outcome else {
+        let outcome =
+            lab.gate.apply(lab.asking_on(Target::over_test_connection(&line), false).await, plan).await;
+        let Ok(Outcome::Failed { problem, step, undone, not_undone, uncertain, .. }) = outcome else {
             panic!("not broken")
         };
         assert_eq!((problem.code.as_str(), step, uncertain), ("CHANGE_UNCERTAIN", 1, true), "{problem}");
@@ -110,26 +115,27 @@ async fn a_command_that_lost_its_connection_is_neither_repeated_nor_is_anything_
         assert_eq!(std::fs::read_to_string(staging.join(".previous")).unwrap(), "before");
         assert_eq!(lab.events()[1]["outcome"], "uncertain");
         let open = host_audit::unfinished(&lab.kept.path().join("log")).unwrap();
-        assert_eq!((open.len(), open[0].life()), (1, host_audit::Life::Uncertain));
+        assert_eq!((open.len(), open[0].liveness()), (1, host_audit::Liveness::Uncertain));
     }
 }
 
 #[tokio::test]
 async fn where_nobody_is_to_be_reached_a_file_step_is_uncertain_too() {
     let lab = lenient();
-    let line = Arc::new(Mutex::new(None::<Arc<Line>>));
+    let line = Arc::new(Mutex::new(None::<Arc<TestConnection>>));
     let known = line.clone();
-    let fragile = Line::new(move |command| match command.program.as_str() {
+    let fragile = TestConnection::new(move |command| match command.program.as_str() {
         "mv" => {
-            known.lock().unwrap().as_ref().unwrap().can_be_had(false);
+            known.lock().unwrap().as_ref().unwrap().set_reachable(false);
             Fate::NeverAnswers
         }
         _ => Fate::Answers,
     });
     *line.lock().unwrap() = Some(fragile.clone());
     let plan = change(vec![write(&lab.path("new"), "after")]);
-    let outcome = lab.gate.apply(lab.asking_on(Target::behind(&fragile), false).await, plan).await;
-    let Ok(Outcome::Broke { problem, uncertain, .. }) = outcome else { panic!("not broken") };
+    let outcome =
+        lab.gate.apply(lab.asking_on(Target::over_test_connection(&fragile), false).await, plan).await;
+    let Ok(Outcome::Failed { problem, uncertain, .. }) = outcome else { panic!("not broken") };
     assert_eq!((problem.code.as_str(), uncertain), ("CHANGE_UNCERTAIN", true), "{problem}");
     assert!(problem.remediation[0].contains(&lab.path("new")), "{:?}", problem.remediation);
 }
@@ -140,8 +146,8 @@ async fn an_undo_that_lost_its_connection_is_not_taken_for_done() {
     let (line, seen) = losing(Some("rm"), 0, || Fate::NeverComes);
     let ran = lab.path("ran");
     let plan = change(vec![with_undo(run(&["touch", "--", &ran]), &["rm", "--", &ran]), run(&["false"])]);
-    let outcome = lab.gate.apply(lab.asking_on(Target::behind(&line), false).await, plan).await;
-    let Ok(Outcome::Broke { problem, undone, not_undone, uncertain, .. }) = outcome else {
+    let outcome = lab.gate.apply(lab.asking_on(Target::over_test_connection(&line), false).await, plan).await;
+    let Ok(Outcome::Failed { problem, undone, not_undone, uncertain, .. }) = outcome else {
         panic!("not broken")
     };
     assert_eq!((problem.code.as_str(), uncertain, undone.len()), ("COMMAND_FAILED", true, 0), "{problem}");
@@ -152,20 +158,20 @@ async fn an_undo_that_lost_its_connection_is_not_taken_for_done() {
 #[tokio::test]
 async fn a_step_that_never_began_has_failed_for_sure() {
     let lab = lenient();
-    let line = Line::new(|_| Fate::Answers);
+    let line = TestConnection::new(|_| Fate::Answers);
     let (gone, ran) = (line.clone(), lab.path("ran"));
-    let mut asking = lab.asking_on(Target::behind(&line), false).await;
-    asking.telling = Arc::new(move |_, _| {
-        gone.goes();
-        gone.can_be_had(false);
+    let mut request = lab.asking_on(Target::over_test_connection(&line), false).await;
+    request.progress = Arc::new(move |_, _| {
+        gone.lose();
+        gone.set_reachable(false);
     });
-    let outcome = lab.gate.apply(asking, change(vec![run(&["touch", "--", &ran])])).await;
-    let Ok(Outcome::Broke { problem, uncertain, .. }) = outcome else { panic!("not broken") };
+    let outcome = lab.gate.apply(request, change(vec![run(&["touch", "--", &ran])])).await;
+    let Ok(Outcome::Failed { problem, uncertain, .. }) = outcome else { panic!("not broken") };
     assert_eq!((problem.code.as_str(), uncertain), ("CONNECTION_FAILED", false), "{problem}");
     assert_eq!(lab.events()[1]["outcome"], "undone");
 }
 
-/// What may be found behind a name when its connection is had back.
+/// The host key and a change of the facts that a new connection finds, with the resulting error code.
 type Found = (&'static str, fn(&mut Facts), &'static str);
 const FOUND: [Found; 4] = [
     ("SHA256:first", |_| {}, ""),
@@ -178,17 +184,17 @@ const FOUND: [Found; 4] = [
 async fn no_step_is_taken_on_another_machine_than_the_one_that_the_plan_was_made_for() {
     for (host_key, alter, code) in FOUND {
         let lab = lenient();
-        let line = Line::new(|_| Fate::Answers);
+        let line = TestConnection::new(|_| Fate::Answers);
         let (moved, ran) = (line.clone(), lab.path("ran"));
-        let mut asking = lab.asking_on(Target::behind(&line), false).await;
-        asking.telling = Arc::new(move |_, _| {
-            moved.goes();
-            moved.leads_to(host_key, alter);
+        let mut request = lab.asking_on(Target::over_test_connection(&line), false).await;
+        request.progress = Arc::new(move |_, _| {
+            moved.lose();
+            moved.set_machine(host_key, alter);
         });
         let plan = change(vec![run(&["touch", "--", &ran])]);
-        let outcome = lab.gate.apply(asking, plan).await.unwrap();
+        let outcome = lab.gate.apply(request, plan).await.unwrap();
         let found = match &outcome {
-            Outcome::Broke { problem, .. } => problem.code.as_str(),
+            Outcome::Failed { problem, .. } => problem.code.as_str(),
             _ => "",
         };
         assert_eq!((found, Path::new(&ran).exists()), (code, code.is_empty()));
@@ -200,15 +206,16 @@ async fn what_was_confirmed_is_not_done_to_another_machine() {
     for (host_key, alter, code) in FOUND {
         let lab = Lab::new(Safety::default());
         std::fs::write(lab.path("file"), "").unwrap();
-        let line = Line::new(|_| Fate::Answers);
+        let line = TestConnection::new(|_| Fate::Answers);
         let moved = line.clone();
         let person = Arc::new(Person::who_first(move || {
-            moved.goes();
-            moved.leads_to(host_key, alter);
+            moved.lose();
+            moved.set_machine(host_key, alter);
         }));
         let plan = change(vec![run(&["rm", "--", &lab.path("file")])]);
-        let asking = about(&plan, person.clone(), lab.asking_on(Target::behind(&line), false).await);
-        let refused = lab.gate.apply(asking, plan).await.err();
+        let request =
+            about(&plan, person.clone(), lab.asking_on(Target::over_test_connection(&line), false).await);
+        let refused = lab.gate.apply(request, plan).await.err();
         assert_eq!(refused.map_or(String::new(), |problem| problem.code), code);
         assert_eq!(lab.names().is_empty(), code.is_empty());
         let question = person.asked.lock().unwrap().take().unwrap();
@@ -222,15 +229,20 @@ async fn a_simulation_that_lost_its_connection_has_changed_nothing() {
     let (line, _) = losing(Some("echo"), 0, || Fate::NeverAnswers);
     let mut plan = change(vec![run(&["true"])]);
     plan.dry_run = Some(super::super::plan::tests::command(&["echo", "would"]));
-    let refused = lab.gate.apply(lab.asking_on(Target::behind(&line), true).await, plan).await.err().unwrap();
+    let refused = lab
+        .gate
+        .apply(lab.asking_on(Target::over_test_connection(&line), true).await, plan)
+        .await
+        .err()
+        .unwrap();
     assert_eq!(refused.code, "CONNECTION_LOST", "{refused}");
 }
 
-/// A service manager that starts what it is told to, and says so.
-fn service_manager(step: fn() -> Fate) -> (Arc<Line>, Arc<Mutex<Vec<String>>>) {
+/// A service manager that starts the units that it is told to start, and reports them.
+fn service_manager(step: fn() -> Fate) -> (Arc<TestConnection>, Arc<Mutex<Vec<String>>>) {
     let told = Arc::new(Mutex::new(Vec::<String>::new()));
     let heard = told.clone();
-    let line = Line::new(move |command| {
+    let line = TestConnection::new(move |command| {
         let verb = command.args.first().map_or("", String::as_str);
         match (command.program.as_str(), verb) {
             ("touch", _) => step(),
@@ -251,18 +263,18 @@ fn service_manager(step: fn() -> Fate) -> (Arc<Line>, Arc<Mutex<Vec<String>>>) {
             _ => Fate::Says(0, String::new()),
         }
     });
-    line.leads_to("SHA256:first", |facts| {
+    line.set_machine("SHA256:first", |facts| {
         facts.init_system = "systemd".to_owned();
         (facts.uid, facts.sudo_limited) = (0, false);
     });
     (line, told)
 }
 
-async fn guarded(lab: &Lab, line: &Arc<Line>) -> Result<Outcome, Problem> {
+async fn guarded(lab: &Lab, line: &Arc<TestConnection>) -> Result<Outcome, Problem> {
     let ran = lab.path("ran");
     let mut plan = change(vec![with_undo(run(&["touch", "--", &ran]), &["rm", "--", &ran])]);
     plan.guard = Some(Duration::from_secs(60));
-    lab.gate.apply(lab.asking_on(Target::behind(line), false).await, plan).await
+    lab.gate.apply(lab.asking_on(Target::over_test_connection(line), false).await, plan).await
 }
 
 #[tokio::test(start_paused = true)]
@@ -270,10 +282,10 @@ async fn a_guard_is_taken_away_where_a_new_connection_is_had_and_fires_where_non
     for (is_reached, code) in [(true, ""), (false, "CONNECTION_CUT")] {
         let lab = lenient();
         let (line, told) = service_manager(|| Fate::Says(0, String::new()));
-        line.can_be_had(is_reached);
+        line.set_reachable(is_reached);
         let outcome = guarded(&lab, &line).await.unwrap();
         let (found, undone) = match outcome {
-            Outcome::Broke { problem, undone, uncertain: false, .. } => (problem.code, undone),
+            Outcome::Failed { problem, undone, uncertain: false, .. } => (problem.code, undone),
             _ => (String::new(), Vec::new()),
         };
         assert_eq!(found, code);
@@ -289,7 +301,7 @@ async fn a_guarded_step_that_lost_its_connection_is_undone_by_the_target() {
     let lab = lenient();
     let (line, _) = service_manager(|| Fate::NeverAnswers);
     let outcome = guarded(&lab, &line).await;
-    let Ok(Outcome::Broke { problem, undone, uncertain, .. }) = outcome else { panic!("not broken") };
+    let Ok(Outcome::Failed { problem, undone, uncertain, .. }) = outcome else { panic!("not broken") };
     assert_eq!((problem.code.as_str(), uncertain), ("CONNECTION_CUT", false), "{problem}");
     assert_eq!(undone, [format!("rm -- {}", lab.path("ran"))]);
     assert_eq!(lab.events()[1]["outcome"], "undone");
@@ -300,12 +312,12 @@ async fn a_target_that_stays_away_undoes_by_itself_and_nobody_claims_to_know() {
     let lab = lenient();
     let (line, _) = service_manager(|| Fate::NeverAnswers);
     let gone = line.clone();
-    let mut asking = lab.asking_on(Target::behind(&line), false).await;
-    asking.telling = Arc::new(move |_, _| gone.can_be_had(false));
+    let mut request = lab.asking_on(Target::over_test_connection(&line), false).await;
+    request.progress = Arc::new(move |_, _| gone.set_reachable(false));
     let mut plan = change(vec![run(&["touch", "--", &lab.path("ran")])]);
     plan.guard = Some(Duration::from_secs(60));
-    let outcome = lab.gate.apply(asking, plan).await;
-    let Ok(Outcome::Broke { problem, undone, uncertain, .. }) = outcome else { panic!("not broken") };
+    let outcome = lab.gate.apply(request, plan).await;
+    let Ok(Outcome::Failed { problem, undone, uncertain, .. }) = outcome else { panic!("not broken") };
     assert_eq!((problem.code.as_str(), uncertain, undone.len()), ("CONNECTION_CUT", true, 0), "{problem}");
     assert!(problem.message.contains("undoes the change by itself, by "), "{problem}");
     assert_eq!(lab.events()[1]["outcome"], "uncertain");

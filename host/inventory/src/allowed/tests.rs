@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::Groups;
-use crate::expand::Named;
+use crate::expand::SelectedHost;
 
 const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFr0nJxMpU0Vg3Xo4nHhOMVHJ2ZrYVbKXGJyPWYPlM5S";
 
@@ -11,7 +11,7 @@ fn inventory(yaml: &str) -> Inventory {
     Inventory::load(&serde_yaml::from_str::<Groups>(yaml).unwrap(), &[]).unwrap()
 }
 
-/// As the configuration lists them.
+/// Makes the allowed hosts from a list of the configuration.
 fn listed(list: &[&str], local: bool, inventory: &Inventory) -> Allowed {
     let list: Vec<_> = list.iter().map(|text| HostPattern::try_from((*text).to_owned()).unwrap()).collect();
     Allowed::listed(&list, local, inventory)
@@ -22,7 +22,7 @@ fn known(aliases: &[&str], known_hosts: &str, local: bool, inventory: &Inventory
     let path = directory.path().join("known_hosts");
     fs::write(&path, known_hosts.replace("KEY", KEY)).unwrap();
     let names = aliases.iter().map(|name| (*name).to_owned()).collect();
-    Allowed::known(Aliases { names, warnings: Vec::new() }, &[path], local, inventory)
+    Allowed::known(HostAliases { names, warnings: Vec::new() }, &[path], local, inventory)
 }
 
 fn names(allowed: &Allowed) -> String {
@@ -63,7 +63,7 @@ fn an_empty_list_allows_nobody() {
     let allowed = listed(&[], false, &hosts);
     assert!(!allowed.has_others() && !allowed.allows("web1") && !allowed.allows("localhost"));
     assert!(listed(&["lab-*"], false, &hosts).has_others());
-    // This machine is no other one.
+    // This machine doesn't count as another one.
     assert!(!listed(&[], true, &hosts).has_others());
 }
 
@@ -101,7 +101,7 @@ fn without_a_list_what_ssh_and_the_inventory_know_is_allowed() {
 #[test]
 fn a_hidden_name_is_allowed_and_not_shown() {
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../openssh/src/known_hosts/fixtures/hashed");
-    let allowed = Allowed::known(Aliases::default(), &[fixture], false, &Inventory::default());
+    let allowed = Allowed::known(HostAliases::default(), &[fixture], false, &Inventory::default());
     assert!(allowed.allows("web.example.com") && !allowed.allows("db.example.com"));
     assert_eq!(names(&allowed), "");
     assert!(allowed.has_others());
@@ -124,7 +124,7 @@ fn this_machine_is_allowed_by_a_setting_of_its_own_whatever_it_is_called() {
         assert_eq!((allowed.allows("here"), allowed.allows("localhost")), (local, local), "{expected}");
         assert_eq!(names(&allowed), expected);
     }
-    // Another name has to be listed as well.
+    // Another name of this machine has to be listed as well.
     assert!(!listed(&["web1"], true, &hosts).allows("here"));
 }
 
@@ -134,7 +134,7 @@ fn what_is_allowed_is_what_it_was_at_the_start() {
     let path = directory.path().join("known_hosts");
     fs::write(&path, format!("before {KEY}\n")).unwrap();
     let allowed =
-        Allowed::known(Aliases::default(), std::slice::from_ref(&path), true, &Inventory::default());
+        Allowed::known(HostAliases::default(), std::slice::from_ref(&path), true, &Inventory::default());
     fs::write(&path, format!("before {KEY}\nafter {KEY}\n")).unwrap();
     assert!(allowed.allows("before") && !allowed.allows("after"));
 }
@@ -143,7 +143,8 @@ fn what_is_allowed_is_what_it_was_at_the_start() {
 fn a_file_that_is_missing_is_empty_and_one_that_cannot_be_read_is_told_of() {
     let directory = tempfile::tempdir().unwrap();
     let files = [directory.path().join("none"), directory.path().to_owned()];
-    let aliases = Aliases { warnings: vec!["No host of x may be named.".to_owned()], ..Aliases::default() };
+    let aliases =
+        HostAliases { warnings: vec!["No host of x may be named.".to_owned()], ..HostAliases::default() };
     let allowed = Allowed::known(aliases, &files, true, &Inventory::default());
     assert_eq!(allowed.warnings().len(), 2, "{:?}", allowed.warnings());
     assert!(allowed.warnings()[1].contains("not a regular file"));
@@ -155,13 +156,13 @@ fn thousands_of_lines_are_not_taken_apart_before_they_are_asked_about() {
     let lines: String =
         (0..10_000).map(|n| format!("host{n}.example,10.0.{}.{} KEY\n", n / 250, n % 250)).collect();
     let allowed = known(&[], &lines, true, &Inventory::default());
-    let By::Known { known_hosts, .. } = &allowed.by else { panic!("{allowed:?}") };
+    let AllowedBy::Known { known_hosts, .. } = &allowed.by else { panic!("{allowed:?}") };
     assert!(LazyLock::get(known_hosts).is_none());
     assert!(allowed.allows("host9999.example"));
     assert!(LazyLock::get(known_hosts).is_some());
     assert_eq!(allowed.names().count(), 20_001);
     let named = Inventory::default().expand(&["host1.example".to_owned()], &allowed).unwrap();
-    assert_eq!(named, [Named { name: "host1.example".to_owned(), explicit: true }]);
+    assert_eq!(named, [SelectedHost { name: "host1.example".to_owned(), explicit: true }]);
 }
 
 #[test]
@@ -181,6 +182,6 @@ fn the_files_that_ssh_reads_by_itself_are_read() {
     for (file, end) in files.iter().zip(ends) {
         assert!(file.is_absolute() && file.ends_with(end), "{file:?}");
     }
-    // Whatever this machine has: it is no error.
+    // This holds whatever this machine has, because a missing file isn't an error.
     assert!(Allowed::load(None, true, &Inventory::default()).allows("localhost"));
 }

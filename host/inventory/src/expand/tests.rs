@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Groups, HostPattern, Inventory};
-use host_openssh::config::Aliases;
+use host_openssh::config::HostAliases;
 
 const HOSTS: &str = "{web: ['web[1:3]'], db: [db1, web3], all_web: [web, edge]}";
 
@@ -13,14 +13,14 @@ fn listed(list: &[&str], inventory: &Inventory) -> Allowed {
     Allowed::listed(&list, true, inventory)
 }
 
-/// Aliases of `~/.ssh/config`, and names that known_hosts has.
+/// Makes the allowed hosts from aliases of `~/.ssh/config` and names of known_hosts.
 fn known(aliases: &[&str], hosts: &[&str], local: bool, inventory: &Inventory) -> Allowed {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("known_hosts");
     let lines: String = hosts.iter().map(|host| format!("{host} ssh-ed25519 AAAA\n")).collect();
     std::fs::write(&path, lines).unwrap();
     let names = aliases.iter().map(|name| (*name).to_owned()).collect();
-    Allowed::known(Aliases { names, warnings: Vec::new() }, &[path], local, inventory)
+    Allowed::known(HostAliases { names, warnings: Vec::new() }, &[path], local, inventory)
 }
 
 fn expand(said: &[&str], inventory: &Inventory, allowed: &Allowed) -> Result<String, Problem> {
@@ -46,7 +46,7 @@ fn words_name_hosts_groups_patterns_and_all() {
         (&["lab-?"], "lab-a lab-b"),
         (&["web[12]"], "web1 web2"),
         (&["web[!1]"], "web2 web3"),
-        // A group, by its name.
+        // This is a group, by its name.
         (&["*l_web"], "edge web1 web2 web3"),
         (&["w*"], "web1 web2 web3"),
         (&["all"], "web1 web2 web3 db1 edge"),
@@ -94,7 +94,7 @@ fn whoever_is_not_allowed_is_refused_with_what_an_operator_can_do() {
     for (said, message) in [
         ("web3", "web3 is not among the hosts that may be named"),
         ("other", "other is not among"),
-        // Never a part of a group.
+        // A part of a group is never taken.
         ("web", "web3, which is in the group web, is not among"),
         ("web1,web3", "web3 is not among"),
         ("d*1", "db1, which is all that d*1 could mean, is not among"),
@@ -112,7 +112,7 @@ fn whoever_is_not_allowed_is_refused_with_what_an_operator_can_do() {
             problem.remediation
         );
     }
-    // These are what they say: those that may be named.
+    // These words stand for the hosts that may be named.
     assert_eq!(expand(&["all"], &hosts, &allowed).unwrap(), "web1 web2 mail");
     assert_eq!(expand(&["web?"], &hosts, &allowed).unwrap(), "web1 web2");
     assert_eq!(expand(&["lab-7,localhost"], &hosts, &allowed).unwrap(), "lab-7 localhost");

@@ -1,4 +1,4 @@
-//! The agent: keys that this program never sees, and signatures by them.
+//! The SSH agent. It holds keys that this program never sees, and signs with them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,18 +8,19 @@ use russh::keys::agent::{AgentIdentity, AgentSessionBinding};
 use russh::keys::{Error, HashAlg};
 use tokio::net::UnixStream;
 
-/// How long one answer may take: it may be a person who is asked for a touch or a word.
+/// The time limit of one answer. The agent may ask a person for a touch or a word.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) struct Agent(AgentClient<UnixStream>);
 
 impl Agent {
-    /// None where nobody answers at that socket: to have no agent is no error.
+    /// Connects to the agent. Returns none where nobody answers at that socket, because having no agent isn't an
+    /// error.
     pub(crate) async fn connect(socket: &Path, session: Option<&AgentSessionBinding>) -> Option<Self> {
         let mut agent = within(AgentClient::connect_uds(socket)).await.ok()?;
         if let Some(session) = session {
-            // Without it the agent keeps back the keys that it was told to use for certain hosts only. One that is
-            // too old to know of that says no.
+            // Without this, the agent keeps back the keys that it may use for certain hosts only. An agent that is too
+            // old to know it declines.
             let _ = within(agent.bind_session(session, false)).await;
         }
         Some(Self(agent))
@@ -29,7 +30,7 @@ impl Agent {
         within(self.0.request_identities()).await
     }
 
-    /// `data`, with its signature behind it.
+    /// Returns `data` with its signature after it.
     pub(super) async fn sign(
         &mut self,
         identity: &AgentIdentity,

@@ -1,5 +1,6 @@
-//! What is offered to a server, in ssh's order: the configured certificates; the agent's keys that the configuration
-//! names; its others, unless only configured ones are wanted; then keys that are only in files.
+//! The keys that are offered to a server, in ssh's order: the configured certificates; the agent's keys that the
+//! configuration names; the agent's other keys, unless only configured ones are wanted; then keys that are only in
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,14 +9,14 @@ use russh::keys::agent::AgentIdentity;
 use russh::keys::ssh_key::public::KeyData;
 use russh::keys::{Algorithm, Certificate, HashAlg, PrivateKey, PublicKey};
 
-use super::files::{self, IdentityFile, Private};
+use super::files::{self, IdentityFile, PrivateKeyState};
 use host_text::redact::excerpt;
 
-/// Something that a server may know.
+/// A key or certificate that a server may know.
 pub(super) struct Identity {
     pub(super) offer: Offer,
     pub(super) key: Key,
-    /// As in `from the agent`, `from /root/.ssh/id_ed25519`.
+    /// The source of the key, such as `the agent` or `/root/.ssh/id_ed25519`.
     from: String,
 }
 
@@ -24,20 +25,20 @@ pub(super) enum Offer {
     Certificate(Box<Certificate>),
 }
 
-/// What signs.
+/// The key that signs.
 #[derive(Clone)]
 pub(super) enum Key {
     Agent(Box<AgentIdentity>),
     File(Arc<PrivateKey>),
 }
 
-/// What there is to offer, and what was left out.
+/// The keys to offer, and those that were left out.
 #[derive(Default)]
 pub(super) struct Identities {
     pub(super) offered: Vec<Identity>,
     /// A sentence about each file that couldn't be used.
     pub(super) left_out: Vec<String>,
-    /// Files that would work if the agent had them.
+    /// Files whose keys would work if the agent had them.
     pub(super) encrypted: Vec<PathBuf>,
 }
 
@@ -49,7 +50,7 @@ impl Identity {
         }
     }
 
-    /// As `SHA256:…`; a certificate's is its key's.
+    /// Returns the fingerprint as `SHA256:…`. That of a certificate is its key's.
     pub(super) fn fingerprint(&self) -> String {
         let key = match &self.offer {
             Offer::Key(key) => key.key_data(),
@@ -58,7 +59,7 @@ impl Identity {
         key.fingerprint(HashAlg::Sha256).to_string()
     }
 
-    /// Its fingerprint, kind and origin.
+    /// Returns the fingerprint, kind and origin.
     pub(super) fn shown(&self) -> String {
         let kind = match &self.offer {
             Offer::Key(key) => key.algorithm().to_string(),
@@ -68,7 +69,7 @@ impl Identity {
     }
 }
 
-/// What files and the agent have.
+/// The files and the agent that hold keys.
 pub(super) struct Sources<'a> {
     pub(super) identity_files: &'a [PathBuf],
     pub(super) certificate_files: &'a [PathBuf],
@@ -77,7 +78,7 @@ pub(super) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// Reads the files. DSA is offered by nobody.
+    /// Reads the files. DSA keys are never offered.
     pub(super) fn gather(mut self) -> Identities {
         self.agent.retain(|identity| !matches!(identity.public_key().algorithm(), Algorithm::Dsa));
         let files: Vec<IdentityFile> =
@@ -134,7 +135,7 @@ impl Sources<'_> {
         found
     }
 
-    /// With the key that it is for, wherever that is.
+    /// Adds a certificate with the key that it is for, from the agent or a file.
     fn add_certificate(
         &self,
         certificate: Certificate,
@@ -148,7 +149,7 @@ impl Sources<'_> {
         });
         let by_file = || {
             files.iter().find_map(|file| match &file.private {
-                Private::Usable(key) if key.public_key().key_data() == certificate.public_key() => {
+                PrivateKeyState::Usable(key) if key.public_key().key_data() == certificate.public_key() => {
                     Some(Key::File(key.clone()))
                 }
                 _ => None,
@@ -170,21 +171,23 @@ impl Sources<'_> {
 fn add_file(file: &IdentityFile, found: &mut Identities) {
     let path = file.path.display();
     match &file.private {
-        Private::Usable(key) => found.offered.push(Identity {
+        PrivateKeyState::Usable(key) => found.offered.push(Identity {
             offer: Offer::Key(key.public_key().clone()),
             key: Key::File(key.clone()),
             from: path.to_string(),
         }),
-        Private::Encrypted => {
+        PrivateKeyState::Encrypted => {
             found.left_out.push(format!("{path} is encrypted"));
             found.encrypted.push(file.path.clone());
         }
-        Private::InHardware => {
+        PrivateKeyState::InHardware => {
             found.left_out.push(format!("{path} is in a security key, which only the agent can use"));
             found.encrypted.push(file.path.clone());
         }
-        Private::Absent => found.left_out.push(format!("the private key of {path} is not in the agent")),
-        Private::Refused(reason) => found.left_out.push(format!("{path} {reason}")),
+        PrivateKeyState::Absent => {
+            found.left_out.push(format!("the private key of {path} is not in the agent"))
+        }
+        PrivateKeyState::Refused(reason) => found.left_out.push(format!("{path} {reason}")),
     }
 }
 
@@ -196,7 +199,7 @@ fn of_agent(identity: &AgentIdentity, from: String) -> Identity {
     Identity { offer, key: Key::Agent(Box::new(identity.clone())), from }
 }
 
-/// A key's comment is whatever somebody wrote.
+/// Describes a key of the agent. Its comment may be any text.
 fn describe(identity: &AgentIdentity) -> String {
     match identity.comment() {
         "" => "the agent".to_owned(),
@@ -219,7 +222,7 @@ fn is_same(offer: &Offer, identity: &AgentIdentity) -> bool {
     }
 }
 
-/// Whatever their comments are.
+/// Compares two keys without their comments.
 fn is_equal(one: &PublicKey, other: &PublicKey) -> bool {
     let (one, other): (&KeyData, &KeyData) = (one.key_data(), other.key_data());
     one == other

@@ -8,14 +8,14 @@ use russh::keys::{Certificate, PublicKey};
 use tokio::net::UnixListener;
 
 use super::*;
-use crate::peer::{Peer, QUIET, Rules, fingerprint, new_key, save, save_public};
-use crate::{Session, config::HostConfig};
+use crate::test_server::{QUIET, Rules, TestServer, fingerprint, new_key, save, save_public};
+use crate::{SshConnection, config::HostConfig};
 
 fn taking(keys: &[&PrivateKey]) -> Rules {
     Rules { keys: keys.iter().map(|key| key.public_key().clone()).collect(), ..Rules::default() }
 }
 
-/// An agent in this process.
+/// Starts an agent in this process.
 async fn agent(directory: &Path, keys: &[&PrivateKey]) -> PathBuf {
     let socket = directory.join("agent");
     let listener = UnixListener::bind(&socket).unwrap();
@@ -32,7 +32,7 @@ async fn agent(directory: &Path, keys: &[&PrivateKey]) -> PathBuf {
 }
 
 async fn refused(host: &HostConfig) -> Problem {
-    match Session::open(host, &QUIET).await {
+    match SshConnection::open(host, &QUIET).await {
         Ok(_) => panic!("it was let in"),
         Err(problem) => problem,
     }
@@ -42,11 +42,11 @@ async fn refused(host: &HostConfig) -> Problem {
 async fn the_agents_key_is_tried_before_a_file_and_the_right_one_lets_in() {
     let directory = tempfile::tempdir().unwrap();
     let [in_agent, in_file] = [new_key(), new_key()];
-    let peer = Peer::start(taking(&[&in_file])).await;
+    let peer = TestServer::start(taking(&[&in_file])).await;
     let mut host = peer.host(directory.path());
     host.agent = Some(agent(directory.path(), &[&in_agent]).await);
     host.identity_files = vec![save(directory.path(), "id", &in_file)];
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
     assert_eq!(peer.seen()[..2], [fingerprint(&in_agent), fingerprint(&in_file)]);
 }
 
@@ -54,7 +54,7 @@ async fn the_agents_key_is_tried_before_a_file_and_the_right_one_lets_in() {
 async fn an_encrypted_file_is_used_through_the_agent() {
     let directory = tempfile::tempdir().unwrap();
     let key = new_key();
-    let peer = Peer::start(taking(&[&key])).await;
+    let peer = TestServer::start(taking(&[&key])).await;
     let mut host = peer.host(directory.path());
     host.identities_only = true;
     host.identity_files =
@@ -66,18 +66,18 @@ async fn an_encrypted_file_is_used_through_the_agent() {
     assert_eq!(problem.remediation[0], format!("Add it to the agent: ssh-add {path}"));
 
     host.agent = Some(agent(directory.path(), &[&key]).await);
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_socket_without_an_agent_is_no_error() {
     let directory = tempfile::tempdir().unwrap();
     let key = new_key();
-    let peer = Peer::start(taking(&[&key])).await;
+    let peer = TestServer::start(taking(&[&key])).await;
     let mut host = peer.host(directory.path());
     host.agent = Some(directory.path().join("nobody"));
     host.identity_files = vec![save(directory.path(), "id", &key)];
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
 }
 
 #[tokio::test]
@@ -87,11 +87,11 @@ async fn an_agent_that_breaks_off_is_said_and_the_files_are_tried() {
     let socket = directory.path().join("agent");
     let listener = UnixListener::bind(&socket).unwrap();
     tokio::spawn(async move { while listener.accept().await.is_ok() {} });
-    let peer = Peer::start(taking(&[&key])).await;
+    let peer = TestServer::start(taking(&[&key])).await;
     let mut host = peer.host(directory.path());
     host.agent = Some(socket);
     host.identity_files = vec![save(directory.path(), "id", &key)];
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
     host.identity_files = vec![save(directory.path(), "other", &stranger)];
     let problem = refused(&host).await;
     assert!(problem.message.contains("the agent could not be asked"), "{problem}");
@@ -101,7 +101,7 @@ async fn an_agent_that_breaks_off_is_said_and_the_files_are_tried() {
 async fn a_refusal_names_everything_but_the_keys_themselves() {
     let directory = tempfile::tempdir().unwrap();
     let [in_agent, in_file, right] = [new_key(), new_key(), new_key()];
-    let peer = Peer::start(taking(&[&right])).await;
+    let peer = TestServer::start(taking(&[&right])).await;
     let mut host = peer.host(directory.path());
     host.agent = Some(agent(directory.path(), &[&in_agent]).await);
     host.identity_files = vec![save(directory.path(), "id", &in_file)];
@@ -125,7 +125,7 @@ async fn a_refusal_names_everything_but_the_keys_themselves() {
 #[tokio::test]
 async fn without_a_key_nothing_is_offered_and_the_server_is_asked_what_it_takes() {
     let directory = tempfile::tempdir().unwrap();
-    let peer = Peer::start(taking(&[])).await;
+    let peer = TestServer::start(taking(&[])).await;
     let host = peer.host(directory.path());
     let problem = refused(&host).await;
     assert_eq!(problem.code, "AUTHENTICATION_FAILED");
@@ -140,7 +140,7 @@ async fn without_a_key_nothing_is_offered_and_the_server_is_asked_what_it_takes(
 async fn no_more_keys_are_tried_than_a_server_usually_looks_at() {
     let directory = tempfile::tempdir().unwrap();
     let keys: Vec<PrivateKey> = (0..8).map(|_| new_key()).collect();
-    let peer = Peer::start(taking(&[&keys[7]])).await;
+    let peer = TestServer::start(taking(&[&keys[7]])).await;
     let mut host = peer.host(directory.path());
     let files = keys.iter().enumerate();
     host.identity_files = files.map(|(at, key)| save(directory.path(), &format!("id{at}"), key)).collect();
@@ -156,12 +156,12 @@ async fn where_two_keys_are_needed_the_next_one_follows_the_first() {
     let directory = tempfile::tempdir().unwrap();
     let [wrong, one, two] = [new_key(), new_key(), new_key()];
     let rules = Rules { needs: 2, ..taking(&[&one, &two]) };
-    let peer = Peer::start(rules.clone()).await;
+    let peer = TestServer::start(rules.clone()).await;
     let mut host = peer.host(directory.path());
     host.identity_files = [("one", &one), ("wrong", &wrong), ("two", &two)]
         .map(|(name, key)| save(directory.path(), name, key))
         .into();
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
 
     host.identity_files.pop();
     let problem = refused(&host).await;
@@ -183,19 +183,19 @@ async fn a_certificate_lets_in_with_its_key_in_a_file_or_in_the_agent() {
     let directory = tempfile::tempdir().unwrap();
     let [key, authority] = [new_key(), new_key()];
     let authorities = vec![authority.public_key().clone()];
-    let peer = Peer::start(Rules { authorities, ..Rules::default() }).await;
+    let peer = TestServer::start(Rules { authorities, ..Rules::default() }).await;
     let mut host = peer.host(directory.path());
     let certificate = directory.path().join("alice-cert.pub");
     std::fs::write(&certificate, certify(key.public_key(), &authority).to_openssh().unwrap()).unwrap();
     host.certificate_files = vec![certificate];
 
     host.identity_files = vec![save(directory.path(), "id", &key)];
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
 
     save_public(directory.path(), "other.pub", key.public_key());
     host.identity_files = vec![directory.path().join("other")];
     host.agent = Some(agent(directory.path(), &[&key]).await);
-    Session::open(&host, &QUIET).await.unwrap();
+    SshConnection::open(&host, &QUIET).await.unwrap();
     assert_eq!(peer.seen().iter().filter(|what| *what == "certificate for alice").count(), 2);
 }
 

@@ -1,70 +1,70 @@
-//! The hosts that the configuration has a name for: each word of a `Host` line that isn't a pattern. Nothing is run for
-//! it, so what depends on a `Match` names nobody.
+//! The hosts that the configuration has a name for: each word of a `Host` line that isn't a pattern. Nothing is run
+//! for it, and so names that depend on a `Match` are left out.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::files::{self, words};
-use super::tokens::Caller;
-use crate::pattern;
-use host_base::small_file;
+use super::files;
+use super::tokens::LocalUser;
+use host_base::trusted_file;
+use host_ssh_syntax::{directive, matches_list};
 
-/// So many files are the most that are read.
+/// The most files that are read.
 const MOST_FILES: usize = 1_000;
 
-/// Names of hosts.
+/// The names of hosts.
 #[derive(Debug, Default)]
-pub struct Aliases {
-    /// As `Host` has them.
+pub struct HostAliases {
+    /// The names in `Host` lines.
     pub names: BTreeSet<String>,
-    /// What couldn't be read, a sentence each.
+    /// A sentence about each file that couldn't be read.
     pub warnings: Vec<String>,
 }
 
-/// What the user's configuration and the system's name.
-pub fn aliases() -> Aliases {
-    let caller = Caller::current();
-    read(&[&caller.home.join(".ssh/config"), Path::new(files::SYSTEM)], &caller)
+/// Returns the names in the user's configuration and the system's.
+pub fn aliases() -> HostAliases {
+    let local_user = LocalUser::current();
+    read(&[&local_user.home.join(".ssh/config"), Path::new(files::SYSTEM)], &local_user)
 }
 
-fn read(paths: &[&Path], caller: &Caller) -> Aliases {
-    let mut reader = Reader { caller, directory: PathBuf::new(), left: MOST_FILES, warnings: Vec::new() };
+fn read(paths: &[&Path], local_user: &LocalUser) -> HostAliases {
+    let mut reader = Reader { local_user, directory: PathBuf::new(), left: MOST_FILES, warnings: Vec::new() };
     let mut names = BTreeSet::new();
     for path in paths {
         reader.directory = path.parent().unwrap_or(Path::new("/")).to_owned();
         names.extend(reader.file(path, 0));
     }
-    Aliases { names, warnings: reader.warnings }
+    HostAliases { names, warnings: reader.warnings }
 }
 
-/// About which hosts a part of a file is.
-enum About {
+/// The hosts that a part of a file is about.
+enum HostBlock {
     All,
     Listed(Vec<String>),
-    /// A `Match` that somebody would have to be asked for.
+    /// A `Match` whose hosts can't be told without running something.
     Unknown,
 }
 
-impl About {
+impl HostBlock {
     fn has(&self, name: &str) -> bool {
         match self {
             Self::All => true,
-            Self::Listed(patterns) => pattern::lists(patterns.iter().map(String::as_str), name),
+            Self::Listed(patterns) => matches_list(patterns.iter().map(String::as_str), name),
             Self::Unknown => false,
         }
     }
 }
 
 struct Reader<'a> {
-    caller: &'a Caller,
+    local_user: &'a LocalUser,
     directory: PathBuf,
     left: usize,
     warnings: Vec<String>,
 }
 
 impl Reader<'_> {
-    /// Nothing is in a file that isn't there, and nothing is taken from one that can't be read to its end.
+    /// Returns the names in a file. There are none in a missing file, and none in one that can't be read to its end.
     fn file(&mut self, path: &Path, depth: usize) -> BTreeSet<String> {
         self.names(path, depth).unwrap_or_else(|why| {
             let warning = format!("No host of {} may be named: {why}.", path.display());
@@ -77,40 +77,42 @@ impl Reader<'_> {
 
     fn names(&mut self, path: &Path, depth: usize) -> Result<BTreeSet<String>, String> {
         self.left = self.left.checked_sub(1).ok_or(format!("there are more than {MOST_FILES} files"))?;
-        let text = match small_file::read(path, |found| files::may(found, self.caller)) {
+        let text = match trusted_file::read(path, |found| files::check_owner(found, self.local_user)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
             Err(error) => return Err(error.to_string()),
         };
         let mut names = BTreeSet::new();
-        let mut about = About::All;
+        let mut about = HostBlock::All;
         for (index, line) in text.lines().enumerate() {
-            let Some((keyword, rest)) = words::keyword(line) else { continue };
+            let Some((keyword, rest)) = directive(line) else { continue };
             let keyword = keyword.to_ascii_lowercase();
             if !["host", "match", "include"].contains(&&*keyword) {
                 continue;
             }
             let at_line = |why: String| format!("line {}: {why}", index + 1);
-            let values = words::split(rest).map_err(|why| at_line(why.to_owned()))?;
+            let values = files::word_texts(rest).map_err(|why| at_line(why.to_owned()))?;
             match &*keyword {
                 "host" => {
                     let is_alias = |name: &&String| {
-                        let listed = pattern::lists(values.iter().map(String::as_str), name);
+                        let listed = matches_list(values.iter().map(String::as_str), name);
                         !name.contains(['*', '?', '!']) && listed
                     };
                     names.extend(values.iter().filter(is_alias).cloned());
-                    about = About::Listed(values);
+                    about = HostBlock::Listed(values);
                 }
                 "match" => {
                     let is_all = matches!(&values[..], [all] if all.eq_ignore_ascii_case("all"));
-                    about = if is_all { About::All } else { About::Unknown };
+                    about = if is_all { HostBlock::All } else { HostBlock::Unknown };
                 }
                 _ if depth >= files::DEEPEST => {
                     return Err(at_line("files are included too deeply".to_owned()));
                 }
                 _ => {
                     for value in &values {
-                        for file in files::included(value, &self.directory, self.caller).map_err(at_line)? {
+                        for file in
+                            files::included(value, &self.directory, self.local_user).map_err(at_line)?
+                        {
                             let inside = self.file(&file, depth + 1);
                             names.extend(inside.into_iter().filter(|name| about.has(name)));
                         }
@@ -129,11 +131,11 @@ mod tests {
 
     use super::*;
 
-    fn caller(home: &Path) -> Caller {
-        Caller { home: home.to_owned(), ..Caller::current() }
+    fn local_user(home: &Path) -> LocalUser {
+        LocalUser { home: home.to_owned(), ..LocalUser::current() }
     }
 
-    /// What a configuration of these files names; the first is the user's.
+    /// Returns the names in a configuration of these files. The first is the user's.
     fn named(files: &[(&str, &str)]) -> (String, Vec<String>) {
         let home = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -143,7 +145,7 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         }
         let user = home.path().join(".ssh/config");
-        let found = read(&[&user], &caller(home.path()));
+        let found = read(&[&user], &local_user(home.path()));
         (found.names.into_iter().collect::<Vec<_>>().join(" "), found.warnings)
     }
 
@@ -198,12 +200,12 @@ mod tests {
         fs::write(&path, "Host web\n").unwrap();
         for mode in [0o620, 0o602] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-            let found = read(&[&path], &caller(home.path()));
+            let found = read(&[&path], &local_user(home.path()));
             assert!(found.names.is_empty() && found.warnings[0].contains("bad owner or permissions"));
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, b"Host web\xff\n").unwrap();
-        let found = read(&[&path, home.path(), &home.path().join("none")], &caller(home.path()));
+        let found = read(&[&path, home.path(), &home.path().join("none")], &local_user(home.path()));
         assert!(found.names.is_empty(), "{found:?}");
         assert_eq!(found.warnings.len(), 2, "{found:?}");
     }

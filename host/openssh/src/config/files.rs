@@ -1,29 +1,27 @@
-//! `~/.ssh/config` and `/etc/ssh/ssh_config` as we read them ourselves, for a machine without ssh: what most
-//! configurations consist of, read as ssh_config(5) says, and an error for what would take a whole ssh.
-
-pub(super) mod words;
+//! Reads `~/.ssh/config` and `/etc/ssh/ssh_config` on a machine without ssh. It reads what most configurations consist
+//! of, as ssh_config(5) describes it, and returns an error for what would take a whole ssh.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::settings::{Settings, Source};
-use super::tokens::Caller;
-use super::{Given, invalid};
-use crate::pattern;
+use super::tokens::LocalUser;
+use super::{SshOptions, invalid};
 use host_base::problem::Problem;
-use host_base::small_file;
+use host_base::trusted_file;
+use host_ssh_syntax::{ValueForm, directive, is_whole_line, matches_list, value_form, words};
 
-/// For every account of the machine.
+/// The configuration of all accounts of this machine.
 pub(super) const SYSTEM: &str = "/etc/ssh/ssh_config";
 
-/// As deep as ssh goes.
+/// The depth of includes that ssh allows.
 pub(super) const DEEPEST: usize = 16;
 
 const IDENTITIES: [&str; 5] =
     ["~/.ssh/id_rsa", "~/.ssh/id_ecdsa", "~/.ssh/id_ecdsa_sk", "~/.ssh/id_ed25519", "~/.ssh/id_ed25519_sk"];
 
-/// Whose values add up; of all others the first one holds.
+/// Keywords whose values add up. Of all others, the first value holds.
 const ADDING_UP: [&str; 7] = [
     "identityfile",
     "certificatefile",
@@ -34,138 +32,26 @@ const ADDING_UP: [&str; 7] = [
     "dynamicforward",
 ];
 
-/// Whose value is the rest of the line, quotes, `#` and all.
-const WHOLE_LINES: [&str; 4] = ["proxycommand", "localcommand", "remotecommand", "knownhostscommand"];
-
-/// Which take several words.
-const SEVERAL_WORDS: [&str; 10] = [
-    "userknownhostsfile",
-    "globalknownhostsfile",
-    "sendenv",
-    "setenv",
-    "localforward",
-    "remoteforward",
-    "canonicaldomains",
-    "canonicalizepermittedcnames",
-    "ipqos",
-    "rekeylimit",
-];
-
-/// The rest of ssh_config(5), OpenSSH 10.0, and what distributions add for GSSAPI: each takes one word.
-const ONE_WORD: &[&str] = &[
-    "addkeystoagent",
-    "addressfamily",
-    "batchmode",
-    "bindaddress",
-    "bindinterface",
-    "canonicalizefallbacklocal",
-    "canonicalizehostname",
-    "canonicalizemaxdots",
-    "casignaturealgorithms",
-    "certificatefile",
-    "challengeresponseauthentication",
-    "channeltimeout",
-    "checkhostip",
-    "ciphers",
-    "clearallforwardings",
-    "compression",
-    "connectionattempts",
-    "connecttimeout",
-    "controlmaster",
-    "controlpath",
-    "controlpersist",
-    "dynamicforward",
-    "enableescapecommandline",
-    "enablesshkeysign",
-    "escapechar",
-    "exitonforwardfailure",
-    "fingerprinthash",
-    "forkafterauthentication",
-    "forwardagent",
-    "forwardx11",
-    "forwardx11timeout",
-    "forwardx11trusted",
-    "gatewayports",
-    "gssapiauthentication",
-    "gssapiclientidentity",
-    "gssapidelegatecredentials",
-    "gssapikexalgorithms",
-    "gssapikeyexchange",
-    "gssapirenewalforcesrekey",
-    "gssapiserveridentity",
-    "gssapitrustdns",
-    "hashknownhosts",
-    "hostbasedacceptedalgorithms",
-    "hostbasedauthentication",
-    "hostkeyalgorithms",
-    "hostkeyalias",
-    "hostname",
-    "identitiesonly",
-    "identityagent",
-    "identityfile",
-    "kbdinteractiveauthentication",
-    "kbdinteractivedevices",
-    "kexalgorithms",
-    "loglevel",
-    "logverbose",
-    "macs",
-    "nohostauthenticationforlocalhost",
-    "numberofpasswordprompts",
-    "obscurekeystroketiming",
-    "passwordauthentication",
-    "permitlocalcommand",
-    "permitremoteopen",
-    "pkcs11provider",
-    "port",
-    "preferredauthentications",
-    "proxyjump",
-    "proxyusefdpass",
-    "pubkeyacceptedalgorithms",
-    "pubkeyacceptedkeytypes",
-    "pubkeyauthentication",
-    "requesttty",
-    "requiredrsasize",
-    "revokedhostkeys",
-    "securitykeyprovider",
-    "serveralivecountmax",
-    "serveraliveinterval",
-    "sessiontype",
-    "stdinnull",
-    "streamlocalbindmask",
-    "streamlocalbindunlink",
-    "stricthostkeychecking",
-    "syslogfacility",
-    "tag",
-    "tcpkeepalive",
-    "tunnel",
-    "tunneldevice",
-    "updatehostkeys",
-    "user",
-    "verifyhostkeydns",
-    "visualhostkey",
-    "xauthlocation",
-];
-
-/// What holds for the host, by the user's file and then the system's.
+/// Returns the settings for the host, by the user's file and then the system's.
 pub(super) fn read(
     user: &Path,
     system: &Path,
     alias: &str,
-    given: &Given,
-    caller: &Caller,
+    options: &SshOptions,
+    local_user: &LocalUser,
 ) -> Result<Settings, Problem> {
     let mut settings = Settings::new(Source::Files);
     for (keyword, value) in [
-        ("hostname", given.hostname.clone()),
-        ("port", given.port.map(|port| port.to_string())),
-        ("user", given.user.clone()),
-        ("identityfile", given.identity_file.as_ref().map(|file| file.to_string_lossy().into_owned())),
+        ("hostname", options.hostname.clone()),
+        ("port", options.port.map(|port| port.to_string())),
+        ("user", options.user.clone()),
+        ("identityfile", options.identity_file.as_ref().map(|file| file.to_string_lossy().into_owned())),
     ] {
         value.iter().for_each(|value| settings.add(keyword, value, None));
     }
-    let mut reader = Reader { alias, caller, settings, ignored: Vec::new(), directory: PathBuf::new() };
+    let mut reader = Reader { alias, local_user, settings, ignored: Vec::new(), directory: PathBuf::new() };
     for file in [user, system] {
-        // What a file includes is below its own directory.
+        // A relative Include is below the including file's own directory.
         reader.directory = file.parent().unwrap_or(Path::new("/")).to_owned();
         reader.file(file, true, 0)?;
     }
@@ -184,16 +70,16 @@ const DEFAULTS: [(&str, &[&str]); 3] = [
     ("globalknownhostsfile", &["/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"]),
 ];
 
-/// Where the keys of known hosts are, unless a file says otherwise.
-pub(super) fn known_hosts(caller: &Caller) -> Vec<PathBuf> {
+/// Returns the known_hosts files that are used unless a file says otherwise.
+pub(super) fn known_hosts(local_user: &LocalUser) -> Vec<PathBuf> {
     let files = DEFAULTS.iter().filter(|(keyword, _)| keyword.ends_with("knownhostsfile"));
     let files = files.flat_map(|(_, files)| files.iter());
     files
-        .map(|file| file.strip_prefix("~/").map_or(PathBuf::from(file), |below| caller.home.join(below)))
+        .map(|file| file.strip_prefix("~/").map_or(PathBuf::from(file), |below| local_user.home.join(below)))
         .collect()
 }
 
-/// What holds without any file.
+/// Returns the settings that hold without any file.
 pub(super) fn defaults() -> Settings {
     let mut settings = Settings::new(Source::Files);
     for (keyword, files) in DEFAULTS {
@@ -204,7 +90,7 @@ pub(super) fn defaults() -> Settings {
 
 struct Reader<'a> {
     alias: &'a str,
-    caller: &'a Caller,
+    local_user: &'a LocalUser,
     settings: Settings,
     /// Patterns of keywords that an IgnoreUnknown names.
     ignored: Vec<String>,
@@ -212,9 +98,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Nothing is in a file that isn't there. `active`: whether what includes it is about this host.
+    /// Reads a file. A missing one is empty. `active` says whether the part that includes it is about this host.
     fn file(&mut self, path: &Path, active: bool, depth: usize) -> Result<(), Problem> {
-        let text = match small_file::read(path, |found| may(found, self.caller)) {
+        let text = match trusted_file::read(path, |found| check_owner(found, self.local_user)) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(invalid(format!("{}: {error}", path.display()))),
@@ -227,18 +113,18 @@ impl Reader<'_> {
                     "Install ssh (openssh-client), which reads every configuration, or write it otherwise",
                 )
             };
-            let Some((keyword, rest)) = words::keyword(line) else { continue };
+            let Some((keyword, rest)) = directive(line) else { continue };
             let keyword = keyword.to_ascii_lowercase();
-            let values = if WHOLE_LINES.contains(&&*keyword) {
+            let values = if is_whole_line(&keyword) {
                 vec![rest.to_owned()]
             } else {
-                words::split(rest).map_err(&wrong)?
+                word_texts(rest).map_err(&wrong)?
             };
             if values.iter().all(String::is_empty) {
                 return Err(wrong(&format!("{keyword} has no value")));
             }
             match &*keyword {
-                "host" => is_ours = active && pattern::lists(values.iter().map(String::as_str), self.alias),
+                "host" => is_ours = active && matches_list(values.iter().map(String::as_str), self.alias),
                 "match" if matches!(&values[..], [all] if all.eq_ignore_ascii_case("all")) => {
                     is_ours = active
                 }
@@ -251,7 +137,7 @@ impl Reader<'_> {
                 "include" => {
                     for value in &values {
                         for file in
-                            included(value, &self.directory, self.caller).map_err(|why| wrong(&why))?
+                            included(value, &self.directory, self.local_user).map_err(|why| wrong(&why))?
                         {
                             self.file(&file, is_ours, depth + 1)?;
                         }
@@ -274,14 +160,13 @@ impl Reader<'_> {
         is_ours: bool,
         place: &str,
     ) -> Result<(), String> {
-        let takes_one = ONE_WORD.contains(&keyword);
-        if !takes_one && !SEVERAL_WORDS.contains(&keyword) && !WHOLE_LINES.contains(&keyword) {
-            return match pattern::lists(self.ignored.iter().map(String::as_str), keyword) {
+        let Some(form) = value_form(keyword) else {
+            return match matches_list(self.ignored.iter().map(String::as_str), keyword) {
                 true => Ok(()),
                 false => Err(format!("{keyword} isn't known")),
             };
-        }
-        if takes_one && values.len() > 1 {
+        };
+        if form == ValueForm::Word && values.len() > 1 {
             return Err(format!("{keyword} takes one value, found {}", values.len()));
         }
         if !is_ours || !ADDING_UP.contains(&keyword) && self.settings.has(keyword) {
@@ -295,7 +180,7 @@ impl Reader<'_> {
             "hostkeyalgorithms" | "kexalgorithms" | "ciphers" | "macs" if value.starts_with('-') => {
                 return Err(format!("{keyword} {value} is less than a list that only ssh has"));
             }
-            // Whichever comes first.
+            // The one that comes first holds.
             "proxyjump" if self.settings.has("proxycommand") => return Ok(()),
             "proxycommand" if self.settings.has("proxyjump") => return Ok(()),
             _ => {}
@@ -308,10 +193,19 @@ impl Reader<'_> {
     }
 }
 
-/// Files that a pattern names, sorted.
-pub(super) fn included(pattern: &str, directory: &Path, caller: &Caller) -> Result<Vec<PathBuf>, String> {
+/// The words of a value, without their quotes.
+pub(super) fn word_texts(value: &str) -> Result<Vec<String>, &'static str> {
+    Ok(words(value)?.into_iter().map(|word| word.text).collect())
+}
+
+/// Returns the files that a pattern names, sorted.
+pub(super) fn included(
+    pattern: &str,
+    directory: &Path,
+    local_user: &LocalUser,
+) -> Result<Vec<PathBuf>, String> {
     let path = match pattern.strip_prefix("~/") {
-        Some(below) => caller.home.join(below),
+        Some(below) => local_user.home.join(below),
         None if pattern.starts_with('~') => {
             return Err(format!("{pattern} is in another account's home"));
         }
@@ -330,9 +224,9 @@ pub(super) fn included(pattern: &str, directory: &Path, caller: &Caller) -> Resu
     found.map(|file| file.map_err(|error| error.to_string())).collect()
 }
 
-/// As ssh has it: a file that another account can write to could have anything run.
-pub(super) fn may(found: &std::fs::Metadata, caller: &Caller) -> io::Result<()> {
-    let is_own = found.uid() == 0 || found.uid() == caller.uid;
+/// Checks owner and mode as ssh does. An account that can write to the file could have anything run.
+pub(super) fn check_owner(found: &std::fs::Metadata, local_user: &LocalUser) -> io::Result<()> {
+    let is_own = found.uid() == 0 || found.uid() == local_user.uid;
     if is_own && found.mode() & 0o022 == 0 {
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Names of hosts and accounts: they come from a model or a file, and go to programs and into files.
+//! Checks names of hosts and accounts. They come from a model or a file, and go to programs and into files.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -9,12 +9,12 @@ use host_text::visible::excerpt;
 /// The longest name of DNS.
 const LONGEST: usize = 255;
 
-/// Whether a word can be an alias of ssh_config(5), and never an option or anything of a shell's.
+/// Checks that a word can be an alias of ssh_config(5), and isn't an option or anything that a shell reads.
 pub(super) fn check_alias(alias: &str) -> Result<(), Problem> {
     check_host("a host", alias)
 }
 
-/// Whether it is a name or an address and nothing else.
+/// Checks that a text is a name or an address and nothing else.
 pub fn check_host(what: &str, name: &str) -> Result<(), Problem> {
     let expected = |why: &str| {
         Err(invalid(format!(
@@ -48,12 +48,13 @@ pub fn check_host(what: &str, name: &str) -> Result<(), Problem> {
     }
 }
 
-/// Made of numbers and dots: what isn't an address of four is one of fewer to some, and a name to others.
+/// Says whether a name consists of numbers and dots. Unless it is an address of four numbers, some programs take it
+/// for a shorter address and others for a name.
 fn is_dotted(name: &str) -> bool {
     name.contains('.') && name.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
-/// With its zone, as `fe80::1%eth0`.
+/// Says whether a text is an IPv6 address, perhaps with its zone, as in `fe80::1%eth0`.
 fn is_ipv6(text: &str) -> bool {
     let (address, zone) = text.split_once('%').map_or((text, None), |(address, zone)| (address, Some(zone)));
     let of_zones = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
@@ -61,7 +62,7 @@ fn is_ipv6(text: &str) -> bool {
         && zone.is_none_or(|zone| !zone.is_empty() && zone.chars().all(of_zones))
 }
 
-/// Whether it can be an account's name there; a domain's may have a backslash or an @.
+/// Checks that a text can be an account's name there. A domain's may have a backslash or an @.
 pub fn check_user(name: &str) -> Result<(), Problem> {
     let of_names = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '@' | '\\' | '+');
     if name.is_empty() || name.len() > LONGEST || name.starts_with('-') || !name.chars().all(of_names) {
@@ -73,7 +74,7 @@ pub fn check_user(name: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// 1 to 65535, of digits only.
+/// Parses a port from 1 to 65535, of digits only.
 pub(super) fn port(text: &str) -> Option<u16> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?.filter(|port| *port != 0)
 }

@@ -1,17 +1,17 @@
-//! What stands between: hosts to jump over, or a program. A ProxyCommand is the user's own and needs no shell: what
-//! does is refused, since a value that comes from elsewhere must never be read by one.
+//! The way between: hosts to jump over, or a program. A ProxyCommand is the user's own and needs no shell. One
+//! that needs a shell is refused, because a shell must never read a value that comes from elsewhere.
 
 use super::settings::Setting;
 use super::tokens::Tokens;
 use super::{Jump, Proxy, names};
 use host_base::problem::{Category, Problem};
 
-/// What only a shell understands where it isn't quoted, and in double quotes.
-// Brackets are left alone, though they are patterns: everybody writes `ssh -W [%h]:%p`, and no file has such a name.
+/// Characters that only a shell understands, outside of quotes and in double quotes.
+// Brackets are allowed, though they are patterns: everybody writes `ssh -W [%h]:%p`, and no file has such a name.
 const OF_SHELLS: &[char] = &['|', '&', ';', '<', '>', '(', ')', '$', '`', '*', '?', '{', '}', '\n', '\r'];
 const OF_SHELLS_IN_QUOTES: &[char] = &['$', '`', '\n', '\r'];
 
-/// `ssh -G` gives one of them only, whichever came first.
+/// Returns the proxy. `ssh -G` prints only one of the two, the one that came first.
 pub(super) fn proxy(
     jump: Option<Setting>,
     command: Option<Setting>,
@@ -28,7 +28,7 @@ fn jumps(setting: &Setting, tokens: &Tokens) -> Result<Vec<Jump>, Problem> {
     setting.value.split(',').map(|text| jump(setting, text.trim(), tokens)).collect()
 }
 
-/// `[user@]host[:port]`, also as a URI.
+/// Parses `[user@]host[:port]`, also as a URI.
 fn jump(setting: &Setting, text: &str, tokens: &Tokens) -> Result<Jump, Problem> {
     let expected =
         || setting.invalid("expected [user@]host[:port], several with commas in between; IPv6 in brackets");
@@ -45,7 +45,7 @@ fn jump(setting: &Setting, text: &str, tokens: &Tokens) -> Result<Jump, Problem>
                 _ => (host, Some(behind.strip_prefix(':').ok_or_else(expected)?)),
             }
         }
-        // More than one colon is an address without a port.
+        // With more than one colon it is an address without a port.
         None if place.matches(':').count() == 1 => {
             place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port)))
         }
@@ -64,7 +64,7 @@ fn jump(setting: &Setting, text: &str, tokens: &Tokens) -> Result<Jump, Problem>
     Ok(Jump { user, host, port })
 }
 
-/// One word each; a token's value is a part of its word, whatever is in it.
+/// Splits a command into words. The value of a token stays a part of its word, whatever is in it.
 fn command_line(setting: &Setting, tokens: &Tokens) -> Result<Vec<String>, Problem> {
     let text = setting.value;
     if let Some(found) = needs_a_shell(text) {
@@ -96,7 +96,7 @@ fn refused(setting: &Setting, why: &str) -> Problem {
         .remedy("Or put the command into a script, and write its path and %h %p")
 }
 
-/// The first thing that a shell would do more with than to split words.
+/// Returns the first thing for which a shell would do more than split words.
 fn needs_a_shell(text: &str) -> Option<String> {
     let mut quote = None;
     let mut begins = true;
@@ -120,7 +120,7 @@ fn needs_a_shell(text: &str) -> Option<String> {
             {
                 return Some(format!("an unquoted {character:?}"));
             }
-            // Behind those a home is looked for, too, by some shells.
+            // After these, some shells look for a home as well.
             (None, ':' | '=') if characters.as_str().starts_with('~') => {
                 return Some("an unquoted '~'".to_owned());
             }

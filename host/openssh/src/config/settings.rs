@@ -1,4 +1,4 @@
-//! Keywords and their values, whoever has read them.
+//! The keywords of a configuration and their values, from either source.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use super::invalid;
 use host_base::problem::Problem;
 use host_text::visible::excerpt;
 
-/// Who has read the configuration, and so what is expanded in it.
+/// The source of the settings, which says what is expanded in them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// `ssh -G`: host names, known_hosts files and the agent are whole.
+    /// `ssh -G` printed them. Host names, known_hosts files and the agent are expanded.
     Ssh,
-    /// Ourselves: nothing is.
+    /// This program read the files. Nothing is expanded.
     Files,
 }
 
-/// In the order of reading.
+/// The settings, in the order of reading.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) source: Source,
@@ -24,16 +24,16 @@ pub(super) struct Settings {
 
 #[derive(Debug)]
 struct Value {
-    /// In lower case.
+    /// The keyword in lower case.
     keyword: String,
     text: String,
-    /// As `file:line`, where it is known.
+    /// The place as `file:line`, where it is known.
     place: Option<String>,
 }
 
-/// One value.
+/// One value of a keyword.
 pub(super) struct Setting<'a> {
-    /// As ssh_config(5) writes it.
+    /// The keyword as ssh_config(5) writes it.
     pub(super) keyword: &'static str,
     pub(super) value: &'a str,
     place: Option<&'a str>,
@@ -53,12 +53,12 @@ impl Settings {
         self.values.iter().any(|value| value.keyword.eq_ignore_ascii_case(keyword))
     }
 
-    /// The value that holds.
+    /// Returns the value that holds.
     pub(super) fn get(&self, keyword: &'static str) -> Option<Setting<'_>> {
         self.all(keyword).next()
     }
 
-    /// Every value of a keyword whose values add up.
+    /// Returns every value of a keyword whose values add up.
     pub(super) fn all(&self, keyword: &'static str) -> impl Iterator<Item = Setting<'_>> {
         self.values
             .iter()
@@ -68,12 +68,12 @@ impl Settings {
 }
 
 impl Setting<'_> {
-    /// What is wrong with it.
+    /// Returns the problem of a wrong value.
     pub(super) fn invalid(&self, why: &str) -> Problem {
         invalid(format!("{} {why}", self.shown()))
     }
 
-    /// With its place, where that is known.
+    /// Returns keyword and value, with their place where it is known.
     pub(super) fn shown(&self) -> String {
         let value = excerpt(self.value, 200);
         match self.place {
@@ -82,7 +82,7 @@ impl Setting<'_> {
         }
     }
 
-    /// `ssh -G` prints some as yes and no, and some as true and false.
+    /// Reads a yes or no. `ssh -G` prints some as yes and no, and others as true and false.
     pub(super) fn is_yes(&self) -> Result<bool, Problem> {
         match self.value {
             "yes" | "true" => Ok(true),
@@ -92,7 +92,7 @@ impl Setting<'_> {
     }
 }
 
-/// As sshd_config(5) has it under TIME FORMATS: seconds, or numbers with a unit each.
+/// Reads a time as under TIME FORMATS of sshd_config(5): seconds, or numbers with units.
 pub(super) fn duration(setting: &Setting) -> Result<Option<Duration>, Problem> {
     if setting.value == "none" {
         return Ok(None);

@@ -2,35 +2,35 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 
 use super::*;
-use crate::known_hosts::Names;
+use crate::known_hosts::HostNames;
 
 const WEB: &str = include_str!("fixtures/web.txt");
 const DEFAULTS: &str = include_str!("fixtures/defaults.txt");
 
-fn root() -> Caller {
+fn root() -> LocalUser {
     let variables = vec![
         ("HOME", "/root".to_owned()),
         ("USER", "root".to_owned()),
         ("SSH_AUTH_SOCK", "/run/a".to_owned()),
     ];
-    Caller { name: "root".into(), uid: 0, home: "/root".into(), variables }
+    LocalUser { name: "root".into(), uid: 0, home: "/root".into(), variables }
 }
 
-/// What the printed lines say, with those of `more` before them.
-fn printed(more: &[(&str, &str)], caller: &Caller) -> Result<HostConfig, Problem> {
+/// Reads the printed lines, with those of `more` before them.
+fn printed(more: &[(&str, &str)], local_user: &LocalUser) -> Result<HostConfig, Problem> {
     let lines: String = more.iter().map(|(keyword, value)| format!("{keyword} {value}\n")).collect();
     let rest = DEFAULTS.lines().filter(|line| {
         let keyword = line.split(' ').next().unwrap();
         !more.iter().any(|(set, _)| *set == keyword)
     });
     let text = lines + &rest.map(|line| format!("{line}\n")).collect::<String>();
-    host_config("web", &printed::parse(&text)?, &printed::parse(DEFAULTS)?, caller)
+    host_config("web", &ssh_output::parse(&text)?, &ssh_output::parse(DEFAULTS)?, local_user)
 }
 
 #[test]
 fn what_ssh_prints_is_what_holds() {
     let config =
-        host_config("web", &printed::parse(WEB).unwrap(), &printed::parse(DEFAULTS).unwrap(), &root())
+        host_config("web", &ssh_output::parse(WEB).unwrap(), &ssh_output::parse(DEFAULTS).unwrap(), &root())
             .unwrap();
     let HostConfig { host_key_algorithms, warnings, .. } = &config;
     let algorithms = host_key_algorithms.clone().unwrap();
@@ -76,8 +76,8 @@ fn what_ssh_prints_is_what_holds() {
 #[test]
 fn without_a_configuration_nothing_is_said_and_no_list_is_set() {
     let home = tempfile::tempdir().unwrap();
-    let caller = Caller { home: home.path().into(), ..root() };
-    let config = printed(&[], &caller).unwrap();
+    let local_user = LocalUser { home: home.path().into(), ..root() };
+    let config = printed(&[], &local_user).unwrap();
     assert_eq!((&*config.hostname, config.port, &*config.user), ("web", 22, "root"));
     assert_eq!((config.strict, config.proxy, config.connect_timeout), (Strict::Ask, Proxy::None, None));
     assert_eq!(
@@ -91,23 +91,23 @@ fn without_a_configuration_nothing_is_said_and_no_list_is_set() {
 #[test]
 fn of_the_usual_identities_those_count_that_are_there_and_their_certificates() {
     let home = tempfile::tempdir().unwrap();
-    let caller = Caller { home: home.path().into(), ..root() };
+    let local_user = LocalUser { home: home.path().into(), ..root() };
     let ssh = home.path().join(".ssh");
     fs::create_dir(&ssh).unwrap();
-    assert_eq!(printed(&[], &caller).unwrap().identity_files, Vec::<PathBuf>::new());
+    assert_eq!(printed(&[], &local_user).unwrap().identity_files, Vec::<PathBuf>::new());
     // Its private part may be in the agent only.
     for name in ["id_ed25519", "id_rsa.pub", "id_ed25519-cert.pub", "id_ecdsa-cert.pub"] {
         fs::write(ssh.join(name), "").unwrap();
     }
-    let config = printed(&[], &caller).unwrap();
+    let config = printed(&[], &local_user).unwrap();
     assert_eq!(config.identity_files, [ssh.join("id_rsa"), ssh.join("id_ed25519")]);
     assert_eq!(config.certificate_files, [ssh.join("id_ed25519-cert.pub")]);
-    // One that is set is one that is missed.
-    let set = printed(&[("identityfile", "~/.ssh/set")], &caller).unwrap();
+    // One that is set is kept though it is missing.
+    let set = printed(&[("identityfile", "~/.ssh/set")], &local_user).unwrap();
     assert_eq!(set.identity_files, [ssh.join("set")]);
-    let none = printed(&[("identityfile", "none"), ("certificatefile", "none")], &caller).unwrap();
+    let none = printed(&[("identityfile", "none"), ("certificatefile", "none")], &local_user).unwrap();
     assert!(none.identity_files.is_empty() && none.certificate_files.is_empty());
-    let relative = printed(&[("identityfile", "id")], &caller).unwrap();
+    let relative = printed(&[("identityfile", "id")], &local_user).unwrap();
     assert!(relative.identity_files.is_empty() && relative.warnings[0].contains("not absolute"));
 }
 
@@ -167,17 +167,17 @@ fn values_are_what_they_say_or_an_error() {
         let problem = printed(&[(keyword, value)], &root()).unwrap_err();
         assert_eq!(problem.code, "SSH_CONFIG_INVALID", "{keyword} {value}");
     }
-    assert_eq!(printed::parse("host web\n").unwrap_err().code, "SSH_CONFIG_INVALID");
+    assert_eq!(ssh_output::parse("host web\n").unwrap_err().code, "SSH_CONFIG_INVALID");
 }
 
 #[test]
 fn tokens_stand_for_what_ssh_has_them_stand_for() {
-    let caller = root();
+    let local_user = root();
     let path = |value: &str, more: &[(&str, &str)]| {
         let mut set =
             vec![("identityfile", value), ("user", "ada"), ("hostname", "web.example.com"), ("port", "2222")];
         set.extend_from_slice(more);
-        printed(&set, &caller).map(|config| config.identity_files[0].display().to_string())
+        printed(&set, &local_user).map(|config| config.identity_files[0].display().to_string())
     };
     for (value, expected) in [
         ("~/id", "/root/id"),
@@ -200,26 +200,26 @@ fn tokens_stand_for_what_ssh_has_them_stand_for() {
 #[test]
 fn what_is_given_is_checked_before_anything_is_run() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let check = |given: Given| check(&given, &root());
-    assert!(check(Given::default()).is_ok());
-    assert!(check(Given { identity_file: Some(file.path().into()), ..Given::default() }).is_ok());
-    for given in [
-        Given { port: Some(0), ..Given::default() },
-        Given { user: Some("-oProxyCommand=x".into()), ..Given::default() },
-        Given { user: Some(String::new()), ..Given::default() },
-        Given { identity_file: Some("id".into()), ..Given::default() },
-        Given { identity_file: Some("-oProxyCommand=x".into()), ..Given::default() },
-        Given { identity_file: Some("/no/such/file".into()), ..Given::default() },
-        Given { identity_file: Some("/".into()), ..Given::default() },
+    let check = |options: SshOptions| check(&options, &root());
+    assert!(check(SshOptions::default()).is_ok());
+    assert!(check(SshOptions { identity_file: Some(file.path().into()), ..SshOptions::default() }).is_ok());
+    for options in [
+        SshOptions { port: Some(0), ..SshOptions::default() },
+        SshOptions { user: Some("-oProxyCommand=x".into()), ..SshOptions::default() },
+        SshOptions { user: Some(String::new()), ..SshOptions::default() },
+        SshOptions { identity_file: Some("id".into()), ..SshOptions::default() },
+        SshOptions { identity_file: Some("-oProxyCommand=x".into()), ..SshOptions::default() },
+        SshOptions { identity_file: Some("/no/such/file".into()), ..SshOptions::default() },
+        SshOptions { identity_file: Some("/".into()), ..SshOptions::default() },
     ] {
-        assert_eq!(check(given.clone()).unwrap_err().code, "SSH_CONFIG_INVALID", "{given:?}");
+        assert_eq!(check(options.clone()).unwrap_err().code, "SSH_CONFIG_INVALID", "{options:?}");
     }
 }
 
 #[tokio::test]
 async fn an_alias_that_is_none_reaches_no_program() {
     for alias in ["-oProxyCommand=touch /tmp/x", "a b", "root@web", ""] {
-        assert_eq!(resolve(alias, &Given::default()).await.unwrap_err().code, "SSH_CONFIG_INVALID");
+        assert_eq!(resolve(alias, &SshOptions::default()).await.unwrap_err().code, "SSH_CONFIG_INVALID");
     }
 }
 
@@ -237,8 +237,9 @@ async fn what_ssh_refuses_is_said_as_ssh_says_it() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("config");
     fs::write(&file, "Unheard yes\n").unwrap();
-    let options = ["-F", file.to_str().unwrap()];
-    let problem = by_ssh(&ssh, &options, "web", &Given::default(), &Caller::current()).await.unwrap_err();
+    let extra_args = ["-F", file.to_str().unwrap()];
+    let problem =
+        by_ssh(&ssh, &extra_args, "web", &SshOptions::default(), &LocalUser::current()).await.unwrap_err();
     assert_eq!(problem.code, "SSH_CONFIG_INVALID");
     assert!(problem.message.contains("line 1: Bad configuration option: unheard"), "{}", problem.message);
 }
@@ -249,8 +250,9 @@ async fn ssh_sees_few_variables_and_match_exec_is_the_users() {
     let directory = tempfile::tempdir().unwrap();
     let (file, seen) = (directory.path().join("config"), directory.path().join("seen"));
     fs::write(&file, format!("Match exec \"env > {}\"\n  User matched\n", seen.display())).unwrap();
-    let options = ["-F", file.to_str().unwrap()];
-    let config = by_ssh(&ssh, &options, "web", &Given::default(), &Caller::current()).await.unwrap();
+    let extra_args = ["-F", file.to_str().unwrap()];
+    let config =
+        by_ssh(&ssh, &extra_args, "web", &SshOptions::default(), &LocalUser::current()).await.unwrap();
     assert_eq!(config.user, "matched");
     let seen = fs::read_to_string(seen).unwrap();
     assert!(seen.contains("HOME=") && !seen.contains("CARGO"), "{seen}");
@@ -266,8 +268,8 @@ async fn what_ssh_has_started_ends_with_the_question() {
     let waits = format!("Match exec \"exec > {}; echo started; sleep 1000; true\"\n", pipe.display());
     fs::write(&file, waits).unwrap();
     let asked = tokio::spawn(async move {
-        let options = ["-F", file.to_str().unwrap()];
-        by_ssh(&ssh, &options, "web", &Given::default(), &Caller::current()).await
+        let extra_args = ["-F", file.to_str().unwrap()];
+        by_ssh(&ssh, &extra_args, "web", &SshOptions::default(), &LocalUser::current()).await
     });
     let started = tokio::task::spawn_blocking(move || {
         let mut reader = BufReader::new(fs::File::open(pipe).unwrap());
@@ -279,34 +281,40 @@ async fn what_ssh_has_started_ends_with_the_question() {
     assert_eq!(line, "started\n");
     asked.abort();
     assert!(asked.await.unwrap_err().is_cancelled());
-    // The end of what it writes is the end of whoever could write.
+    // The pipe ends once nothing that could write to it runs any more.
     let rest = tokio::task::spawn_blocking(move || reader.read_line(&mut String::new()).unwrap());
     assert_eq!(rest.await.unwrap(), 0);
 }
 
 #[test]
 fn a_key_is_looked_up_by_the_name_that_the_configuration_gives_it() {
-    let of = |set: &[(&str, &str)]| Names::of(&printed(set, &root()).unwrap(), None);
+    let of = |set: &[(&str, &str)]| HostNames::of(&printed(set, &root()).unwrap(), None);
     assert_eq!(
         of(&[("hostname", "Web.example.com"), ("port", "2222")]),
-        Names::new("web.example.com", 2222, None)
+        HostNames::new("web.example.com", 2222, None)
     );
     assert_eq!(of(&[("hostkeyalias", "A"), ("port", "2222"), ("hostname", "other")]).listed(), "a");
 }
 
-/// Our own reading and `ssh -G` agree, but for lists that only ssh has, and how a value is written in a warning.
+/// Reading the files and `ssh -G` give the same, except for lists that only ssh has, and the form of values in
+/// warnings.
 #[tokio::test]
 async fn our_own_reading_agrees_with_ssh() {
     let Some(ssh) = ssh() else { return };
     let directory = tempfile::tempdir().unwrap();
     let (file, more) = (directory.path().join("config"), directory.path().join("more"));
-    let caller = Caller::current();
+    let local_user = LocalUser::current();
     fs::write(&more, "Port 99\nHost web*\n  HostKeyAlias included\n").unwrap();
     let identity = directory.path().join("identity");
     fs::write(&identity, "").unwrap();
-    let given = [
-        Given::default(),
-        Given { hostname: None, port: Some(77), user: Some("given".into()), identity_file: Some(identity) },
+    let options = [
+        SshOptions::default(),
+        SshOptions {
+            hostname: None,
+            port: Some(77),
+            user: Some("given".into()),
+            identity_file: Some(identity),
+        },
     ];
     let mut disagreements = Vec::new();
     for config in [
@@ -352,13 +360,13 @@ async fn our_own_reading_agrees_with_ssh() {
         "User \"ada\"\nHostName 'web.example.com'\n",
     ] {
         fs::write(&file, config.replace("MORE", more.to_str().unwrap())).unwrap();
-        for (alias, given) in ["web", "db1", "WEB", "::1"]
+        for (alias, options) in ["web", "db1", "WEB", "::1"]
             .iter()
-            .flat_map(|alias| given.each_ref().map(|given| (*alias, given)))
+            .flat_map(|alias| options.each_ref().map(|options| (*alias, options)))
         {
-            let options = ["-F", file.to_str().unwrap()];
-            let theirs = by_ssh(&ssh, &options, alias, given, &caller).await;
-            let ours = by_files(&file, Path::new("/no/such/file"), alias, given, &caller);
+            let extra_args = ["-F", file.to_str().unwrap()];
+            let theirs = by_ssh(&ssh, &extra_args, alias, options, &local_user).await;
+            let ours = by_files(&file, Path::new("/no/such/file"), alias, options, &local_user);
             let comparable = |config: Result<HostConfig, Problem>| {
                 config.map_err(|problem| problem.code).map(|mut config| {
                     let keyword = |warning: &String| warning.split(' ').next().unwrap_or_default().to_owned();
@@ -368,7 +376,7 @@ async fn our_own_reading_agrees_with_ssh() {
             };
             let (ours, theirs) = (comparable(ours), comparable(theirs));
             if ours != theirs {
-                disagreements.push(format!("{alias} {given:?}\n{config}ours {ours:?}\nssh  {theirs:?}\n"));
+                disagreements.push(format!("{alias} {options:?}\n{config}ours {ours:?}\nssh  {theirs:?}\n"));
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What stands for something else in a value: `~`, tokens as `%h`, and `${VARIABLE}`, as ssh_config(5) has them under
-//! TOKENS and ENVIRONMENT VARIABLES. All is expanded in one pass, so that no value is read as a token.
+//! Expands values: `~`, tokens such as `%h`, and `${VARIABLE}`, as under TOKENS and ENVIRONMENT VARIABLES of
+//! ssh_config(5). All are expanded in one pass, so that no value is read as a token.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,18 +12,19 @@ use host_base::account::Account;
 use host_base::problem::Problem;
 use host_base::program::PATH;
 
-/// Who asks, on this machine.
+/// The account on this machine that connects.
 #[derive(Clone, Debug)]
-pub(super) struct Caller {
+pub(super) struct LocalUser {
     pub(super) name: String,
     pub(super) uid: u32,
     pub(super) home: PathBuf,
-    /// Of this process, as far as ssh gets to see it.
+    /// The variables of this process that ssh gets.
     pub(super) variables: Vec<(&'static str, String)>,
 }
 
-impl Caller {
-    /// As the system's table says, which ssh goes by as well; as the environment does where an account isn't in it.
+impl LocalUser {
+    /// Returns the account of this process. As ssh does, it uses the system's table, and the environment for an
+    /// account that isn't in it.
     pub(super) fn current() -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -41,14 +42,14 @@ impl Caller {
             ("USER", name.clone()),
             ("LOGNAME", name.clone()),
         ];
-        // Sockets and files of the session are named by these.
+        // These name sockets and files of the session.
         for name in ["SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"] {
             variables.extend(variable(name).map(|value| (name, value)));
         }
         Self { name, uid, home, variables }
     }
 
-    /// What ssh gets.
+    /// Returns the environment that ssh gets.
     pub(super) fn environment(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         self.variables.iter().map(|(name, value)| (*name, value.into()))
     }
@@ -58,9 +59,9 @@ impl Caller {
     }
 }
 
-/// What tokens stand for.
+/// The values of tokens.
 pub(super) struct Tokens<'a> {
-    pub(super) caller: &'a Caller,
+    pub(super) local_user: &'a LocalUser,
     pub(super) alias: &'a str,
     pub(super) hostname: String,
     pub(super) port: u16,
@@ -70,7 +71,7 @@ pub(super) struct Tokens<'a> {
 }
 
 impl Tokens<'_> {
-    /// A file's path: with tilde, tokens and variables.
+    /// Expands a file's path, with tilde, tokens and variables.
     pub(super) fn path(&self, setting: &Setting) -> Result<PathBuf, Problem> {
         let (home, rest) = self.tilde(setting)?;
         let mut path = home.map_or_else(String::new, |home| home.to_string_lossy().into_owned());
@@ -78,7 +79,7 @@ impl Tokens<'_> {
         Ok(path.into())
     }
 
-    /// A host name: `%h` is the alias.
+    /// Expands a host name, in which `%h` is the alias.
     pub(super) fn hostname(&self, setting: &Setting) -> Result<String, Problem> {
         let token = |token| Ok((token == 'h').then(|| self.alias.to_owned()));
         let mut name = String::new();
@@ -86,7 +87,7 @@ impl Tokens<'_> {
         Ok(name)
     }
 
-    /// A word of ProxyCommand or a part of ProxyJump.
+    /// Expands a word of ProxyCommand or a part of ProxyJump.
     pub(super) fn word(&self, setting: &Setting, word: &str) -> Result<String, Problem> {
         let token = |token| {
             let value = match token {
@@ -96,7 +97,7 @@ impl Tokens<'_> {
                 'r' => self.user.to_owned(),
                 _ => return Ok(None),
             };
-            // Whatever it is a part of: no program is to take a name for an option.
+            // This holds wherever it stands in a word, so that no program takes a name for an option.
             match value.starts_with('-') {
                 true => Err(setting.invalid(&format!("%{token} stands for {value}, which begins with -"))),
                 false => Ok(Some(value)),
@@ -107,12 +108,12 @@ impl Tokens<'_> {
         Ok(expanded)
     }
 
-    /// A home, and what comes behind it.
+    /// Returns the home that a tilde stands for, and the text after it.
     fn tilde<'t>(&self, setting: &Setting<'t>) -> Result<(Option<PathBuf>, &'t str), Problem> {
         let Some(behind) = setting.value.strip_prefix('~') else { return Ok((None, setting.value)) };
         let (name, rest) = behind.find('/').map_or((behind, ""), |slash| behind.split_at(slash));
         if name.is_empty() {
-            return Ok((Some(self.caller.home.clone()), rest));
+            return Ok((Some(self.local_user.home.clone()), rest));
         }
         let account = Account::named(name);
         let home = account.ok_or_else(|| setting.invalid(&format!("there is no account {name}")))?.home;
@@ -129,9 +130,9 @@ impl Tokens<'_> {
                     );
                 }
             },
-            'd' => self.caller.home.to_string_lossy().into_owned(),
+            'd' => self.local_user.home.to_string_lossy().into_owned(),
             'h' => self.hostname.clone(),
-            'i' => self.caller.uid.to_string(),
+            'i' => self.local_user.uid.to_string(),
             'j' => self.jump.unwrap_or_default().to_owned(),
             'k' => self.key_alias.to_owned(),
             'L' => this_machine().split('.').next().unwrap_or_default().to_owned(),
@@ -139,12 +140,12 @@ impl Tokens<'_> {
             'n' => self.alias.to_owned(),
             'p' => self.port.to_string(),
             'r' => self.user.to_owned(),
-            'u' => self.caller.name.clone(),
+            'u' => self.local_user.name.clone(),
             _ => return Ok(None),
         }))
     }
 
-    /// The hash of `%l%h%p%r`.
+    /// Returns the hash of `%l%h%p%r`.
     fn connection(&self) -> String {
         let all = format!("{}{}{}{}", this_machine(), self.hostname, self.port, self.user);
         hex::encode(Sha1::digest(all))
@@ -177,8 +178,8 @@ impl Tokens<'_> {
                 let Some((name, behind)) = named.split_once('}') else {
                     return Err(setting.invalid("a ${ has no end"));
                 };
-                let value = self.caller.variable(name).ok_or_else(|| {
-                    let seen: Vec<_> = self.caller.variables.iter().map(|(name, _)| *name).collect();
+                let value = self.local_user.variable(name).ok_or_else(|| {
+                    let seen: Vec<_> = self.local_user.variables.iter().map(|(name, _)| *name).collect();
                     let seen = seen.join(", ");
                     setting
                         .invalid(&format!("the variable {name} isn't set; those that can be used are {seen}"))
@@ -195,7 +196,7 @@ impl Tokens<'_> {
     }
 }
 
-/// What it calls itself, with its domain where it does.
+/// Returns this machine's own name, with its domain where it has one.
 fn this_machine() -> String {
     uname().nodename().to_string_lossy().into_owned()
 }

@@ -8,12 +8,11 @@ use russh::keys::{HashAlg, PublicKey};
 use sha1::Sha1;
 
 use super::{Entry, LONGEST};
-use crate::pattern;
 
-/// Of HMAC-SHA1, and of the salts that ssh makes and takes.
+/// The length of an HMAC-SHA1, and of the salts that ssh makes and takes.
 pub(super) const SALT: usize = 20;
 
-/// A key, and whose it is.
+/// A key, and the hosts that it belongs to.
 #[derive(Debug)]
 pub(super) struct Line {
     file: PathBuf,
@@ -24,20 +23,23 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// Nothing for a comment or an empty line; why, for what is no line.
+    /// Parses a line. Returns none for a comment or an empty line, and the reason for a malformed one.
     pub(super) fn parse(file: &Path, number: usize, bytes: &[u8]) -> Result<Option<Self>, &'static str> {
         let Some((marker, hosts, mut words)) = begin(bytes)? else { return Ok(None) };
-        // Not by the crate's own reading of a line, which knows no tabs and takes a # in a comment for its end.
+        // The crate's own reading of a line isn't used: it doesn't know tabs, and takes a # in a comment for the
+        // line's end.
         let (Some(algorithm), Some(key)) = (words.next(), words.next()) else { return Err(NO_KEY) };
         let key =
             PublicKey::from_openssh(&format!("{algorithm} {key}")).map_err(|_| "its key can't be read")?;
         Ok(Some(Self { file: file.to_owned(), number, marker, hosts, key }))
     }
 
-    /// Whether it is about a host of this name, as `host` or `[host]:port`, in lower case.
+    /// Says whether the line is about a host of this name, as `host` or `[host]:port`, in lower case.
     pub(super) fn names(&self, name: &str) -> bool {
         match &self.hosts {
-            HostPatterns::Patterns(patterns) => pattern::lists(patterns.iter().map(String::as_str), name),
+            HostPatterns::Patterns(patterns) => {
+                host_ssh_syntax::matches_list(patterns.iter().map(String::as_str), name)
+            }
             HostPatterns::HashedName { salt, hash } => hashed(name, salt) == *hash,
         }
     }
@@ -54,7 +56,7 @@ impl Line {
 
 const NO_KEY: &str = "it has no key";
 
-/// What stands in front of the key, and the words from there on. Nothing for a comment or an empty line.
+/// The parts before the key, and the words from there on. None for a comment or an empty line.
 type Begin<'a, Words> = Option<(Option<Marker>, HostPatterns, Words)>;
 
 fn begin(bytes: &[u8]) -> Result<Begin<'_, impl Iterator<Item = &str>>, &'static str> {
@@ -75,7 +77,7 @@ fn begin(bytes: &[u8]) -> Result<Begin<'_, impl Iterator<Item = &str>>, &'static
     Ok(Some((marker, hosts, words)))
 }
 
-/// Whose key it is, whatever that key is: a key takes long to read, and a file may have thousands.
+/// Parses the hosts of a line without its key. Reading a key takes long, and a file may have thousands.
 pub(super) fn of_hosts(bytes: &[u8]) -> Result<Option<(Option<Marker>, HostPatterns)>, &'static str> {
     let Some((marker, hosts, words)) = begin(bytes)? else { return Ok(None) };
     if words.take(2).count() < 2 { Err(NO_KEY) } else { Ok(Some((marker, hosts))) }
@@ -86,12 +88,12 @@ fn hosts(text: &str) -> Result<HostPatterns, &'static str> {
         return text.to_ascii_lowercase().parse().map_err(|_| "it names no host");
     }
     let hosts: HostPatterns = text.parse().map_err(|_| "its hashed name can't be read")?;
-    // A hash that is too short is read as one that ends in zeros.
+    // The crate reads a hash that is too short as one that ends in zeros.
     let whole = matches!(&hosts, HostPatterns::HashedName { salt, .. } if salt.len() == SALT);
     if whole && hosts.to_string() == text { Ok(hosts) } else { Err("its hashed name can't be read") }
 }
 
-/// What stands for a name in a file that doesn't tell which hosts are in it.
+/// Returns the hash that stands for a name in a file that hides its hosts.
 pub(super) fn hashed(name: &str, salt: &[u8]) -> [u8; 20] {
     let Ok(mut mac) = Hmac::<Sha1>::new_from_slice(salt) else {
         unreachable!("HMAC takes a key of every length, RFC 2104")

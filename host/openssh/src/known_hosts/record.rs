@@ -1,4 +1,4 @@
-//! A key that was new is written down, so that it is known from now on.
+//! Records a new key, so that it is known from now on.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
@@ -14,18 +14,18 @@ use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::line::{SALT, hashed as hash_of};
-use super::{Judged, KnownHosts, Names, read_all, refusal};
+use super::{HostNames, KeyVerdict, KnownHosts, read_all, refusal};
 use crate::config::Strict;
 use host_base::problem::Problem;
 
-/// How long another server's line is waited for.
+/// The time for which another server's line is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks.
+/// The time between two attempts.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// Adds the key to the file, where it isn't known there. A problem where the file knows another one by now, or where
-/// what is written could be changed by others.
-pub fn record(file: &Path, host: &Names, key: &PublicKey, hashed: bool) -> Result<(), Problem> {
+/// Adds the key to the file, unless it is known there. Returns a problem where the file knows another key by now, or
+/// others could change what is written.
+pub fn record(file: &Path, host: &HostNames, key: &PublicKey, hashed: bool) -> Result<(), Problem> {
     let wrong = |error: io::Error| {
         Problem::io(&format!("the host key can't be written to {}", file.display()), &error)
             .remedy("Mend what the message names, or set UserKnownHostsFile to a file of your own")
@@ -36,9 +36,9 @@ pub fn record(file: &Path, host: &Names, key: &PublicKey, hashed: bool) -> Resul
     let mut known = KnownHosts::default();
     known.add(file, &written);
     match known.judge(host, key) {
-        Judged::Known => return Ok(()),
-        judged => {
-            if let Some(problem) = refusal(host, key, &judged, Strict::AcceptNew) {
+        KeyVerdict::Known => return Ok(()),
+        verdict => {
+            if let Some(problem) = refusal(host, key, &verdict, Strict::AcceptNew) {
                 return Err(problem);
             }
         }
@@ -49,13 +49,13 @@ pub fn record(file: &Path, host: &Names, key: &PublicKey, hashed: bool) -> Resul
     }
     let added = (&opened).write_all(line.as_bytes()).and_then(|()| opened.sync_data());
     added.map_err(|error| {
-        // Half a line would spoil the one that somebody adds next.
+        // Half a line would spoil the next line that somebody adds.
         _ = opened.set_len(written.len() as u64);
         wrong(error)
     })
 }
 
-fn line(host: &Names, key: &PublicKey, hashed: bool) -> io::Result<String> {
+fn line(host: &HostNames, key: &PublicKey, hashed: bool) -> io::Result<String> {
     let name = host.listed();
     let name = if hashed {
         let mut salt = [0; SALT];
@@ -69,7 +69,7 @@ fn line(host: &Names, key: &PublicKey, hashed: bool) -> io::Result<String> {
     Ok(format!("{name} {key}\n"))
 }
 
-/// The file, made where there is none, and its directory, as `~/.ssh`.
+/// Opens the file. Creates it and its directory, such as `~/.ssh`, where they don't exist.
 fn open(path: &Path) -> io::Result<File> {
     let own = rustix::process::geteuid().as_raw();
     if let Some(directory) = path.parent() {
@@ -78,7 +78,7 @@ fn open(path: &Path) -> io::Result<File> {
             _ => {}
         }
     }
-    // A link is followed where its owner might as well have written what it leads to.
+    // A link is followed if its owner could also have written the file that it leads to.
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink() && found.uid() != own) {
         return Err(io::Error::other("it is another account's link"));
     }
@@ -99,7 +99,7 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Until the file is closed. Whoever holds it writes one line.
+/// Locks the file until it is closed. Whoever holds the lock writes one line.
 fn lock(file: &File) -> io::Result<()> {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,24 +1,24 @@
-//! What is said where a host isn't connected to for its key.
+//! The problems that refuse a host for its key.
 
 use russh::keys::{Algorithm, HashAlg, PublicKey};
 use serde_json::json;
 use shell_words::quote;
 
-use super::{Entry, Judged, Names};
+use super::{Entry, HostNames, KeyVerdict};
 use crate::config::Strict;
 use host_base::problem::{Category, Problem};
 
-/// Why the host isn't connected to; nothing where it is. Only [`Strict::AcceptNew`] takes what is unknown, and nothing
-/// takes what has changed.
-pub fn refusal(host: &Names, key: &PublicKey, judged: &Judged, strict: Strict) -> Option<Problem> {
+/// Returns why the host is refused, or none where it is accepted. Only [`Strict::AcceptNew`] accepts an unknown key,
+/// and nothing accepts a changed one.
+pub fn refusal(host: &HostNames, key: &PublicKey, verdict: &KeyVerdict, strict: Strict) -> Option<Problem> {
     let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
-    let problem = match judged {
-        Judged::Known => return None,
-        Judged::Unknown if strict == Strict::AcceptNew => return None,
-        Judged::Unknown => unknown(host, key, &fingerprint, strict),
-        Judged::Changed { known } => changed(host, key, &fingerprint, known),
-        Judged::Revoked { entry } => revoked(host, entry),
-        Judged::Invalid(reason) => {
+    let problem = match verdict {
+        KeyVerdict::Known => return None,
+        KeyVerdict::Unknown if strict == Strict::AcceptNew => return None,
+        KeyVerdict::Unknown => unknown(host, key, &fingerprint, strict),
+        KeyVerdict::Changed { known } => changed(host, key, &fingerprint, known),
+        KeyVerdict::Revoked { entry } => revoked(host, entry),
+        KeyVerdict::Invalid(reason) => {
             let message = format!(
                 "The certificate of {}'s host key {reason}, and the key itself ({fingerprint}) isn't known",
                 host.listed()
@@ -31,7 +31,7 @@ pub fn refusal(host: &Names, key: &PublicKey, judged: &Judged, strict: Strict) -
     Some(problem.detail("host", json!(host.listed())).detail("fingerprint", json!(fingerprint)))
 }
 
-fn unknown(host: &Names, key: &PublicKey, fingerprint: &str, strict: Strict) -> Problem {
+fn unknown(host: &HostNames, key: &PublicKey, fingerprint: &str, strict: Strict) -> Problem {
     let asked = match strict {
         Strict::Yes => "StrictHostKeyChecking yes lets no unknown host in",
         Strict::Ask | Strict::AcceptNew => "nobody is here whom it could be shown to",
@@ -67,7 +67,7 @@ fn unknown(host: &Names, key: &PublicKey, fingerprint: &str, strict: Strict) -> 
         ))
 }
 
-fn changed(host: &Names, key: &PublicKey, fingerprint: &str, known: &[Entry]) -> Problem {
+fn changed(host: &HostNames, key: &PublicKey, fingerprint: &str, known: &[Entry]) -> Problem {
     let listed = host.listed();
     let places: Vec<_> = known
         .iter()
@@ -111,7 +111,7 @@ fn changed(host: &Names, key: &PublicKey, fingerprint: &str, known: &[Entry]) ->
     problem.detail("known", json!(known))
 }
 
-fn revoked(host: &Names, entry: &Entry) -> Problem {
+fn revoked(host: &HostNames, entry: &Entry) -> Problem {
     let Entry { file, line, fingerprint, algorithm } = entry;
     let place = format!("{}:{line}", file.display());
     let message = format!(
@@ -124,7 +124,7 @@ fn revoked(host: &Names, entry: &Entry) -> Problem {
         .detail("revoked_in", json!(place))
 }
 
-/// As ssh-keyscan(1) and the files in /etc/ssh have it.
+/// Returns the name that ssh-keyscan(1) and the files in /etc/ssh use.
 fn kind(algorithm: &Algorithm) -> &'static str {
     match algorithm {
         Algorithm::Rsa { .. } => "rsa",

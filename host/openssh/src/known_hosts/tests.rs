@@ -1,6 +1,6 @@
-//! The fixtures were made by ssh-keygen of OpenSSH 9.2p1: `host`, `host-rsa`, `host-ecdsa` and `other` are host keys,
-//! `*-cert` certificates of the first that say in their name what is wrong with them (`ssh-keygen -s authority -h -n
-//! web.example.com -V 20240101:20340101`), and `hashed` went through `ssh-keygen -H`.
+//! Tests of known_hosts. ssh-keygen of OpenSSH 9.2p1 made the fixtures: `host`, `host-rsa`, `host-ecdsa` and `other`
+//! are host keys, `*-cert` are certificates of the first that say in their name what is wrong with them (`ssh-keygen
+//! -s authority -h -n web.example.com -V 20240101:20340101`), and `hashed` went through `ssh-keygen -H`.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -44,24 +44,24 @@ fn known(text: &str) -> KnownHosts {
     known
 }
 
-fn web() -> Names {
-    Names::new("web.example.com", 22, None)
+fn web() -> HostNames {
+    HostNames::new("web.example.com", 22, None)
 }
 
-/// In one word.
-fn judged(judged: &Judged) -> &'static str {
-    match judged {
-        Judged::Known => "known",
-        Judged::Unknown => "unknown",
-        Judged::Changed { .. } => "changed",
-        Judged::Revoked { .. } => "revoked",
-        Judged::Invalid(_) => "invalid",
+/// Returns the verdict in one word.
+fn verdict(verdict: &KeyVerdict) -> &'static str {
+    match verdict {
+        KeyVerdict::Known => "known",
+        KeyVerdict::Unknown => "unknown",
+        KeyVerdict::Changed { .. } => "changed",
+        KeyVerdict::Revoked { .. } => "revoked",
+        KeyVerdict::Invalid(_) => "invalid",
     }
 }
 
 #[test]
 fn a_key_is_judged_as_ssh_judges() {
-    let at = |port| Names::new("Web.Example.com", port, Some("10.0.0.1".parse().unwrap()));
+    let at = |port| HostNames::new("Web.Example.com", port, Some("10.0.0.1".parse().unwrap()));
     for (lines, port, expected) in [
         ("", 22, "unknown"),
         ("web.example.com HOST", 22, "known"),
@@ -82,7 +82,7 @@ fn a_key_is_judged_as_ssh_judges() {
         ("[web.example.com]:2222 HOST", 22, "unknown"),
         ("[web.example.com]:2222 HOST", 2223, "unknown"),
         ("[*.example.com]:2222 HOST", 2222, "known"),
-        // What is known of the host alone counts where nothing is known of the port.
+        // The host's key counts where nothing is known of the port.
         ("web.example.com OTHER", 2222, "unknown"),
         ("[web.example.com]:2222 OTHER\nweb.example.com HOST", 2222, "changed"),
         ("@cert-authority web.example.com HOST", 22, "unknown"),
@@ -96,14 +96,14 @@ fn a_key_is_judged_as_ssh_judges() {
         ("@revoked web.example.com OTHER", 22, "unknown"),
     ] {
         let text = lines.replace("HOST", HOST).replace("OTHER", OTHER).replace("RSA", RSA);
-        assert_eq!(judged(&known(&text).judge(&at(port), &key(HOST))), expected, "{lines} on port {port}");
+        assert_eq!(verdict(&known(&text).judge(&at(port), &key(HOST))), expected, "{lines} on port {port}");
     }
 }
 
 #[test]
 fn a_changed_key_says_what_is_known_and_where() {
     let text = format!("# comment\nweb.example.com {OTHER}\n\nweb.example.com {RSA}\n");
-    let Judged::Changed { known } = known(&text).judge(&web(), &key(HOST)) else { panic!() };
+    let KeyVerdict::Changed { known } = known(&text).judge(&web(), &key(HOST)) else { panic!() };
     let places: Vec<_> = known.iter().map(|entry| (entry.line, &*entry.algorithm)).collect();
     assert_eq!(places, [(2, "ssh-ed25519"), (4, "ssh-rsa")]);
     assert_eq!(known[0].fingerprint, key(OTHER).fingerprint(HashAlg::Sha256).to_string());
@@ -111,9 +111,9 @@ fn a_changed_key_says_what_is_known_and_where() {
 
 #[test]
 fn a_host_key_alias_is_known_without_a_port() {
-    let names = Names { host: "the-web".into(), port: None, address: None, reached: None };
-    assert_eq!(known(&format!("the-web {HOST}")).judge(&names, &key(HOST)), Judged::Known);
-    assert_eq!(known(&format!("[the-web]:2222 {HOST}")).judge(&names, &key(HOST)), Judged::Unknown);
+    let names = HostNames { host: "the-web".into(), port: None, address: None, reached: None };
+    assert_eq!(known(&format!("the-web {HOST}")).judge(&names, &key(HOST)), KeyVerdict::Known);
+    assert_eq!(known(&format!("[the-web]:2222 {HOST}")).judge(&names, &key(HOST)), KeyVerdict::Unknown);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_line_that_is_none_is_skipped_and_the_others_count() {
         &format!("@revoked @cert-authority web.example.com {HOST}"),
         // The text says another type than the key.
         &format!("web.example.com {}", HOST.replace("ssh-ed25519", "ssh-rsa")),
-        // A salt that is too short, a hash that is.
+        // The salt is too short, and in the next one the hash is.
         &format!("|1|9vVvQoZ9|KzOoOO5eMhSQvqvQ8VhEmjQ0Ks0= {HOST}"),
         &format!("|1|9vVvQoZ9ol9XLNvahHKfg12OxOc=|KzOo {HOST}"),
         &format!("|1|9vVvQoZ9ol9XLNvahHKfg12OxOc= {HOST}"),
@@ -143,7 +143,7 @@ fn a_line_that_is_none_is_skipped_and_the_others_count() {
     bytes.extend_from_slice(format!("web.example.com {HOST}").as_bytes());
     let mut known = KnownHosts::default();
     known.add(Path::new("x"), &bytes);
-    assert_eq!(known.judge(&web(), &key(HOST)), Judged::Known);
+    assert_eq!(known.judge(&web(), &key(HOST)), KeyVerdict::Known);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn blanks_tabs_and_comments_are_as_ssh_takes_them() {
         &format!("\tweb.example.com\t{tabs}\r"),
         &format!("web.example.com {HOST} # more # of it"),
     ] {
-        assert_eq!(known(line).judge(&web(), &key(HOST)), Judged::Known, "{line}");
+        assert_eq!(known(line).judge(&web(), &key(HOST)), KeyVerdict::Known, "{line}");
     }
     for line in ["", "   ", "# web", "  # web", "\r"] {
         assert!(Line::parse(Path::new("x"), 1, line.as_bytes()).unwrap().is_none(), "{line:?}");
@@ -176,8 +176,8 @@ fn hashed_names_are_those_that_ssh_keygen_hashed() {
         ("fe80::1%eth0", 2222, OTHER, "known"),
         ("db.example.com", 22, HOST, "unknown"),
     ] {
-        let names = Names::new(host, port, None);
-        assert_eq!(judged(&known.judge(&names, &key(shown))), expected, "{host} {port}");
+        let names = HostNames::new(host, port, None);
+        assert_eq!(verdict(&known.judge(&names, &key(shown))), expected, "{host} {port}");
     }
 }
 
@@ -217,7 +217,7 @@ fn a_certificate_holds_by_its_authority() {
             .replace("HOST", HOST)
             .replace("OTHER", OTHER);
         let found = known(&text).judge_certificate(&web(), &certificate(shown), UNIX_EPOCH + NOW);
-        assert_eq!(judged(&found), expected, "{lines}: {shown}: {found:?}");
+        assert_eq!(verdict(&found), expected, "{lines}: {shown}: {found:?}");
     }
 }
 
@@ -230,10 +230,10 @@ fn a_certificate_is_valid_from_its_first_second_to_before_its_last() {
         [(0, false), (first - 1, false), (first, true), (last - 1, true), (last, false)]
     {
         let now = UNIX_EPOCH + Duration::from_secs(seconds);
-        assert_eq!(known.judge_certificate(&web(), &valid, now) == Judged::Known, expected, "{seconds}");
+        assert_eq!(known.judge_certificate(&web(), &valid, now) == KeyVerdict::Known, expected, "{seconds}");
     }
     let before = UNIX_EPOCH - Duration::from_secs(1);
-    assert_ne!(known.judge_certificate(&web(), &valid, before), Judged::Known);
+    assert_ne!(known.judge_certificate(&web(), &valid, before), KeyVerdict::Known);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_certificate_with_a_signature_that_isnt_its_authoritys_proves_nothing() {
     let mut bytes = certificate(VALID).to_bytes().unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     let forged = Certificate::from_bytes(&bytes).unwrap();
-    assert_eq!(judged(&known.judge_certificate(&web(), &forged, UNIX_EPOCH + NOW)), "invalid");
+    assert_eq!(verdict(&known.judge_certificate(&web(), &forged, UNIX_EPOCH + NOW)), "invalid");
 }
 
 #[test]
@@ -252,10 +252,10 @@ fn what_is_known_is_offered_first_and_nothing_weak() {
     let both = known(&format!("web.example.com {RSA}\nweb.example.com {ECDSA}\ndb.example.com {HOST}"));
     assert_eq!(names(both.algorithms(&web())), ["ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256"]);
     assert!(both.certificate_algorithms(&web()).is_empty());
-    assert_eq!(names(both.algorithms(&Names::new("db.example.com", 2222, None))), ["ssh-ed25519"]);
+    assert_eq!(names(both.algorithms(&HostNames::new("db.example.com", 2222, None))), ["ssh-ed25519"]);
     let authority = known(&format!("@cert-authority *.example.com {AUTHORITY}\n@revoked * {HOST}"));
     assert!(authority.algorithms(&web()).is_empty());
-    assert_eq!(authority.certificate_algorithms(&Names::new("web.example.com", 2222, None)), PREFERRED);
+    assert_eq!(authority.certificate_algorithms(&HostNames::new("web.example.com", 2222, None)), PREFERRED);
     assert!(!names(PREFERRED.to_vec()).iter().any(|name| name == "ssh-rsa" || name == "ssh-dss"));
 }
 
@@ -265,7 +265,7 @@ fn a_file_that_cannot_be_read_is_no_empty_one() {
     let (file, none) = (directory.path().join("known_hosts"), directory.path().join("none"));
     fs_write(&file, &format!("web.example.com {HOST}\n"));
     let known = KnownHosts::load(&[none, "/dev/null".into()], &[file]).unwrap();
-    assert_eq!(known.judge(&web(), &key(HOST)), Judged::Known);
+    assert_eq!(known.judge(&web(), &key(HOST)), KeyVerdict::Known);
     assert!(KnownHosts::load(&[directory.path().into()], &[]).is_err());
     let large = directory.path().join("large");
     File::create(&large).unwrap().set_len(LARGEST + 1).unwrap();
@@ -336,13 +336,13 @@ proptest! {
     fn a_hashed_name_is_found_where_the_plain_one_is(
         name in "[a-zA-Z0-9.:-]{1,30}", asked in "[a-zA-Z0-9.:-]{1,30}", port in 1u16.., salt in any::<[u8; 20]>(),
     ) {
-        let names = Names::new(&name, port, None);
+        let names = HostNames::new(&name, port, None);
         let hash = line::hashed(&names.listed(), &salt);
         let hashed = HostPatterns::HashedName { salt: salt.to_vec(), hash }.to_string();
         let (plain, hashed) = (known(&format!("{} {HOST}", names.listed())), known(&format!("{hashed} {HOST}")));
-        prop_assert_eq!(hashed.judge(&names, &key(HOST)), Judged::Known);
+        prop_assert_eq!(hashed.judge(&names, &key(HOST)), KeyVerdict::Known);
         for asked in [&asked, &name.to_ascii_uppercase()] {
-            let asked = Names::new(asked, port, None);
+            let asked = HostNames::new(asked, port, None);
             prop_assert_eq!(plain.judge(&asked, &key(HOST)), hashed.judge(&asked, &key(HOST)));
         }
     }
@@ -351,7 +351,7 @@ proptest! {
     fn no_line_is_too_strange_to_be_read(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let mut known = KnownHosts::default();
         known.add(Path::new("x"), &bytes);
-        prop_assert_eq!(known.judge(&web(), &key(HOST)), Judged::Unknown);
+        prop_assert_eq!(known.judge(&web(), &key(HOST)), KeyVerdict::Unknown);
     }
 }
 
@@ -359,8 +359,8 @@ proptest! {
 fn a_refusal_says_what_was_seen_and_what_to_do() {
     let shown = key(HOST);
     let fingerprint = shown.fingerprint(HashAlg::Sha256).to_string();
-    let at = Names::new("web.example.com", 2222, None);
-    let refused = |judged: &Judged, strict| refusal(&at, &shown, judged, strict);
+    let at = HostNames::new("web.example.com", 2222, None);
+    let refused = |verdict: &KeyVerdict, strict| refusal(&at, &shown, verdict, strict);
     let entry = Entry {
         file: "/home/ada/.ssh/known_hosts".into(),
         line: 7,
@@ -368,20 +368,20 @@ fn a_refusal_says_what_was_seen_and_what_to_do() {
         algorithm: "ssh-rsa".into(),
     };
     for strict in [Strict::Yes, Strict::Ask, Strict::AcceptNew] {
-        assert!(refused(&Judged::Known, strict).is_none());
-        for (judged, code) in [
-            (Judged::Changed { known: vec![entry.clone()] }, "HOST_KEY_CHANGED"),
-            (Judged::Revoked { entry: entry.clone() }, "HOST_KEY_REVOKED"),
-            (Judged::Invalid("was valid until 2025".into()), "HOST_KEY_INVALID"),
+        assert!(refused(&KeyVerdict::Known, strict).is_none());
+        for (verdict, code) in [
+            (KeyVerdict::Changed { known: vec![entry.clone()] }, "HOST_KEY_CHANGED"),
+            (KeyVerdict::Revoked { entry: entry.clone() }, "HOST_KEY_REVOKED"),
+            (KeyVerdict::Invalid("was valid until 2025".into()), "HOST_KEY_INVALID"),
         ] {
-            let problem = refused(&judged, strict).unwrap();
+            let problem = refused(&verdict, strict).unwrap();
             assert_eq!((&*problem.code, problem.category), (code, host_base::problem::Category::Denied));
             assert_eq!(problem.details["fingerprint"], *fingerprint);
         }
     }
-    assert!(refused(&Judged::Unknown, Strict::AcceptNew).is_none());
+    assert!(refused(&KeyVerdict::Unknown, Strict::AcceptNew).is_none());
     for strict in [Strict::Yes, Strict::Ask] {
-        let problem = refused(&Judged::Unknown, strict).unwrap();
+        let problem = refused(&KeyVerdict::Unknown, strict).unwrap();
         assert_eq!(problem.code, "HOST_KEY_UNKNOWN");
         let text = format!("{} {}", problem.message, problem.remediation.join(" "));
         for part in [
@@ -393,7 +393,7 @@ fn a_refusal_says_what_was_seen_and_what_to_do() {
             assert!(text.contains(part), "{part}: {text}");
         }
     }
-    let problem = refused(&Judged::Changed { known: vec![entry.clone()] }, Strict::Ask).unwrap();
+    let problem = refused(&KeyVerdict::Changed { known: vec![entry.clone()] }, Strict::Ask).unwrap();
     let text = format!("{} {}", problem.message, problem.remediation.join(" "));
     for part in [
         "HAS CHANGED",
@@ -405,7 +405,7 @@ fn a_refusal_says_what_was_seen_and_what_to_do() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let problem = refused(&Judged::Revoked { entry }, Strict::Ask).unwrap();
+    let problem = refused(&KeyVerdict::Revoked { entry }, Strict::Ask).unwrap();
     assert!(problem.message.contains("/home/ada/.ssh/known_hosts:7"), "{}", problem.message);
 }
 
@@ -413,7 +413,7 @@ fn a_refusal_says_what_was_seen_and_what_to_do() {
 fn a_new_key_is_recorded_once_for_its_owner_alone() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join(".ssh/known_hosts");
-    for names in [web(), Names::new("web.example.com", 2222, None)] {
+    for names in [web(), HostNames::new("web.example.com", 2222, None)] {
         for _ in 0..2 {
             record(&file, &names, &key(OTHER), false).unwrap();
         }
@@ -421,23 +421,23 @@ fn a_new_key_is_recorded_once_for_its_owner_alone() {
     let mode = |path: &Path| path.metadata().unwrap().mode() & 0o7777;
     assert_eq!((mode(file.parent().unwrap()), mode(&file)), (0o700, 0o600));
     let own = OTHER.rsplit_once(' ').unwrap().0;
-    // What is known of the host is known on each of its ports.
+    // A key that is known of the host is known on each of its ports.
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("web.example.com {own}\n"));
     let loaded = KnownHosts::load(&[file], &[]).unwrap();
-    assert_eq!(loaded.judge(&web(), &key(OTHER)), Judged::Known);
+    assert_eq!(loaded.judge(&web(), &key(OTHER)), KeyVerdict::Known);
 }
 
 #[test]
 fn a_recorded_name_is_hidden_where_it_is_to_be() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("known_hosts");
-    let names = Names::new("Web.example.com", 2222, None);
+    let names = HostNames::new("Web.example.com", 2222, None);
     record(&file, &names, &key(HOST), true).unwrap();
     record(&file, &names, &key(HOST), true).unwrap();
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.starts_with("|1|") && !text.contains("web"), "{text}");
     assert_eq!(text.lines().count(), 1);
-    assert_eq!(known(&text).judge(&names, &key(HOST)), Judged::Known);
+    assert_eq!(known(&text).judge(&names, &key(HOST)), KeyVerdict::Known);
 }
 
 #[test]
@@ -479,7 +479,7 @@ fn nothing_is_recorded_where_others_could_change_it_or_nothing_stays() {
     }
     assert!(refused(Path::new("/dev/null")).contains("nothing stays"));
     assert!(refused(directory.path()).contains(directory.path().to_str().unwrap()));
-    // No directories but the last are made.
+    // Only the last directory is created.
     refused(&directory.path().join("a/b/known_hosts"));
     if rustix::process::geteuid().is_root() {
         let other = directory.path().join("other");
@@ -502,7 +502,7 @@ fn keys_that_are_recorded_at_the_same_time_are_whole_lines_once_each() {
         for index in 0..8 {
             let file = &file;
             scope.spawn(move || {
-                let names = Names::new(&format!("web{}", index % 4), 22, None);
+                let names = HostNames::new(&format!("web{}", index % 4), 22, None);
                 record(file, &names, &key(HOST), index % 2 == 0).unwrap();
             });
         }

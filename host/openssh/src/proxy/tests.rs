@@ -1,11 +1,11 @@
 use tokio::io::AsyncWriteExt;
 
 use super::*;
-use crate::peer::{Peer, Rules};
+use crate::test_server::{Rules, TestServer};
 
 async fn named(alias: &str, proxy: Proxy) -> HostConfig {
     let directory = tempfile::tempdir().unwrap();
-    let peer = Peer::start(Rules::default()).await;
+    let peer = TestServer::start(Rules::default()).await;
     let mut host = peer.host(directory.path());
     (host.alias, host.hostname, host.proxy) = (alias.to_owned(), alias.to_owned(), proxy);
     host.port = 22;
@@ -25,7 +25,7 @@ async fn only_the_first_jump_is_reached_by_a_proxy_of_its_own() {
         named("b", by(&["nowhere"])).await,
         named("gate", Proxy::Command(vec!["nc".into()])).await,
     ];
-    let found = jumps(&host, async |alias: &str, _: &Given| {
+    let found = jumps(&host, async |alias: &str, _: &SshOptions| {
         Ok(all.iter().find(|host| host.alias == alias).expect("asked for").clone())
     });
     let names: Vec<String> = found.await.unwrap().into_iter().map(|hop| hop.alias).collect();
@@ -38,7 +38,7 @@ async fn a_jump_brings_its_user_and_port() {
     let jump = Jump { user: Some("bob".into()), host: "a".into(), port: Some(2222) };
     let host = HostConfig { proxy: Proxy::Jump(vec![jump]), ..host };
     let hop = named("a", Proxy::None).await;
-    let found = jumps(&host, async |_: &str, given: &Given| {
+    let found = jumps(&host, async |_: &str, given: &SshOptions| {
         assert_eq!((given.user.as_deref(), given.port), (Some("bob"), Some(2222)));
         Ok(hop.clone())
     });
@@ -49,7 +49,7 @@ async fn a_jump_brings_its_user_and_port() {
 async fn jumps_that_go_round_in_circles_or_on_for_ever_are_refused() {
     let host = named("target", by(&["a"])).await;
     let again = named("a", by(&["target"])).await;
-    let problem = jumps(&host, async |alias: &str, _: &Given| {
+    let problem = jumps(&host, async |alias: &str, _: &SshOptions| {
         Ok(if alias == "a" { again.clone() } else { host.clone() })
     });
     let problem = problem.await.unwrap_err();
@@ -58,7 +58,7 @@ async fn jumps_that_go_round_in_circles_or_on_for_ever_are_refused() {
 
     // Each is reached through the next.
     let template = again;
-    let problem = jumps(&host, async |alias: &str, _: &Given| {
+    let problem = jumps(&host, async |alias: &str, _: &SshOptions| {
         let mut hop = template.clone();
         (hop.hostname, hop.proxy) = (alias.to_owned(), by(&[&format!("{alias}a")]));
         Ok(hop)
@@ -88,7 +88,7 @@ fn argv(words: &[&str]) -> Vec<String> {
 
 #[tokio::test]
 async fn a_proxy_command_is_a_stream() {
-    let (mut stream, _command) = Command::start(&argv(&["cat"])).unwrap();
+    let (mut stream, _command) = ProxyProcess::start(&argv(&["cat"])).unwrap();
     stream.write_all(b"SSH-2.0-x\r\n").await.unwrap();
     let mut read = [0; 11];
     stream.read_exact(&mut read).await.unwrap();
@@ -98,7 +98,7 @@ async fn a_proxy_command_is_a_stream() {
 #[tokio::test]
 async fn what_a_proxy_command_says_last_is_kept_and_no_more() {
     let (_stream, mut command) =
-        Command::start(&argv(&["/bin/sh", "-c", "yes noise | head -c 100000 >&2; echo the reason >&2"]))
+        ProxyProcess::start(&argv(&["/bin/sh", "-c", "yes noise | head -c 100000 >&2; echo the reason >&2"]))
             .unwrap();
     let words = command.last_words().await.unwrap();
     assert!(words.starts_with("/bin/sh said: ") && words.ends_with("the reason"), "{words}");
@@ -107,16 +107,16 @@ async fn what_a_proxy_command_says_last_is_kept_and_no_more() {
 
 #[tokio::test]
 async fn a_proxy_command_that_is_not_there_is_named() {
-    let problem = Command::start(&argv(&["no-such-program", "%h"])).err().unwrap();
+    let problem = ProxyProcess::start(&argv(&["no-such-program", "%h"])).err().unwrap();
     assert_eq!(problem.code, "CONNECTION_FAILED");
     assert!(problem.message.contains("no-such-program"), "{problem}");
 }
 
 #[tokio::test]
 async fn a_proxy_command_ends_with_everything_it_started() {
-    // The child of the child holds the other end of its output: nothing is left of it once that ends.
+    // The grandchild holds the other end of the output, and so the end of the output means that nothing is left.
     let (mut stream, command) =
-        Command::start(&argv(&["/bin/sh", "-c", "sleep 1000 & echo started; wait"])).unwrap();
+        ProxyProcess::start(&argv(&["/bin/sh", "-c", "sleep 1000 & echo started; wait"])).unwrap();
     let mut line = [0; 8];
     stream.read_exact(&mut line).await.unwrap();
     drop(command);

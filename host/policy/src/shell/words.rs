@@ -1,10 +1,10 @@
-//! The words of a text for a shell: quotes, expansions, wildcards.
+//! Reads the words of a text for a shell, with their quotes, expansions and wildcards.
 
 use super::super::glob::{ANY, SOME};
-use super::{MOST_NESTED, Reader};
+use super::{MAX_NESTED, Reader};
 
 impl Reader<'_> {
-    /// One word, without its quotes.
+    /// Reads one word, without its quotes.
     pub(super) fn word(&mut self) -> String {
         let mut word = String::new();
         let (mut bracket, mut brace, mut braces) = (None, 0, 0);
@@ -37,7 +37,7 @@ impl Reader<'_> {
                         }
                         ']' if bracket.is_some_and(|at| at + 1 < word.len()) => {
                             let begins = bracket.take().unwrap_or_default();
-                            // The brace that began within is gone.
+                            // A brace that began within the brackets is part of the pattern.
                             if braces > 0 && brace >= begins {
                                 braces = 0;
                                 self.script.is_unclear = true;
@@ -106,7 +106,7 @@ impl Reader<'_> {
         self.script.is_unclear = true;
     }
 
-    /// What begins with `$`, or with a backquote.
+    /// Reads an expansion, which begins with `$` or a backquote.
     pub(super) fn expansion(&mut self, word: &mut String, is_quoted: bool) {
         let rest = self.rest();
         let mut behind = rest.chars().skip(1);
@@ -122,7 +122,7 @@ impl Reader<'_> {
                 self.skip(1);
             }
             Some('\'') if !is_quoted => return self.escaped(word),
-            // `$"…"` is `"…"` in another language.
+            // `$"…"` is `"…"` after translation.
             Some('"') if !is_quoted => return self.skip(1),
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 let name = rest[1..].find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -137,7 +137,7 @@ impl Reader<'_> {
         word.push(ANY);
     }
 
-    /// `$(…)` or `$((…))`.
+    /// Reads `$(…)` or `$((…))`.
     fn in_parentheses(&mut self) {
         match self.rest().starts_with("$((") {
             true => self.deeper(3, Self::arithmetic),
@@ -145,10 +145,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes on behind an opening, where that isn't too deep.
+    /// Reads on behind an opening, unless the nesting is too deep.
     pub(super) fn deeper(&mut self, opening: usize, read: fn(&mut Self)) {
         self.skip(opening);
-        if self.depth == MOST_NESTED {
+        if self.depth == MAX_NESTED {
             self.script.is_unclear = true;
             self.at = self.text.len();
             return;
@@ -158,7 +158,7 @@ impl Reader<'_> {
         self.depth -= 1;
     }
 
-    /// Behind `$(` or `<(`.
+    /// Reads on behind `$(` or `<(`.
     fn substitution(&mut self) {
         let documents = std::mem::take(&mut self.documents);
         self.list(true);
@@ -181,9 +181,9 @@ impl Reader<'_> {
         self.script.is_unclear = true;
     }
 
-    /// Reads another text, whose commands are this one's.
+    /// Reads another text, and adds its commands to this script.
     pub(super) fn inner(&mut self, text: &str, read: impl FnOnce(&mut Reader<'_>)) {
-        if self.depth == MOST_NESTED {
+        if self.depth == MAX_NESTED {
             self.script.is_unclear = true;
             return;
         }
@@ -193,7 +193,7 @@ impl Reader<'_> {
         self.script = inner.script;
     }
 
-    /// A text in which only expansions mean something.
+    /// Reads a text in which nothing but expansions has a meaning.
     pub(super) fn expansions(&mut self) {
         while let Some(c) = self.peek() {
             match c {
@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind `${`.
+    /// Reads on behind `${`.
     fn parameter(&mut self) {
         let mut open = 1;
         while let Some(c) = self.peek() {
@@ -222,7 +222,7 @@ impl Reader<'_> {
                             open += 1;
                         }
                         '}' => open -= 1,
-                        // What is quoted in there may be a brace.
+                        // A quoted text may have a brace in it.
                         '\'' | '"' | '\\' => self.script.is_unclear = true,
                         _ => {}
                     }
@@ -235,7 +235,7 @@ impl Reader<'_> {
         self.script.is_unclear = true;
     }
 
-    /// Behind `((` or `$((`, where `<` and `>` compare.
+    /// Reads on behind `((` or `$((`, where `<` and `>` compare.
     pub(super) fn arithmetic(&mut self) {
         let mut open = 2;
         while let Some(c) = self.peek() {
@@ -249,7 +249,7 @@ impl Reader<'_> {
                         '(' => open += 1,
                         ')' => {
                             open -= 1;
-                            // `$((a) b)` is a group in a substitution.
+                            // `$((a) b)` is no arithmetic but a group in a substitution.
                             self.script.is_unclear |= open == 1 && self.peek() != Some(')');
                         }
                         '\'' | '"' | '\n' => self.script.is_unclear = true,
@@ -264,7 +264,7 @@ impl Reader<'_> {
         self.script.is_unclear = true;
     }
 
-    /// `$'…'`, with the escapes of bash(1).
+    /// Reads `$'…'` with the escapes of bash(1).
     fn escaped(&mut self, word: &mut String) {
         self.skip(2);
         while let Some(c) = self.next() {
@@ -289,13 +289,13 @@ impl Reader<'_> {
         self.script.is_unclear = true;
     }
 
-    /// A character by its number, of so many digits at most.
-    fn coded(&mut self, word: &mut String, radix: u32, most: usize) {
+    /// Reads a character that is given by its number, with at most `max_digits` digits.
+    fn coded(&mut self, word: &mut String, radix: u32, max_digits: usize) {
         let rest = self.rest();
-        let digits = rest.chars().take(most).take_while(|c| c.is_digit(radix)).count();
+        let digits = rest.chars().take(max_digits).take_while(|c| c.is_digit(radix)).count();
         let number = u32::from_str_radix(&rest[..digits], radix).ok();
-        // A byte of a longer character says nothing by itself.
-        let character = number.filter(|number| *number < 0x80 || most > 3).and_then(char::from_u32);
+        // A single byte of a longer character is unknown.
+        let character = number.filter(|number| *number < 0x80 || max_digits > 3).and_then(char::from_u32);
         word.push(character.unwrap_or(ANY));
         self.skip(digits);
     }

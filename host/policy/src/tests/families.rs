@@ -112,7 +112,7 @@ fn a_step_on_a_file_is_judged_by_its_path() {
         (FileStep::Write, "/etc/nginx/nginx.conf", None),
         (FileStep::Write, "/srv/app/x", None),
     ] {
-        let verdict = Policy::builtin().of_file(step, path);
+        let verdict = Policy::builtin().file_verdict(step, path);
         assert!(
             verdict.risk == risk && verdict.changes() && verdict.level < Level::Block,
             "{path}: {verdict:?}"

@@ -1,10 +1,10 @@
-//! What must hold for every command line: wrapping lowers nothing, nothing panics, and the work is bounded.
+//! These rules hold for every command line: a wrapper never lowers a verdict, nothing panics, and the work is bounded.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What is put before a command, and has it run.
+/// Words that run the command behind them.
 const WRAPPERS: &[&[&str]] = &[
     &["sudo"],
     &["sudo", "-u", "root", "--"],
@@ -121,7 +121,7 @@ proptest! {
         policy.verdict(&argv);
         policy.verdict(&["sh", "-c", &argv.concat()]);
         policy.verdict(&["sh", "-c", &argv.join(" ")]);
-        argv.iter().for_each(|path| { policy.of_file(FileStep::Write, path); });
+        argv.iter().for_each(|path| { policy.file_verdict(FileStep::Write, path); });
     }
 
     #[test]
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// This would take hours if anything looked at the same words again and again.
+/// This would take hours if anything read the same words again and again.
 #[test]
 fn the_size_of_an_argv_costs_no_more_than_its_length() {
     let policy = Policy::builtin();

@@ -1,4 +1,4 @@
-//! Files of rules: what is wrong with them, and how an operator's go with those that come with the program.
+//! Files of rules: their errors, and how an operator's rules are merged with those that come with the program.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,12 +1,12 @@
-//! An account's keys: the options before a key can say what its owner runs (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
+//! Reads an account's authorized keys. The options before a key can name a command (sshd(8), AUTHORIZED_KEYS FILE FORMAT).
 
 use super::words::lines;
 use super::{Code, shown};
 
-/// Options with a value that narrow what a key is good for.
+/// Options that only restrict a key.
 const HARMLESS: [&str; 5] = ["from", "expiry-time", "permitopen", "permitlisten", "principals"];
 
-/// What logins with these keys run.
+/// Finds the commands that logins with these keys run.
 pub fn read(text: &str, user: Option<&str>) -> Code {
     let mut code = Code::default();
     for (number, line) in lines(text) {
@@ -26,7 +26,7 @@ pub fn read(text: &str, user: Option<&str>) -> Code {
                 Ok(Some(value)) if name.eq_ignore_ascii_case("command") => code.shell(&value, at, user),
                 Ok(Some(_)) if HARMLESS.iter().any(|known| name.eq_ignore_ascii_case(known)) => {}
                 Ok(Some(value)) => {
-                    code.gives(format_args!("sets {}=\"{}\", {at}", shown(name), shown(&value)));
+                    code.add_power(format_args!("sets {}=\"{}\", {at}", shown(name), shown(&value)));
                 }
             }
         }
@@ -36,14 +36,14 @@ pub fn read(text: &str, user: Option<&str>) -> Code {
 
 struct OpenQuote;
 
-/// The next option, and its value where it has one; none behind the last. What stands there then is the key, or, where
-/// the line has no options, its type.
+/// Takes the next option and its value; `None` behind the last one. In a line without options the first word is the key's
+/// type, which is read as an option without a value.
 fn option<'a>(rest: &mut &'a str) -> Option<(&'a str, Result<Option<String>, OpenQuote>)> {
     let text = *rest;
     let end = text.find([',', '=', ' ', '\t', '"']).unwrap_or(text.len());
     let (name, behind) = text.split_at(end);
     let Some(quoted) = behind.strip_prefix("=\"") else {
-        // Up to the comma, where there is one: the options end at a blank.
+        // The option ends at a comma, and all options end at a blank.
         let end = behind.find([',', ' ', '\t']).unwrap_or(behind.len());
         *rest = behind[end..].strip_prefix(',').unwrap_or_default();
         return (!name.is_empty()).then_some((name, Ok(None)));

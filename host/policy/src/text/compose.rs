@@ -1,18 +1,18 @@
-//! Compose files (Compose Specification): docker does as root what each service says. A service that has nothing of the
-//! host's is harmless; every setting that isn't known to give it nothing is said.
+//! Reads compose files (Compose Specification). docker does as root what each service says. A service that gets nothing of
+//! the host's is harmless; every setting that is not known to be harmless counts as power.
 
 use serde_yaml::{Mapping, Value};
 
 use super::{Code, shown, yaml};
 
-/// Services that share one description by a YAML alias: as many as this are read.
-const SERVICES: usize = 1000;
+/// The number of services that are read. A YAML alias can make many of one description.
+const MAX_SERVICES: usize = 1000;
 
-/// Members of a compose file, beside its services, that give nothing of the host's.
-const TOP: [&str; 3] = ["version", "name", "services"];
+/// The members of a compose file that give a service nothing of the host's.
+const HARMLESS_MEMBERS: [&str; 3] = ["version", "name", "services"];
 
-/// Settings that give a service nothing of the host's, whatever their value.
-const HARMLESS: [&str; 39] = [
+/// The settings that give a service nothing of the host's, whatever their value.
+const HARMLESS_SETTINGS: [&str; 39] = [
     "image",
     "command",
     "entrypoint",
@@ -54,7 +54,7 @@ const HARMLESS: [&str; 39] = [
     "extra_hosts",
 ];
 
-/// What docker runs.
+/// Finds what the services get of the host.
 pub fn read(text: &str) -> Code {
     let mut code = Code::default();
     let file = match yaml::parse(text) {
@@ -68,21 +68,21 @@ pub fn read(text: &str) -> Code {
     };
     for (name, part) in file.as_mapping().into_iter().flatten() {
         match name.as_str().unwrap_or_default() {
-            name if TOP.contains(&name) || name.starts_with("x-") => {}
-            // A named volume or network is docker's own, unless a driver or its options make it something of the host's.
+            name if HARMLESS_MEMBERS.contains(&name) || name.starts_with("x-") => {}
+            // A named volume or network belongs to docker, unless a driver or its options make it something of the host's.
             "volumes" | "networks" => of_docker(part, &mut code),
-            name => code.gives(format_args!("has {}, which isn't known to be harmless", shown(name))),
+            name => code.add_power(format_args!("has {}, which isn't known to be harmless", shown(name))),
         }
     }
-    for (name, service) in services.iter().take(SERVICES) {
+    for (name, service) in services.iter().take(MAX_SERVICES) {
         let name = shown(name.as_str().unwrap_or_default());
         match service.as_mapping() {
             Some(service) => of_service(&format!("services.{name}"), service, &mut code),
             None => code.cannot_read(format!("a compose file whose service {name} is no mapping")),
         }
     }
-    if services.len() > SERVICES {
-        code.cannot_read(format!("a compose file with more than {SERVICES} services"));
+    if services.len() > MAX_SERVICES {
+        code.cannot_read(format!("a compose file with more than {MAX_SERVICES} services"));
     }
     code
 }
@@ -91,7 +91,7 @@ fn of_docker(part: &Value, code: &mut Code) {
     for (name, settings) in part.as_mapping().into_iter().flatten() {
         let is_plain = settings.is_null() || settings.as_mapping().is_some_and(Mapping::is_empty);
         if !is_plain {
-            code.gives(format_args!(
+            code.add_power(format_args!(
                 "has {} be what its settings make of it",
                 shown(name.as_str().unwrap_or_default())
             ));
@@ -103,7 +103,7 @@ fn of_service(at: &str, service: &Mapping, code: &mut Code) {
     for (key, value) in service {
         let key = key.as_str().unwrap_or_default();
         let is_harmless = match key {
-            key if HARMLESS.contains(&key) || key.starts_with("x-") => true,
+            key if HARMLESS_SETTINGS.contains(&key) || key.starts_with("x-") => true,
             "privileged" => *value == Value::Bool(false),
             "volumes" => all(value, is_named),
             "networks" => {
@@ -114,12 +114,12 @@ fn of_service(at: &str, service: &Mapping, code: &mut Code) {
         };
         if !is_harmless {
             let value = serde_yaml::to_string(value).unwrap_or_default();
-            code.gives(format_args!("gives {at} {}: {}", shown(key), shown(value.trim())));
+            code.add_power(format_args!("gives {at} {}: {}", shown(key), shown(value.trim())));
         }
     }
 }
 
-/// `data:/var/lib/data`, and nothing of the host's, which would begin with `/`, `.` or `~`, or be known only later.
+/// Whether the volume is a named one, such as `data:/var/lib/data`. One of the host's begins with `/`, `.` or `~`.
 fn is_named(volume: &Value) -> bool {
     let source = volume.as_str().and_then(|volume| volume.split_once(':')).map(|(source, _)| source);
     source.is_some_and(is_plain)
@@ -134,7 +134,7 @@ fn all(value: &Value, is_harmless: impl Fn(&Value) -> bool) -> bool {
     value.is_null() || value.as_sequence().is_some_and(|values| values.iter().all(is_harmless))
 }
 
-/// The names in a list, or the keys of a mapping.
+/// The names in a list, or the keys in a mapping.
 fn names(value: &Value) -> Option<Vec<&str>> {
     match value {
         Value::Null => Some(Vec::new()),

@@ -1,27 +1,26 @@
-//! Crontabs, as Debian's cron and cronie read them (`load_env` and `load_entry` of their sources), and anacron's table.
+//! Reads crontabs as Debian's cron and cronie do (`load_env` and `load_entry` of their sources), and anacron's table.
 //!
-//! A line that can be an assignment is one; what is neither that nor a comment has to be a job, and where one isn't, the
-//! text is no crontab.
+//! A line that can be an assignment is one. Every other line is a comment or a job; otherwise the text is unreadable.
 
+use super::format::not_root;
 use super::harmless;
-use super::place::not_root;
 use super::words::{joined, lines, word};
 use super::{Code, shown};
 
-/// What stands before a command.
+/// The form of a crontab: the fields before a command.
 pub enum Form {
-    /// When, then whose rights: `/etc/crontab` and `/etc/cron.d`.
+    /// A schedule and an account: `/etc/crontab` and `/etc/cron.d`.
     System,
-    /// When: an account's own; root's where there is none.
-    Of(Option<String>),
+    /// A schedule, in the crontab of this account; `None` for root's.
+    Account(Option<String>),
     /// A period, a delay and a name.
     Anacron,
 }
 
-/// What a crontab has cron run.
+/// Finds the commands that cron runs.
 pub fn read(text: &str, form: &Form) -> Code {
     let mut code = Code::default();
-    // Only anacron joins lines. To cron a backslash at the end is the command's.
+    // Only anacron joins lines. For cron a backslash at the end is part of the command.
     let lines: Vec<(usize, String)> = match form {
         Form::Anacron => joined(text),
         _ => lines(text).map(|(number, line)| (number, line.to_owned())).collect(),
@@ -36,11 +35,11 @@ pub fn read(text: &str, form: &Form) -> Code {
             if name == "SHELL" {
                 shell = value.to_owned();
             }
-            // In an account's own crontab it can do no more than the account.
-            let is_roots = !matches!(form, Form::Of(Some(_)));
+            // A variable in an account's own crontab can do no more than the account.
+            let is_roots = !matches!(form, Form::Account(Some(_)));
             if is_roots && !harmless::variable(name, Some(value)) {
                 let set = format!("{name}={value}");
-                code.gives(format_args!("sets {} for what runs as root, line {number}", shown(&set)));
+                code.add_power(format_args!("sets {} for what runs as root, line {number}", shown(&set)));
             }
             continue;
         }
@@ -53,12 +52,15 @@ pub fn read(text: &str, form: &Form) -> Code {
         };
         let (command, input) = match form {
             Form::Anacron => (command.to_owned(), None),
-            _ => at_percent(command),
+            _ => split_at_percent(command),
         };
         let at = format!("line {number}");
         if user.is_none() && input.is_some_and(|input| !input.trim().is_empty()) {
-            // Who reads it, is the command's affair: a shell might.
-            code.gives(format_args!("gives `{}` what follows its first % to read, {at}", shown(&command)));
+            // The command may be a shell that runs its input.
+            code.add_power(format_args!(
+                "gives `{}` what follows its first % to read, {at}",
+                shown(&command)
+            ));
         }
         let argv = [shell.as_str(), "-c", &command].map(str::to_owned);
         let argv = if ["/bin/sh", "/usr/bin/sh"].contains(&shell.as_str()) {
@@ -71,12 +73,12 @@ pub fn read(text: &str, form: &Form) -> Code {
     code
 }
 
-/// What `isspace` takes for one.
+/// The characters that `isspace` accepts.
 const SPACE: [char; 5] = [' ', '\t', '\r', '\u{b}', '\u{c}'];
 
-/// Whose rights, and the command.
+/// The account and the command of a job; `None` where the line is no job.
 fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
-    // cronie's way to keep a run out of the log.
+    // In cronie a leading `-` keeps the job out of the log.
     let mut rest = line.strip_prefix('-').unwrap_or(line);
     let fields = match form {
         Form::Anacron => 3,
@@ -86,24 +88,24 @@ fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
     for field in 0..fields {
         let word = word(&mut rest)?;
         let is_name = matches!(form, Form::Anacron) && field == 2;
-        if !is_name && !is_when(word) {
+        if !is_name && !is_schedule(word) {
             return None;
         }
     }
     let user = match form {
         Form::System => {
             let user = word(&mut rest)?;
-            // FreeBSD's has a group and a class behind it.
+            // In FreeBSD a group and a class may follow the account.
             not_root(user.split([':', '/']).next().unwrap_or(user))
         }
-        Form::Of(user) => user.clone(),
+        Form::Account(user) => user.clone(),
         Form::Anacron => None,
     };
     (!rest.is_empty()).then_some((user, rest))
 }
 
-/// A field of a schedule, or a nickname for all of them.
-fn is_when(word: &str) -> bool {
+/// Whether the word is a field of a schedule, or a nickname for a whole schedule.
+fn is_schedule(word: &str) -> bool {
     const NAMES: [&str; 19] = [
         "sun", "mon", "tue", "wed", "thu", "fri", "sat", "jan", "feb", "mar", "apr", "may", "jun", "jul",
         "aug", "sep", "oct", "nov", "dec",
@@ -117,7 +119,7 @@ fn is_when(word: &str) -> bool {
     })
 }
 
-/// An assignment: name and value without their quotes.
+/// The name and the value of an assignment, without their quotes.
 fn variable(line: &str) -> Option<(&str, &str)> {
     let (name, rest) = match quoted(line) {
         Some(quoted) => quoted?,
@@ -133,21 +135,21 @@ fn variable(line: &str) -> Option<(&str, &str)> {
     }
 }
 
-/// What stands between quotes at the start, and what follows them: None without quotes, Some(None) where they stay open.
+/// The quoted text at the start, and the text behind it. `None` without quotes, `Some(None)` where they stay open.
 fn quoted(text: &str) -> Option<Option<(&str, &str)>> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     Some(text[1..].split_once(quote))
 }
 
-/// The command up to the first `%`, and what it gets to read; `\%` is a percent sign.
-fn at_percent(command: &str) -> (String, Option<String>) {
+/// Splits a command at the first `%`. The rest is its standard input. `\%` is a percent sign.
+fn split_at_percent(command: &str) -> (String, Option<String>) {
     let mut parts = [String::new(), String::new()];
     let mut part = 0;
     let mut characters = command.chars().peekable();
     while let Some(character) = characters.next() {
         match character {
             '\\' if characters.peek() == Some(&'%') => parts[part].extend(characters.next()),
-            // Not the one that would escape a percent sign.
+            // A backslash behind a backslash does not escape a percent sign.
             '\\' if characters.peek() == Some(&'\\') => {
                 parts[part].push('\\');
                 parts[part].extend(characters.next());

@@ -1,5 +1,5 @@
-//! What is known to be harmless in text that root's programs read: [`harmless.yaml`](harmless.yaml), which says what its
-//! parts mean. An unreadable table knows nothing.
+//! The commands, variables and files that are known to be harmless in text that root's programs read.
+//! [`harmless.yaml`](harmless.yaml) lists them. With an unreadable table nothing is harmless.
 
 use std::sync::LazyLock;
 
@@ -10,12 +10,12 @@ use crate::glob::{self, Met, Open, PathGlob};
 use crate::load::builtin_paths;
 use crate::{path, shell};
 
-/// Directories in which the system keeps its programs.
+/// The directories of the system's programs.
 const PROGRAMS: [&str; 4] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
-/// Further directories of root's alone in which programs are looked for.
+/// Further directories in PATH that only root can write to.
 const SEARCHED: [&str; 2] = ["/usr/local/bin", "/usr/local/sbin"];
 const SHELLS: [&str; 4] = ["/bin/sh", "/usr/bin/sh", "/bin/bash", "/usr/bin/bash"];
-/// Words that stand before a command in a shell's text and do nothing by themselves.
+/// Reserved words before a command in a text for a shell.
 const KEYWORDS: [&str; 14] =
     ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "!", "{", "}", "in", "esac"];
 
@@ -54,7 +54,7 @@ struct Variables {
     shells: Vec<String>,
 }
 
-/// The table, its globs read.
+/// The table with its globs parsed.
 struct Known {
     programs: Vec<Program>,
     variables: Variables,
@@ -68,10 +68,10 @@ static KNOWN: LazyLock<Result<Known, String>> = LazyLock::new(|| {
     Ok(Known { programs, variables, data })
 });
 
-/// The set of the rules: who asks about a file's owner and who asks about its contents mean the same places.
+/// The set `own` of the rules, so that both judge the same paths as an account's or a service's own.
 static OWN: LazyLock<Vec<PathGlob>> = LazyLock::new(|| builtin_paths("own"));
 
-/// Why a command isn't known to be harmless with root's rights, if it isn't.
+/// Says why a command is not known to be harmless with root's rights; `None` where it is harmless.
 pub fn objection(argv: &[String]) -> Option<String> {
     let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
     match programs::shell_text(&argv) {
@@ -80,13 +80,13 @@ pub fn objection(argv: &[String]) -> Option<String> {
     }
 }
 
-/// Signs that mean the same to every shell, quoted or not. What a variable, a command, a pattern or a unit's name becomes there
-/// isn't known, and some shells run code in it (`${A@P}`, `$((A))`, `printf *` beside a file called `-v`).
+/// Whether the character means the same to every shell, quoted or not. The others begin expansions, whose result is unknown,
+/// and in which some shells run code (`${A@P}`, `$((A))`, `printf *` beside a file called `-v`).
 fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || " \t\n_-+=:,./@;&|<>!'\"[]".contains(character)
 }
 
-/// Each command of a shell's text.
+/// The objection to a text for a shell: the first objection to one of its commands.
 fn of_shell(text: &str) -> Option<String> {
     if let Some(sign) = text.chars().find(|character| !is_plain(*character)) {
         return Some(format!("what a shell makes of `{}` isn't known", shown(&sign.to_string())));
@@ -137,13 +137,13 @@ fn of_words(words: &[&str]) -> Option<String> {
         return unknown();
     };
     program
-        .odd_word(arguments)
+        .unknown_argument(arguments)
         .map(|word| format!("{name} isn't known to be harmless with `{}`", shown(word)))
 }
 
 impl Program {
-    /// The first word that it isn't known to be harmless with.
-    fn odd_word<'a>(&self, arguments: &[&'a str]) -> Option<&'a str> {
+    /// The first argument with which the program is not known to be harmless.
+    fn unknown_argument<'a>(&self, arguments: &[&'a str]) -> Option<&'a str> {
         let mut arguments = arguments.iter();
         while let Some(word) = arguments.next() {
             let is_one = |known: &String| match known.strip_suffix('*') {
@@ -156,7 +156,7 @@ impl Program {
                     _ => continue,
                 }
             }
-            // What a variable or a unit's name becomes may be an option, or several words.
+            // A variable or a specifier may become an option or several words.
             let is_known = !word.contains('$') && !word.starts_with('%');
             let is_operand = is_known && (!word.starts_with('-') || *word == "-");
             let is_harmless = self.options.iter().any(is_one)
@@ -173,17 +173,17 @@ impl Program {
     }
 }
 
-/// True where a program of root's may have a variable with this value, or with any value where none is given.
+/// True where a variable with this value is harmless for a program of root's; without a value, whether any value is.
 pub fn variable(name: &str, value: Option<&str>) -> bool {
     let Ok(known) = KNOWN.as_ref() else { return false };
     let is_in = |names: &[String]| names.iter().any(|known| known == name);
     let Variables { plain, directories, shells } = &known.variables;
     match value {
         None => is_in(plain),
-        // A time zone is named as its file is, and read from one directory only.
+        // The name of a time zone has slashes, but its file is read from one directory only.
         Some(value) if is_in(plain) => {
             let is_zone = name.ends_with("TZ") && !value.starts_with([':', '/']) && !value.contains("..");
-            // Scripts of root's may reckon with it, or take it for several words.
+            // Scripts of root's may evaluate the value, or split it into words.
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_.:@,+-/".contains(c);
             !value.starts_with('-') && value.chars().all(is_plain) && (is_zone || !value.contains('/'))
         }
@@ -195,17 +195,17 @@ pub fn variable(name: &str, value: Option<&str>) -> bool {
     }
 }
 
-/// True of a file that is nothing but data to every program that reads it.
+/// True for a file that is only data for every program that reads it.
 pub fn is_data(path: &str) -> bool {
-    KNOWN.as_ref().is_ok_and(|known| is_met(&known.data, path))
+    KNOWN.as_ref().is_ok_and(|known| is_matched(&known.data, path))
 }
 
-/// True of a file that is somebody's own or a service's, and not the system's.
+/// True for a file that belongs to an account or a service, and not to the system.
 pub fn is_own(path: &str) -> bool {
-    is_met(&OWN, path)
+    is_matched(&OWN, path)
 }
 
-fn is_met(globs: &[PathGlob], path: &str) -> bool {
+fn is_matched(globs: &[PathGlob], path: &str) -> bool {
     let Some(components) = path::components("/", path) else { return false };
     globs.iter().any(|glob| glob.meets(&components, Open::No) == Met::Yes)
 }

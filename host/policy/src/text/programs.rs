@@ -1,19 +1,19 @@
-//! Shells and interpreters, and what a shell is given to run.
+//! Recognizes shells, and the text that a shell gets to run.
 
 const SHELLS: [&str; 12] =
     ["sh", "bash", "dash", "ash", "zsh", "ksh", "ksh93", "mksh", "fish", "csh", "tcsh", "rbash"];
 
-/// Whether it is the name of a shell.
+/// Whether the program is a shell.
 pub fn is_shell(program: &str) -> bool {
     SHELLS.contains(&name(program))
 }
 
-/// Its last part.
+/// The name in a program's path.
 pub fn name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// What a shell reads of `sh -c TEXT`.
+/// The text of `sh -c TEXT`.
 pub fn shell_text<S: AsRef<str>>(argv: &[S]) -> Option<&str> {
     let (program, arguments) = argv.split_first()?;
     if !is_shell(program.as_ref()) {
@@ -24,7 +24,7 @@ pub fn shell_text<S: AsRef<str>>(argv: &[S]) -> Option<&str> {
     if is_c(option) { arguments.find(|argument| !argument.starts_with(['-', '+'])) } else { None }
 }
 
-/// `-c`, alone or among other letters.
+/// Whether the option is `-c`, alone or among other letters.
 fn is_c(option: &str) -> bool {
     option.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains('c'))
 }

@@ -1,12 +1,12 @@
-//! ssh's settings, as `readconf.c` and `strdelim` of OpenSSH's sources read them: what runs a command at each connection,
-//! and what is known to be harmless beside it.
+//! Reads the settings of ssh, as `readconf.c` and `strdelim` of OpenSSH's sources do. Some of them run a command at each
+//! connection.
 
 use super::words::{lines, unquoted};
 use super::{Code, shown};
 
-/// Read by a shell.
+/// Keywords whose command a shell runs.
 const BY_SHELL: [&str; 2] = ["proxycommand", "localcommand"];
-/// Taken apart by ssh itself.
+/// Keywords whose command ssh itself splits into words.
 const DIRECT: [&str; 2] = ["knownhostscommand", "xauthlocation"];
 /// Keywords that say where a connection goes and how, and touch nothing on this machine.
 const HARMLESS: [&str; 44] = [
@@ -56,7 +56,7 @@ const HARMLESS: [&str; 44] = [
     "visualhostkey",
 ];
 
-/// Reads the commands that a connection runs. Other settings of an account's own can do no more than the account.
+/// Finds the commands that a connection runs. Other settings in an account's own file can do no more than the account.
 pub fn read(text: &str, user: Option<&str>) -> Code {
     let mut code = Code::default();
     for (number, line) in lines(text) {
@@ -77,7 +77,11 @@ pub fn read(text: &str, user: Option<&str>) -> Code {
             },
             "match" => conditions(value, &at, user, &mut code),
             key if user.is_some() || HARMLESS.contains(&key) => {}
-            _ => code.gives(format_args!("sets {} to {} for root's ssh, {at}", shown(written), shown(value))),
+            _ => code.add_power(format_args!(
+                "sets {} to {} for root's ssh, {at}",
+                shown(written),
+                shown(value)
+            )),
         }
     }
     code
@@ -85,7 +89,7 @@ pub fn read(text: &str, user: Option<&str>) -> Code {
 
 const SPACE: [char; 5] = [' ', '\t', '\r', '\u{b}', '\u{c}'];
 
-/// `Match`'s `exec`, wherever it stands.
+/// Finds the command of `exec` in the conditions of `Match`.
 fn conditions(value: &str, at: &str, user: Option<&str>, code: &mut Code) {
     let mut rest = value;
     while let Some(attribute) = delimited(&mut rest) {
@@ -98,7 +102,7 @@ fn conditions(value: &str, at: &str, user: Option<&str>, code: &mut Code) {
     }
 }
 
-/// The next word or quoted text; blanks behind it, and one equals sign among them, belong to it.
+/// The next word or quoted text. The blanks behind it, and one equals sign among them, are skipped.
 fn delimited<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let text = rest.trim_start_matches(SPACE);
     if text.is_empty() {

@@ -1,10 +1,10 @@
-//! What a program is given to read that it, or somebody for it, may run: `crontab -`, or `tee` into a unit.
+//! Finds code on a program's standard input: the program may run it, as `crontab -` does, or write it, as `tee` does.
 
-use super::place::{Kind, not_root};
+use super::format::{Format, not_root};
 use super::programs::{is_shell, name};
-use super::{Code, of_file, read};
+use super::{Code, code_in_file, read};
 
-/// To these it is nothing but data.
+/// The programs that treat their input as data only.
 const DATA: [&str; 14] = [
     "cat",
     "wc",
@@ -22,20 +22,20 @@ const DATA: [&str; 14] = [
     "sha512sum",
 ];
 
-/// What would run because a program reads this. None: it takes it for nothing but data.
-pub fn of_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
+/// The code on a program's standard input; `None` where the program treats it as data only.
+pub fn code_on_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
     let program = argv.first()?;
-    of_known_stdin(argv, stdin).unwrap_or_else(|| {
+    code_on_known_stdin(argv, stdin).unwrap_or_else(|| {
         Some(Code::unreadable(format!("what {} makes of what it reads", super::shown(name(program)))))
     })
 }
 
-/// The same; nothing where it isn't known what the program does with it.
-pub fn of_known_stdin(argv: &[String], stdin: &[u8]) -> Option<Option<Code>> {
+/// The code on the standard input of a known program; `None` where the program is unknown.
+pub fn code_on_known_stdin(argv: &[String], stdin: &[u8]) -> Option<Option<Code>> {
     let (program, arguments) = argv.split_first()?;
     Some(match name(program) {
         "crontab" => crontab(arguments, stdin),
-        "tee" => written(arguments, stdin),
+        "tee" => tee(arguments, stdin),
         shell if is_shell(shell) => Some(Code::unreadable("what a shell reads")),
         "visudo" if arguments.iter().any(|argument| ["-c", "--check"].contains(&argument.as_str())) => None,
         data if DATA.contains(&data) => None,
@@ -43,7 +43,7 @@ pub fn of_known_stdin(argv: &[String], stdin: &[u8]) -> Option<Option<Code>> {
     })
 }
 
-/// `crontab -u alice -`, or without a file, which some take for standard input.
+/// The code in the input of `crontab -u alice -`. Without a file, some versions read standard input.
 fn crontab(arguments: &[String], stdin: &[u8]) -> Option<Code> {
     let mut user = None;
     let mut arguments = arguments.iter().map(String::as_str);
@@ -56,19 +56,19 @@ fn crontab(arguments: &[String], stdin: &[u8]) -> Option<Code> {
             argument => match argument.strip_prefix("-u") {
                 Some(name) => user = not_root(name),
                 None if argument.starts_with('-') => {}
-                // A file of that name.
+                // crontab reads a file of that name instead.
                 None => return None,
             },
         }
     }
-    Some(read(&Kind::Crontab(user), "/var/spool/cron", stdin))
+    Some(read(&Format::Crontab(user), "/var/spool/cron", stdin))
 }
 
-/// What is read from the files that it is written to.
-fn written(arguments: &[String], stdin: &[u8]) -> Option<Code> {
+/// The code in the files that the input is written to.
+fn tee(arguments: &[String], stdin: &[u8]) -> Option<Code> {
     let mut found: Option<Code> = None;
     let operands = arguments.iter().filter(|argument| !argument.starts_with('-'));
-    for code in operands.filter_map(|path| of_file(path, stdin)) {
+    for code in operands.filter_map(|path| code_in_file(path, stdin)) {
         found.get_or_insert_default().add(code);
     }
     found

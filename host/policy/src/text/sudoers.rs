@@ -1,18 +1,16 @@
-//! sudo's rules, as its grammar has them (sudoers(5)): each command that somebody is let run, and what lets them run more
-//! than the rules say.
+//! Reads sudo's rules by the grammar of sudoers(5): the commands that users may run, and settings by which they may run more.
 //!
-//! That root, and the groups whose members administer the machine, may run everything is how distributions ship it; of
-//! anybody else it is said.
+//! Distributions let root and the groups of administrators run everything, so that is harmless. For all others it is power.
 
 use std::collections::HashMap;
 
+use super::format::not_root;
 use super::harmless;
-use super::place::not_root;
 use super::words::{lines, unquoted};
 use super::{Code, shown};
 
 const ADMINISTRATORS: [&str; 4] = ["root", "%sudo", "%wheel", "%admin"];
-/// Of which a value says more about a command.
+/// Options before a command that have a value.
 const OPTIONS: [&str; 10] = [
     "ROLE=",
     "TYPE=",
@@ -26,10 +24,10 @@ const OPTIONS: [&str; 10] = [
     "LIMITPRIVS=",
 ];
 const DIGESTS: [&str; 4] = ["sha224:", "sha256:", "sha384:", "sha512:"];
-/// How deep aliases may name aliases.
-const DEPTH: usize = 8;
+/// The depth to which aliases may name aliases.
+const MAX_DEPTH: usize = 8;
 
-/// Who may run what.
+/// Finds the commands that users may run, and what gives them more.
 pub fn read(text: &str) -> Code {
     let mut code = Code::default();
     let lines = joined(text);
@@ -44,7 +42,7 @@ pub fn read(text: &str) -> Code {
             }
         }
     }
-    let mut rules = Rules { aliases: &aliases, left: EXPANDED };
+    let mut rules = RuleReader { aliases: &aliases, left: MAX_EXPANDED };
     for (number, line) in &lines {
         let line = line.trim();
         let keyword = line.split([' ', '\t']).next().unwrap_or_default();
@@ -52,10 +50,10 @@ pub fn read(text: &str) -> Code {
             "" | "Cmnd_Alias" | "Cmd_Alias" | "User_Alias" | "Runas_Alias" | "Host_Alias" => {}
             "@include" | "#include" | "@includedir" | "#includedir" => {
                 let path = line[keyword.len()..].trim().trim_matches('"');
-                code.gives(format_args!("takes rules from {}, line {number}", shown(path)));
+                code.add_power(format_args!("takes rules from {}, line {number}", shown(path)));
             }
             keyword if keyword.starts_with("Defaults") => {
-                defaults(whom_left_out(&line["Defaults".len()..]), *number, &mut code);
+                defaults(without_scope(&line["Defaults".len()..]), *number, &mut code);
             }
             _ => rules.rule(line, *number, &mut code),
         }
@@ -63,8 +61,8 @@ pub fn read(text: &str) -> Code {
     code
 }
 
-/// Lines that a backslash joins, with the number of their first. Blanks may stand behind it, another backslash takes its
-/// meaning away, and a comment ends with its line whatever its last character is.
+/// The lines, where a backslash at the end joins a line with the next one, each with the number of its first line. Blanks may
+/// follow the backslash, another backslash escapes it, and a comment always ends with its line.
 fn joined(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -82,24 +80,24 @@ fn joined(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Commands that aliases may stand for in all: they can be named any number of times.
-const EXPANDED: usize = 10_000;
+/// The number of commands that aliases may stand for in all. An alias can be named any number of times.
+const MAX_EXPANDED: usize = 10_000;
 
-struct Rules<'a> {
+struct RuleReader<'a> {
     aliases: &'a HashMap<&'a str, Vec<String>>,
     left: usize,
 }
 
-/// What holds for a command and, until it is said otherwise, for those behind it.
+/// The tags before a command. They also hold for the commands behind it, until one changes them.
 #[derive(Default)]
-struct Standing {
+struct Tags {
     run_as: String,
     no_password: bool,
     sets_variables: bool,
     chroot: bool,
 }
 
-impl Rules<'_> {
+impl RuleReader<'_> {
     fn rule(&mut self, line: &str, number: usize, code: &mut Code) {
         let Some((left, right)) = split_once(line, '=') else {
             return code.cannot_read(format!(
@@ -111,20 +109,20 @@ impl Rules<'_> {
             return code
                 .cannot_read(format!("a rule without its users or hosts: `{}`, line {number}", shown(line)));
         };
-        let mut standing = Standing::default();
+        let mut tags = Tags::default();
         for part in split(right, ',') {
-            let Some(command) = standing.read(part) else {
+            let Some(command) = tags.read(part) else {
                 let why = "a rule that isn't read here";
                 return code.cannot_read(format!("{why}: `{}`, line {number}", shown(part)));
             };
-            self.command(&who, &standing, command, number, DEPTH, code);
+            self.command(&who, &tags, command, number, MAX_DEPTH, code);
         }
     }
 
     fn command(
         &mut self,
         who: &str,
-        standing: &Standing,
+        tags: &Tags,
         command: &str,
         number: usize,
         depth: usize,
@@ -138,20 +136,20 @@ impl Rules<'_> {
             }
             self.left -= commands.len();
             for command in commands {
-                self.command(who, standing, command, number, depth - 1, code);
+                self.command(who, tags, command, number, depth - 1, code);
             }
             return;
         }
-        // What is taken away again gives nothing.
+        // `!` takes a command away.
         if command.starts_with('!') {
             return;
         }
-        standing.judge(who, command, number, code);
+        tags.judge(who, command, number, code);
     }
 }
 
-impl Standing {
-    /// Takes what stands before a command off it.
+impl Tags {
+    /// Reads the tags before a command, and gives the command; `None` where they are not understood.
     fn read<'a>(&mut self, part: &'a str) -> Option<&'a str> {
         let mut rest = part.trim();
         if let Some(inner) = rest.strip_prefix('(') {
@@ -184,7 +182,7 @@ impl Standing {
         if let Some(digest) = DIGESTS.iter().find_map(|digest| rest.strip_prefix(digest)) {
             rest = digest.trim_start().split_once([' ', '\t'])?.1.trim_start();
         }
-        // Hosts of another rule would stand behind a colon.
+        // A colon would begin another rule.
         let is_more = split_once(rest, ':').is_some();
         (!rest.is_empty() && !is_more).then_some(rest)
     }
@@ -221,31 +219,31 @@ impl Standing {
         }
         if command == "ALL" || !how.is_empty() {
             let how = how.iter().map(|how| format!(", {how}")).collect::<String>();
-            code.gives(format_args!("lets {} run {what} {as_whom}{how}, {at}", shown(who)));
+            code.add_power(format_args!("lets {} run {what} {as_whom}{how}, {at}", shown(who)));
         }
         if command == "ALL" || is_open {
             return;
         }
         let mut argv = vec![unescaped(program)];
         match unquoted(arguments) {
-            // Two quotes alone: without any argument.
+            // Two quotes alone mean that the command takes no argument.
             Some(words) if arguments != "\"\"" => argv.extend(words),
             Some(_) => {}
             None => return code.cannot_read(format!("a command that isn't read here: {what}, {at}")),
         }
-        // Of several, or of an alias for them, root may be one.
+        // A list or an alias may include root.
         let is_one =
             !run_as.contains([',', '!', '#', '%']) && run_as.contains(|c: char| c.is_ascii_lowercase());
         code.run(argv, at, not_root(run_as).filter(|_| is_one).as_deref());
     }
 }
 
-/// Without the list of those whom settings are for, which stands behind a sign that follows the keyword at once.
-fn whom_left_out(text: &str) -> &str {
+/// The settings without the list of users, hosts or commands that they are for.
+fn without_scope(text: &str) -> &str {
     let Some(list) = text.strip_prefix(['@', ':', '!', '>']) else { return text };
     let mut rest = list.trim_start();
     loop {
-        // Blanks around commas separate nothing.
+        // Blanks around commas don't end the list.
         let quoted = rest.strip_prefix('"').and_then(|inner| inner.split_once('"')).map(|(_, behind)| behind);
         let behind = quoted.unwrap_or_else(|| {
             let end = rest.find([' ', '\t', ',']).unwrap_or(rest.len());
@@ -259,7 +257,7 @@ fn whom_left_out(text: &str) -> &str {
     }
 }
 
-/// Settings that give nobody more than the rules say.
+/// The settings that give nobody more than the rules do.
 const HARMLESS: [&str; 23] = [
     "env_reset",
     "mail_badpass",
@@ -285,10 +283,10 @@ const HARMLESS: [&str; 23] = [
     "umask",
     "fqdn",
 ];
-/// Settings that give somebody more when `!` takes them back.
+/// The settings that must not be switched off with `!`.
 const MUST_STAY: [&str; 2] = ["env_reset", "use_pty"];
-/// Minutes for which sudo needn't ask again.
-const MOST_MINUTES: f32 = 60.0;
+/// The longest harmless time, in minutes, for which sudo doesn't ask for the password again.
+const MAX_MINUTES: f32 = 60.0;
 
 fn defaults(settings: &str, number: usize, code: &mut Code) {
     for setting in split(settings, ',').into_iter().map(str::trim).filter(|setting| !setting.is_empty()) {
@@ -304,20 +302,20 @@ fn defaults(settings: &str, number: usize, code: &mut Code) {
                 value.split([' ', '\t']).all(|name| harmless::variable(name, None))
             }
             (None, "timestamp_timeout") => {
-                !setting.contains('-') && value.parse().is_ok_and(|minutes: f32| minutes <= MOST_MINUTES)
+                !setting.contains('-') && value.parse().is_ok_and(|minutes: f32| minutes <= MAX_MINUTES)
             }
             (None, key) => HARMLESS.contains(&key),
         };
         if !is_harmless {
-            code.gives(format_args!("sets `{}`, which isn't known to be harmless, {at}", shown(setting)));
+            code.add_power(format_args!("sets `{}`, which isn't known to be harmless, {at}", shown(setting)));
         }
     }
 }
 
-/// The users of a rule, whose other word is its hosts.
+/// The users of a rule; the hosts behind them are left out. `None` where one of them is missing.
 fn users(left: &str) -> Option<String> {
     let mut text = String::new();
-    // Blanks around commas separate nothing.
+    // Blanks around commas don't separate users from hosts.
     for part in split(left, ',') {
         if !text.is_empty() {
             text.push(',');
@@ -337,7 +335,7 @@ fn unescaped(text: &str) -> String {
     found
 }
 
-/// A number sign begins a comment, but before digits, where it is an account's number, escaped and in quotes.
+/// The line without its comment. A number sign before digits is an account's number; it may also be escaped or quoted.
 fn without_comment(line: &str) -> &str {
     if line.trim_start().starts_with("#include") {
         return line;
@@ -358,7 +356,7 @@ fn without_comment(line: &str) -> &str {
     line
 }
 
-/// At a separator that is neither escaped nor quoted, nor in parentheses.
+/// Splits the text at a separator that is neither escaped, nor quoted, nor in parentheses.
 fn split(text: &str, separator: char) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut rest = text;

@@ -1,15 +1,14 @@
-//! Lines and words, as programs that aren't systemd take them apart.
+//! Splits text into lines and words, as programs other than systemd do.
 
-/// What separates words.
+/// The characters that separate words.
 pub const BLANK: [char; 2] = [' ', '\t'];
 
-/// Lines with their number, from 1, without their end; a carriage return before it belongs to the end.
+/// The lines with their numbers from 1, without a newline and a carriage return before it.
 pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split('\n').enumerate().map(|(index, line)| (index + 1, line.strip_suffix('\r').unwrap_or(line)))
 }
 
-/// Lines of which one that ends in a backslash goes on in the next, the backslash and the line's end left out; with the
-/// number of their first.
+/// The lines, where a line that ends in a backslash is joined with the next one. Each has the number of its first line.
 pub fn joined(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -25,7 +24,7 @@ pub fn joined(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The next word, and the blanks after it skipped.
+/// Takes the next word, and the blanks behind it.
 pub fn word<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let start = rest.trim_start_matches(BLANK);
     let (word, after) = start.split_at(start.find(BLANK).unwrap_or(start.len()));
@@ -33,8 +32,7 @@ pub fn word<'a>(rest: &mut &'a str) -> Option<&'a str> {
     (!word.is_empty()).then_some(word)
 }
 
-/// As a POSIX shell splits and unquotes words, all that is special to it beside quotes left alone: what Docker Compose
-/// does to a command that is a string. None where a quote stays open.
+/// Splits and unquotes words as a POSIX shell does, without any expansion. `None` where a quote stays open.
 pub fn unquoted(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,5 +1,4 @@
-//! YAML of a bounded size: an alias may stand for what is written once and mean it a million times, and a parser takes
-//! its time with brackets in brackets.
+//! Parses YAML within limits. Aliases can make a small text mean a huge value, and nested brackets take a parser much time.
 
 use std::cell::Cell;
 use std::fmt;
@@ -7,12 +6,12 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Error, MapAccess, SeqAccess, Visitor};
 use serde_yaml::{Deserializer, Mapping, Value};
 
-/// Values and bytes of text in all, aliases put in.
-const LARGEST: usize = 1 << 20;
-/// Brackets and braces in each other.
-const DEPTH: usize = 64;
+/// The number of values and bytes of text, with all aliases replaced.
+const MAX_SIZE: usize = 1 << 20;
+/// The depth of nested brackets and braces.
+const MAX_DEPTH: usize = 64;
 
-/// The one document, merge keys (`<<`) put in.
+/// Parses a text with one document, and applies merge keys (`<<`).
 pub fn parse(text: &str) -> Result<Value, serde_yaml::Error> {
     let mut depth = 0_usize;
     for byte in text.bytes() {
@@ -21,17 +20,17 @@ pub fn parse(text: &str) -> Result<Value, serde_yaml::Error> {
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEPTH {
+        if depth > MAX_DEPTH {
             return Err(serde_yaml::Error::custom("brackets in brackets, too deep"));
         }
     }
-    let left = Cell::new(LARGEST);
+    let left = Cell::new(MAX_SIZE);
     let mut value = Budget(&left).deserialize(Deserializer::from_str(text))?;
     value.apply_merge()?;
     Ok(value)
 }
 
-/// What may still come.
+/// The size that may still come.
 #[derive(Clone, Copy)]
 struct Budget<'a>(&'a Cell<usize>);
 

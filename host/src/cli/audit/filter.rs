@@ -1,4 +1,4 @@
-//! Which records are wanted.
+//! The options that filter records.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ pub(super) struct Filter {
     pub id: Option<String>,
 }
 
-/// A moment; without an offset in UTC, as in the log.
+/// Reads a time. Without an offset it is in UTC, as in the log.
 fn time(text: &str) -> Result<Timestamp, String> {
     let ago = || {
         let span: Span = text.parse().ok()?;
@@ -58,7 +58,8 @@ fn time(text: &str) -> Result<Timestamp, String> {
 }
 
 impl Filter {
-    /// Hands over every wanted record, the oldest first. Lines that are no records are told of; then it is false.
+    /// Calls `wanted` for each record that passes the filter, the oldest first. Lines that are no records are reported on
+    /// `err`; the result is false then.
     pub fn each(
         &self,
         directory: &Path,
@@ -78,11 +79,11 @@ impl Filter {
             None => wanted(&record),
         };
         let mut all_right = true;
-        let mut begun = Begun::default();
+        let mut begun = BegunChanges::default();
         if self.unfinished {
             for change in host_audit::unfinished(directory)? {
-                let of = begun.of(&change.record);
-                if self.wants(&change.record, &of) {
+                let subject = begun.subject_of(&change.record);
+                if self.wants(&change.record, &subject) {
                     take(change.record)?;
                 }
             }
@@ -90,8 +91,8 @@ impl Filter {
             for record in Snapshot::open(directory)?.records() {
                 match record? {
                     Ok(record) => {
-                        let of = begun.of(&record);
-                        if self.wants(&record, &of) {
+                        let subject = begun.subject_of(&record);
+                        if self.wants(&record, &subject) {
                             take(record)?;
                         }
                     }
@@ -107,40 +108,40 @@ impl Filter {
         Ok(all_right)
     }
 
-    fn wants(&self, record: &Record, of: &Of) -> bool {
+    fn wants(&self, record: &Record, subject: &Subject) -> bool {
         let fits = |wanted: &Option<String>, found: Option<&str>| match wanted {
             Some(wanted) => found == Some(wanted),
             None => true,
         };
         let status = record.word("status").or_else(|| record.word("outcome"));
-        // As it is written, a time has one length and one zone, and so one order.
+        // All times in the log are in one format and one zone, so they can be compared as text.
         let at = |time: &Timestamp| format!("{time:.3}");
         let is_it = |id: &String| record.change() == Some(id) || record.seq.to_string() == *id;
         self.since.as_ref().is_none_or(|since| record.time >= at(since))
             && self.until.as_ref().is_none_or(|until| record.time <= at(until))
-            && fits(&self.tool, of.tool.as_deref())
-            && fits(&self.host, of.host.as_deref())
+            && fits(&self.tool, subject.tool.as_deref())
+            && fits(&self.host, subject.host.as_deref())
             && fits(&self.status, status)
             && (!self.changes || record.event.starts_with("change-"))
             && self.id.as_ref().is_none_or(is_it)
     }
 }
 
-/// What a record is about.
+/// The tool and the host that a record is about.
 #[derive(Clone, Default)]
-struct Of {
+struct Subject {
     tool: Option<String>,
     host: Option<String>,
 }
 
-/// The end of a change doesn't repeat what its beginning said.
+/// The subjects of changes by their ids. The end of a change doesn't repeat what its beginning said.
 #[derive(Default)]
-struct Begun(BTreeMap<String, Of>);
+struct BegunChanges(BTreeMap<String, Subject>);
 
-impl Begun {
-    fn of(&mut self, record: &Record) -> Of {
+impl BegunChanges {
+    fn subject_of(&mut self, record: &Record) -> Subject {
         let owned = |word: Option<&str>| word.map(str::to_owned);
-        let own = Of { tool: owned(record.word("tool")), host: owned(record.word_of("target", "name")) };
+        let own = Subject { tool: owned(record.word("tool")), host: owned(record.word_of("target", "name")) };
         match (record.event.as_str(), record.word("id")) {
             ("change-begun", Some(id)) => {
                 self.0.insert(id.to_owned(), own.clone());
@@ -149,7 +150,7 @@ impl Begun {
             ("change-ended", Some(id)) if record.word("outcome") != Some("uncertain") => {
                 self.0.remove(id).unwrap_or_default()
             }
-            // It may take more than one.
+            // A change may have several records after its beginning.
             ("change-ended" | "change-recovered", Some(id)) => self.0.get(id).cloned().unwrap_or_default(),
             _ => own,
         }

@@ -1,10 +1,10 @@
-//! `linux-sysadmin audit`: what an operator reads of the log. Exit codes: 0 done, 1 the log isn't what was written or
-//! has nothing of the kind, or not everything could be put back, 2 wrong usage, or it can't be read.
+//! `linux-sysadmin audit`: verifies, shows and exports the audit log, and recovers changes. Exit codes: 0 done, 1 the log was
+//! altered, has no such record, or not everything could be restored, 2 wrong usage, or the log can't be read.
 
 mod filter;
+mod format;
 mod recover;
 mod show;
-mod words;
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
@@ -15,9 +15,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
-use super::modules::wrapped;
+use super::text::wrap;
 use filter::Filter;
-use host_audit::{Heads, VerifyError};
+use host_audit::{JournalHeads, VerifyError};
 use host_text::visible::{one_line, visible};
 
 #[derive(Args)]
@@ -74,7 +74,7 @@ impl Audit {
         match done {
             Ok(true) => Ok(ExitCode::SUCCESS),
             Ok(false) => Ok(ExitCode::FAILURE),
-            // Whoever reads has seen enough.
+            // The reader has closed the pipe, as `head` does.
             Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
             Err(error) => Err(error),
         }
@@ -88,11 +88,11 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 impl Verify {
     fn run(&self, directory: &Path, out: &mut impl Write, err: &mut impl Write) -> anyhow::Result<bool> {
         let heads = match &self.heads {
-            None => Heads::default(),
-            Some(path) if path.as_os_str() == "-" => Heads::read(io::stdin().lock())?,
+            None => JournalHeads::default(),
+            Some(path) if path.as_os_str() == "-" => JournalHeads::read(io::stdin().lock())?,
             Some(path) => {
                 let file = File::open(path).with_context(|| path.display().to_string())?;
-                Heads::read(BufReader::new(file))?
+                JournalHeads::read(BufReader::new(file))?
             }
         };
         let shown = directory.display().to_string();
@@ -111,14 +111,14 @@ impl Verify {
                     }
                 }
                 for note in verified.notes {
-                    writeln!(out, "{}", wrapped(&note.to_string(), "  ", "    "))?;
+                    writeln!(out, "{}", wrap(&note.to_string(), "  ", "    "))?;
                 }
                 Ok(true)
             }
-            Err(VerifyError::Broken(broken)) => {
+            Err(VerifyError::Damage(broken)) => {
                 // A damaged line may hold anything.
                 let text = format!("error: the audit log in {shown} is not what was written: {broken}");
-                writeln!(err, "{}", wrapped(&one_line(&text), "", "  "))?;
+                writeln!(err, "{}", wrap(&one_line(&text), "", "  "))?;
                 Ok(false)
             }
             Err(VerifyError::Audit(error)) => Err(error.into()),

@@ -1,18 +1,18 @@
-//! `linux-sysadmin audit recover`: ends what a server that was killed left half-done, or one that lost its target. It
-//! reaches the target that the record names, and makes sure that it is that very machine.
+//! `linux-sysadmin audit recover`: recovers a change that a server left half-done, because it was killed or lost its target.
+//! It connects to the target that the record names, and checks that it is the same machine.
 
 use std::io::Write;
 use std::path::Path;
 
 use clap::Args;
 
-use super::words;
-use crate::cli::modules::wrapped;
+use super::format;
+use crate::cli::text::wrap;
 use crate::config::{self, Config};
 use crate::targets;
 use host_audit::{
-    self, Audit, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Life, Outcome, Snapshot,
-    TargetUsed, Unfinished,
+    self, AuditLog, ChangeBegun, ChangeRecovered, Durability, Event, FileChangeKind, Liveness, Outcome,
+    Snapshot, TargetUsed, Unfinished,
 };
 use host_gate::recover::{self, Recovered};
 use host_target::{Facts, Target};
@@ -28,13 +28,13 @@ pub(super) struct Recover {
     force: bool,
 }
 
-/// What the log says of a change.
-enum Known {
+/// What the log says about a change.
+enum ChangeState {
     Unfinished(Box<Unfinished>),
-    /// Made to its end.
+    /// The change was made to its end.
     Done(Box<ChangeBegun>),
-    /// In words, what is against recovering it.
-    Not(String),
+    /// The change can't be recovered, for this reason.
+    NotRecoverable(String),
 }
 
 impl Recover {
@@ -45,38 +45,38 @@ impl Recover {
         err: &mut impl Write,
     ) -> anyhow::Result<bool> {
         let Some(id) = &self.id else { return list(directory, out) };
-        let done = self.one(id, directory, out).await?;
+        let done = self.recover(id, directory, out).await?;
         if let Err(refused) = &done {
-            writeln!(err, "{}", wrapped(&one_line(&format!("error: change {id} {refused}")), "", "  "))?;
+            writeln!(err, "{}", wrap(&one_line(&format!("error: change {id} {refused}")), "", "  "))?;
         }
         Ok(done.unwrap_or(false))
     }
 
-    /// Whether everything is as it was before the change; an error in words where nothing was done.
-    async fn one(
+    /// Recovers a change. Says whether everything is as it was before the change, or in words why nothing was done.
+    async fn recover(
         &self,
         id: &str,
         directory: &Path,
         out: &mut impl Write,
     ) -> anyhow::Result<Result<bool, String>> {
-        // Looked at before the target is reached, and again by whoever has its turn.
-        let used = match known(directory, id)? {
-            Known::Not(why) => return Ok(Err(why)),
-            Known::Done(begun) => begun.target,
-            Known::Unfinished(change) => change.begun.target,
+        // The log is read before connecting to the target, and again while the target is locked.
+        let used = match change_state(directory, id)? {
+            ChangeState::NotRecoverable(why) => return Ok(Err(why)),
+            ChangeState::Done(begun) => begun.target,
+            ChangeState::Unfinished(change) => change.begun.target,
         };
-        // A configuration that can't be read doesn't stand against putting a machine right.
+        // A configuration that can't be read must not prevent a recovery.
         let config = config::load(false).map(|loaded| loaded.config).unwrap_or_default();
-        let target = match targets::recorded(&config, &used.name) {
+        let target = match targets::target_of_record(&config, &used.name) {
             Ok(target) => target,
             Err(why) => return Ok(Err(format!("was made to a target that can't be named: {why}"))),
         };
-        let done = self.on(&target, id, directory, &config, out).await;
+        let done = self.recover_on(&target, id, directory, &config, out).await;
         target.close().await;
         done
     }
 
-    async fn on(
+    async fn recover_on(
         &self,
         target: &Target,
         id: &str,
@@ -90,20 +90,20 @@ impl Recover {
         };
         let host_key = target.host_key().await;
         let elsewhere = |begun: &ChangeBegun| elsewhere(&begun.target, &facts, host_key.as_deref());
-        if let Known::Unfinished(change) = known(directory, id)?
+        if let ChangeState::Unfinished(change) = change_state(directory, id)?
             && let Some(why) = elsewhere(&change.begun)
         {
             return Ok(Err(why));
         }
-        let _turn = match recover::turn(directory, target).await {
-            Ok(turn) => turn,
+        let _lock = match recover::lock_target(directory, target).await {
+            Ok(lock) => lock,
             Err(problem) => return Ok(Err(format!("can't be recovered now: {}", problem.message))),
         };
-        let begun = match known(directory, id)? {
-            Known::Not(why) => return Ok(Err(why)),
-            Known::Done(begun) if elsewhere(&begun).is_some() => return Ok(Err(ENDED.to_owned())),
-            Known::Done(begun) => return remove_copies(target, &begun, out).await,
-            Known::Unfinished(change) => match elsewhere(&change.begun) {
+        let begun = match change_state(directory, id)? {
+            ChangeState::NotRecoverable(why) => return Ok(Err(why)),
+            ChangeState::Done(begun) if elsewhere(&begun).is_some() => return Ok(Err(ENDED.to_owned())),
+            ChangeState::Done(begun) => return remove_copies(target, &begun, out).await,
+            ChangeState::Unfinished(change) => match elsewhere(&change.begun) {
                 Some(why) => return Ok(Err(why)),
                 None => change.begun,
             },
@@ -125,7 +125,7 @@ impl Recover {
             restored: restored.into(),
             not_restored: not_restored.into(),
         };
-        let log = Audit::new(directory.to_owned(), config.audit.settings());
+        let log = AuditLog::new(directory.to_owned(), config.audit.settings());
         log.append(&Event::ChangeRecovered(recovered), Durability::Synced)?;
         Ok(Ok(all_restored))
     }
@@ -138,13 +138,13 @@ fn list(directory: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     if unfinished.is_empty() {
         writeln!(out, "no change is unfinished")?;
     }
-    for left in host_audit::left_lately(directory)?.iter().filter(|left| left.is_made) {
-        writeln!(out, "{}", wrapped(&one_line(&recover::said(left)), "", "  "))?;
+    for left in host_audit::recent_leftovers(directory)?.iter().filter(|left| left.is_done) {
+        writeln!(out, "{}", wrap(&one_line(&recover::said(left)), "", "  "))?;
     }
     for change in unfinished {
-        let indented = |text: &str| wrapped(text, "          ", "          ");
-        writeln!(out, "{}", words::row(&change.record))?;
-        writeln!(out, "{}", indented(&words::life(change.life(), &change.begun.id)))?;
+        let indented = |text: &str| wrap(text, "          ", "          ");
+        writeln!(out, "{}", format::row(&change.record))?;
+        writeln!(out, "{}", indented(&format::life(change.liveness(), &change.begun.id)))?;
         for file in &change.begun.files {
             let kind = match file.kind {
                 FileChangeKind::Write => "write",
@@ -159,15 +159,15 @@ fn list(directory: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
 
 const ENDED: &str = "has ended: nothing is to be recovered";
 
-/// What is on record of this id, and whether anybody may act upon it now.
-fn known(directory: &Path, id: &str) -> anyhow::Result<Known> {
-    // Refuses a log that isn't what was written.
+/// Reads from the log what became of the change, and whether it may be recovered now.
+fn change_state(directory: &Path, id: &str) -> anyhow::Result<ChangeState> {
+    // This fails where the log was altered.
     let unfinished = host_audit::unfinished(directory)?;
     if let Some(change) = unfinished.into_iter().find(|change| change.begun.id == id) {
-        return Ok(match change.life() {
-            Life::Running => Known::Not("is still being made".to_owned()),
-            Life::Unknown => Known::Not(UNKNOWN.to_owned()),
-            Life::Gone | Life::Uncertain => Known::Unfinished(Box::new(change)),
+        return Ok(match change.liveness() {
+            Liveness::Running => ChangeState::NotRecoverable("is still being made".to_owned()),
+            Liveness::Unknown => ChangeState::NotRecoverable(UNKNOWN.to_owned()),
+            Liveness::Gone | Liveness::Uncertain => ChangeState::Unfinished(Box::new(change)),
         });
     }
     let (mut begun, mut last) = (None, None);
@@ -184,21 +184,23 @@ fn known(directory: &Path, id: &str) -> anyhow::Result<Known> {
     }
     Ok(match (begun, last) {
         (Some(begun), Some(Event::ChangeEnded(ended))) if ended.outcome == Outcome::Done => {
-            match begun.process.as_ref().map(|process| process.life()) {
-                Some(Life::Gone) => Known::Done(begun),
-                _ => Known::Not(ENDED.to_owned()),
+            match begun.process.as_ref().map(|process| process.liveness()) {
+                Some(Liveness::Gone) => ChangeState::Done(begun),
+                _ => ChangeState::NotRecoverable(ENDED.to_owned()),
             }
         }
-        (_, Some(Event::ChangeEnded(_))) => Known::Not(ENDED.to_owned()),
-        (_, Some(Event::ChangeRecovered(_))) => Known::Not("has been recovered already".to_owned()),
-        _ => Known::Not("is not on record".to_owned()),
+        (_, Some(Event::ChangeEnded(_))) => ChangeState::NotRecoverable(ENDED.to_owned()),
+        (_, Some(Event::ChangeRecovered(_))) => {
+            ChangeState::NotRecoverable("has been recovered already".to_owned())
+        }
+        _ => ChangeState::NotRecoverable("is not on record".to_owned()),
     })
 }
 
 const UNKNOWN: &str =
     "was made on another machine or in another container: whether it is still being made is seen only there";
 
-/// Why what is reached by the target's name isn't what the change was made to, or isn't this account's to put right.
+/// Why the machine behind the target's name is not the one that was changed, or why this account may not recover it.
 fn elsewhere(used: &TargetUsed, facts: &Facts, host_key: Option<&str>) -> Option<String> {
     let name = used.hostname.as_ref().unwrap_or(&used.name);
     let said = |said: Option<&str>| said.unwrap_or("none").to_owned();
@@ -221,7 +223,7 @@ fn elsewhere(used: &TargetUsed, facts: &Facts, host_key: Option<&str>) -> Option
         .then(|| format!("was made by the account {}: recover it as that one", used.account))
 }
 
-/// A change that was made to its end, by a server that was killed before it had removed the copies.
+/// Removes the copies of a change that was made to its end by a server that was killed right after it.
 async fn remove_copies(
     target: &Target,
     begun: &ChangeBegun,
@@ -247,10 +249,10 @@ fn tell(
     out: &mut impl Write,
 ) -> std::io::Result<()> {
     for line in &recovered.restored {
-        writeln!(out, "{}", wrapped(&one_line(line), "", "  "))?;
+        writeln!(out, "{}", wrap(&one_line(line), "", "  "))?;
     }
     for line in &recovered.not_restored {
-        writeln!(out, "{}", wrapped(&one_line(&format!("NOT RESTORED: {line}")), "", "  "))?;
+        writeln!(out, "{}", wrap(&one_line(&format!("NOT RESTORED: {line}")), "", "  "))?;
     }
     let undo: Vec<&String> = begun.undo.iter().rev().flatten().chain(&begun.after_undo).collect();
     if !undo.is_empty() {
@@ -262,7 +264,7 @@ fn tell(
         };
         writeln!(out, "{head}")?;
     }
-    // Never wrapped: it may be pasted.
+    // The lines are not wrapped, because somebody may paste them.
     undo.iter().try_for_each(|line| writeln!(out, "  {}", one_line(line)))
 }
 

@@ -1,4 +1,4 @@
-//! `linux-sysadmin audit show`: records for a person.
+//! `linux-sysadmin audit show`: shows records to a person.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,11 +6,11 @@ use std::path::Path;
 use clap::Args;
 
 use super::filter::Filter;
-use super::words;
-use crate::cli::modules::wrapped;
-use host_audit::Life;
+use super::format;
+use crate::cli::text::wrap;
+use host_audit::Liveness;
 
-/// Most records of a list where nothing says otherwise.
+/// The number of records in a list without a filter.
 const LAST: u32 = 20;
 
 #[derive(Args)]
@@ -38,21 +38,21 @@ impl Show {
             }
             any = true;
             match filter.id {
-                Some(_) => write!(out, "{}", words::details(record))?,
-                None => writeln!(out, "{}", words::row(record))?,
+                Some(_) => write!(out, "{}", format::details(record))?,
+                None => writeln!(out, "{}", format::row(record))?,
             }
             if filter.unfinished {
                 let of = unfinished.iter().find(|change| change.record.seq == record.seq);
-                let life = of.map_or(Life::Unknown, host_audit::Unfinished::life);
-                let said = words::life(life, record.change().unwrap_or_default());
-                writeln!(out, "{}", wrapped(&said, "          ", "          "))?;
+                let life = of.map_or(Liveness::Unknown, host_audit::Unfinished::liveness);
+                let said = format::life(life, record.change().unwrap_or_default());
+                writeln!(out, "{}", wrap(&said, "          ", "          "))?;
             }
             Ok(())
         })?;
         if !any {
             writeln!(err, "nothing of the kind is on record")?;
         }
-        // Whoever names one thing and gets nothing should notice.
+        // Where an id is named and nothing is found, the exit code says so.
         Ok(all_right && (any || filter.id.is_none()))
     }
 }

@@ -4,7 +4,7 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use super::*;
-use host_audit::{Audit as Log, ChangeBegun, Durability, Event, Outcome, Settings};
+use host_audit::{AuditLog as Log, ChangeBegun, Durability, Event, Outcome, Settings};
 
 #[derive(Parser)]
 struct Line {
@@ -12,7 +12,7 @@ struct Line {
     audit: Audit,
 }
 
-/// Exit code, stdout, stderr.
+/// Runs a command. Gives whether all was right, and what it printed on stdout and stderr.
 fn run(directory: &Path, args: &[&str]) -> (bool, String, String) {
     let line = Line::try_parse_from([&["audit"], args].concat()).unwrap();
     let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -26,7 +26,7 @@ fn run(directory: &Path, args: &[&str]) -> (bool, String, String) {
     (all_right.unwrap(), text(out), text(err))
 }
 
-/// Thirty calls, one of them with what a terminal would act upon, and a change.
+/// A log of thirty calls and a change. One of the calls has characters that a terminal would act upon.
 fn log() -> (TempDir, Log) {
     let home = tempfile::tempdir().unwrap();
     let log =

@@ -1,15 +1,16 @@
-//! Pinning a component: its first version, and those that follow.
+//! Pins a component: the first version of a module, or an update.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-use super::ask::Asking;
+use super::prompt::Prompt;
 use super::scope;
-use super::show::{Shown, heading, holds, line, risk, wrapped};
+use super::view::{ModuleView, heading, holds, line};
+use crate::cli::text::{risk_name, wrap};
 use host_base::Privilege;
 use host_capability::{Concern, Request, Requests, by_concern};
-use host_components::{Conflict, Examined, InstallError, Origin, Workshop};
+use host_components::{Conflict, Examined, InstallError, ModuleInstaller, Origin};
 use host_text::visible::visible;
 
 #[derive(Args)]
@@ -46,20 +47,21 @@ pub(super) struct Update {
     pinning: Pinning,
 }
 
-type Said = Result<Option<String>, InstallError>;
+/// A message about what was done, if there is one.
+type Outcome = Result<Option<String>, InstallError>;
 
 impl Add {
-    pub(super) async fn run(self, workshop: &Workshop, asking: &Asking) -> anyhow::Result<Said> {
-        Ok(self.add(workshop, asking).await)
+    pub(super) async fn run(self, workshop: &ModuleInstaller, prompt: &Prompt) -> anyhow::Result<Outcome> {
+        Ok(self.add(workshop, prompt).await)
     }
 
-    async fn add(self, workshop: &Workshop, asking: &Asking) -> Said {
+    async fn add(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
         let examined = workshop.examine(&self.file, false).await?;
-        let added = self.decide(workshop, asking, &examined);
+        let added = self.decide(workshop, prompt, &examined);
         finished(workshop, &examined, added).await
     }
 
-    fn decide(&self, workshop: &Workshop, asking: &Asking, examined: &Examined) -> Said {
+    fn decide(&self, workshop: &ModuleInstaller, prompt: &Prompt, examined: &Examined) -> Outcome {
         let name = &examined.description().name;
         let installed = workshop.entry(name)?;
         if installed.is_some_and(|(origin, _)| origin == scope(self.system)) {
@@ -67,9 +69,9 @@ impl Add {
             return Err(refused(examined, format!("a module named {name} is installed; {advice}")));
         }
         let replaces = self.pinning.check(examined)?;
-        say(&Shown::of_file(examined).to_string())?;
+        say(&ModuleView::of_file(examined).to_string())?;
         let asked = &examined.description().requests;
-        let Some(accepted) = self.pinning.accept(examined, asking, asked, &Requests::default())? else {
+        let Some(accepted) = self.pinning.accept(examined, prompt, asked, &Requests::default())? else {
             return Err(refused(examined, "you said no; nothing was changed".to_owned()));
         };
         workshop.install(scope(self.system), examined, None, accepted, replaces)?;
@@ -78,20 +80,20 @@ impl Add {
 }
 
 impl Update {
-    pub(super) async fn run(self, workshop: &Workshop, asking: &Asking) -> anyhow::Result<Said> {
-        Ok(self.update(workshop, asking).await)
+    pub(super) async fn run(self, workshop: &ModuleInstaller, prompt: &Prompt) -> anyhow::Result<Outcome> {
+        Ok(self.update(workshop, prompt).await)
     }
 
-    async fn update(self, workshop: &Workshop, asking: &Asking) -> Said {
+    async fn update(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
         if workshop.entry(&self.name)?.is_none() {
             return Err(InstallError::Unknown(self.name));
         }
         let examined = workshop.examine(&self.file, true).await?;
-        let updated = self.decide(workshop, asking, &examined);
+        let updated = self.decide(workshop, prompt, &examined);
         finished(workshop, &examined, updated).await
     }
 
-    fn decide(&self, workshop: &Workshop, asking: &Asking, examined: &Examined) -> Said {
+    fn decide(&self, workshop: &ModuleInstaller, prompt: &Prompt, examined: &Examined) -> Outcome {
         let theirs = &examined.description().name;
         if *theirs != self.name {
             let reason = format!("it says that its name is {theirs}; {} stays as it is", self.name);
@@ -112,7 +114,7 @@ impl Update {
         replaces.extend(self.pinning.check_update(examined, &replaces)?);
         say(&format!("{} {} -> {}", self.name, entry.version, description.version))?;
         say(&format!("  sha256   {}\n        -> {}", entry.sha256, examined.sha256()))?;
-        say(&wrapped(&visible(&examined.path().display().to_string()), "  file     ", "           "))?;
+        say(&wrap(&visible(&examined.path().display().to_string()), "  file     ", "           "))?;
         if !entry.enabled {
             say(&format!("  It is disabled and stays so; `linux-sysadmin modules enable {}`", self.name))?;
         }
@@ -120,8 +122,8 @@ impl Update {
         if !replaces.is_empty() {
             say(&format!("\nTakes the place of the host's own: {}", replaces.join(", ")))?;
         }
-        // What was declined before is asked for again: it may have been declined for the old version only.
-        let Some(accepted) = self.pinning.accept(examined, asking, &description.requests, &entry.grants)?
+        // A request that was declined before is asked about again: it may have been declined for the old version only.
+        let Some(accepted) = self.pinning.accept(examined, prompt, &description.requests, &entry.grants)?
         else {
             return Err(refused(examined, format!("you said no; {} stays as it is", self.name)));
         };
@@ -131,7 +133,7 @@ impl Update {
 }
 
 impl Pinning {
-    /// Whether the component may be added at all; the tools of the host's that it takes the place of.
+    /// Checks whether the component may be added, and gives the host's tools that it replaces.
     fn check(&self, examined: &Examined) -> Result<Vec<String>, InstallError> {
         self.check_update(examined, &[])
     }
@@ -157,7 +159,7 @@ impl Pinning {
                 conflict => return Err(refused(examined, conflict.to_string())),
             }
         }
-        if !self.yes && !Asking::default().is_possible() {
+        if !self.yes && !Prompt::default().is_possible() {
             let advice = format!("--yes --sha256 {}", examined.sha256());
             return Err(refused(
                 examined,
@@ -167,12 +169,12 @@ impl Pinning {
         Ok(replaces)
     }
 
-    /// What of the requests the operator accepts, or nothing at all. What nobody has reviewed is asked about line by
-    /// line.
+    /// Asks the operator for the requests, and gives those that are accepted; `None` where the operator declines the module.
+    /// Requests that nobody has reviewed are asked about one by one.
     fn accept(
         &self,
         examined: &Examined,
-        asking: &Asking,
+        prompt: &Prompt,
         asked: &Requests,
         accepted_before: &Requests,
     ) -> Result<Option<Requests>, InstallError> {
@@ -184,14 +186,14 @@ impl Pinning {
         for (number, (concern, request)) in by_concern(asked).into_iter().enumerate() {
             let grave = match (concern, &request) {
                 (Concern::Reviewed(_), _) => false,
-                // With its own account's rights the server shows no more than that account sees.
+                // With its own account's rights the server shows only what that account can see.
                 (Concern::Files, Request::Path(files)) => files.privilege != Privilege::Caller,
                 _ => true,
             };
             if grave && !holds(accepted_before, &request) {
-                let heading = wrapped(heading(concern), "", "  ");
+                let heading = wrap(heading(concern), "", "  ");
                 say(&format!("\n{heading}\n{}", line(number + 1, concern, &request, false).trim_end()))?;
-                if !asking.yes("     Grant this?")? {
+                if !prompt.yes("     Grant this?")? {
                     declined += 1;
                     continue;
                 }
@@ -204,12 +206,12 @@ impl Pinning {
         let (granted, name) = (accepted.commands.len() + accepted.paths.len(), &examined.description().name);
         let without = if declined > 0 { format!(" and without {declined}") } else { String::new() };
         let question = format!("\nPin {name} with {granted} of its requests{without}?");
-        Ok(asking.yes(&question)?.then_some(accepted))
+        Ok(prompt.yes(&question)?.then_some(accepted))
     }
 }
 
-/// What the new version asks for and has beyond the old one, the gravest first; then what it no longer does.
-fn differences(workshop: &Workshop, examined: &Examined, granted: &Requests) -> String {
+/// Lists what the new version requests and has beyond the old one, the gravest first, and then what it no longer has.
+fn differences(workshop: &ModuleInstaller, examined: &Examined, granted: &Requests) -> String {
     let new = &examined.description();
     let mut text = String::new();
     let mut section = |heading: &str, lines: Vec<String>| {
@@ -220,7 +222,7 @@ fn differences(workshop: &Workshop, examined: &Examined, granted: &Requests) -> 
     let asked = by_concern(&new.requests).into_iter().enumerate();
     let wider = asked.filter(|(_, (_, request))| !holds(granted, request));
     let wider = wider.map(|(number, (concern, request))| {
-        format!("{}\n{}", wrapped(heading(concern), "  ", "    "), line(number + 1, concern, &request, false))
+        format!("{}\n{}", wrap(heading(concern), "  ", "    "), line(number + 1, concern, &request, false))
     });
     section("WIDER: it asks for what was not granted before", wider.collect());
     let old = workshop.registry.modules().iter().find(|module| module.description.name == new.name);
@@ -228,10 +230,13 @@ fn differences(workshop: &Workshop, examined: &Examined, granted: &Requests) -> 
     let tools = new.tools.iter().filter_map(|tool| {
         let before = old_tools.iter().find(|before| before.name == tool.name);
         match before {
-            None => Some(format!("  new       {} ({})\n", tool.name, risk(tool.risk))),
-            Some(before) if before.risk != tool.risk => {
-                Some(format!("  risk      {}: {} -> {}\n", tool.name, risk(before.risk), risk(tool.risk)))
-            }
+            None => Some(format!("  new       {} ({})\n", tool.name, risk_name(tool.risk))),
+            Some(before) if before.risk != tool.risk => Some(format!(
+                "  risk      {}: {} -> {}\n",
+                tool.name,
+                risk_name(before.risk),
+                risk_name(tool.risk)
+            )),
             Some(before) if before.input_schema != tool.input_schema || before.shape != tool.shape => {
                 Some(format!("  changed   {}: other arguments or another answer\n", tool.name))
             }
@@ -263,15 +268,15 @@ fn done(verb: &str, examined: &Examined) -> String {
     format!("{verb} {} {}", description.name, description.version)
 }
 
-/// What has become of it: a module that is pinned isn't always one that is used.
-async fn finished(workshop: &Workshop, examined: &Examined, done: Said) -> Said {
+/// Says whether the module is used now. Not every pinned module is.
+async fn finished(workshop: &ModuleInstaller, examined: &Examined, done: Outcome) -> Outcome {
     let Ok(Some(done)) = done else {
         workshop.forget(examined);
         return done;
     };
     Ok(Some(match workshop.unused(&examined.description().name).await {
         None => format!("{done}; a running server has its tools within a second"),
-        Some(why) => wrapped(&visible(&format!("{done}; NOT USED: {why}")), "", "  "),
+        Some(why) => wrap(&visible(&format!("{done}; NOT USED: {why}")), "", "  "),
     }))
 }
 

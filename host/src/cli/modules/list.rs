@@ -1,11 +1,11 @@
-//! Which modules there are, and whether each is what was pinned.
+//! Lists the modules, and says whether each one has the bytes that were pinned.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::show::wrapped;
-use host_components::{Absent, Module, Origin, Verified, Workshop};
+use crate::cli::text::wrap;
+use host_components::{Absent, Module, ModuleInstaller, Origin, Verified};
 use host_text::visible::visible;
 
 fn origin(origin: Origin) -> &'static str {
@@ -16,8 +16,8 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// One line each, and below them why some aren't used.
-pub(super) fn table(workshop: &Workshop) -> String {
+/// The table of the modules, and below it why some aren't used.
+pub(super) fn table(workshop: &ModuleInstaller) -> String {
     let registry = &workshop.registry;
     let rows: Vec<[String; 5]> = registry.modules().iter().map(|module| row(module)).collect();
     let head = ["MODULE", "VERSION", "FROM", "TOOLS", "SHA256"].map(str::to_owned);
@@ -46,7 +46,7 @@ pub(super) fn table(workshop: &Workshop) -> String {
         for absent in absent {
             let text =
                 format!("{} ({}): {}", visible(&absent.name), origin(absent.origin), visible(&absent.reason));
-            let _ = writeln!(table, "{}", wrapped(&text, "  ", "    "));
+            let _ = writeln!(table, "{}", wrap(&text, "  ", "    "));
         }
     }
     table
@@ -63,8 +63,8 @@ fn row(module: &Module) -> [String; 5] {
     ]
 }
 
-/// Everything that the table has, and more: an array.
-pub(super) fn json(workshop: &Workshop) -> anyhow::Result<String> {
+/// The modules as a JSON array, with more than the table has.
+pub(super) fn json(workshop: &ModuleInstaller) -> anyhow::Result<String> {
     let module = |module: &Module| {
         let description = &module.description;
         let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -94,8 +94,8 @@ pub(super) fn json(workshop: &Workshop) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(&all)?)
 }
 
-/// Every component beside its pin, and whether all of them are right.
-pub(super) fn verified(all: &[Verified]) -> (String, bool) {
+/// Whether each component has the bytes that were pinned, as text, and whether all of them do.
+pub(super) fn verification(all: &[Verified]) -> (String, bool) {
     let mut text = String::new();
     let mut faults = 0;
     for verified in all {
@@ -107,7 +107,7 @@ pub(super) fn verified(all: &[Verified]) -> (String, bool) {
             Some(fault) => {
                 faults += 1;
                 let what = format!("{name} ({from}), {}: {fault}", verified.path.display());
-                let _ = writeln!(text, "{}", wrapped(&visible(&what), "MISMATCH  ", "          "));
+                let _ = writeln!(text, "{}", wrap(&visible(&what), "MISMATCH  ", "          "));
             }
         }
     }

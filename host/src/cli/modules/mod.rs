@@ -2,9 +2,9 @@
 //! usage or configuration.
 
 mod add;
-mod ask;
 mod list;
-mod show;
+mod prompt;
+mod view;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::out::out;
-use crate::config::Loaded;
-pub(super) use ask::Asking;
+use super::stdout::stdout;
+use super::text::wrap;
+use crate::config::LoadedConfig;
 use host_components::Disabled;
-use host_components::{Cold, InstallError, Origin, Places, Workshop};
+use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin};
 use host_text::visible::visible;
-use show::Shown;
-pub(super) use show::wrapped;
+pub(super) use prompt::Prompt;
+use view::ModuleView;
 
 #[derive(Args)]
 pub(super) struct Modules {
@@ -75,18 +75,22 @@ struct Switch {
 }
 
 impl Modules {
-    pub(super) async fn run(self, places: Places, loaded: Loaded) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(
+        self,
+        places: ModuleDirectories,
+        loaded: LoadedConfig,
+    ) -> anyhow::Result<ExitCode> {
         let config = &loaded.config.modules;
         if let Command::Sudoers(command) = self.command {
             return command.run(places, loaded).await;
         }
-        // Whoever adds something is told of every conflict, and whoever only looks doesn't wait for a compiler.
+        // Adding a module needs all others compiled, to find every conflict. Looking at modules needs no compiler.
         let cold = match self.command {
-            Command::Add(_) | Command::Update(_) => Cold::Compile,
-            _ => Cold::Later,
+            Command::Add(_) | Command::Update(_) => CompileMode::Now,
+            _ => CompileMode::Later,
         };
-        let workshop = Workshop::open(places, config, cold).await;
-        let mut output = out();
+        let workshop = ModuleInstaller::open(places, config, cold).await;
+        let mut output = stdout();
         let done = match self.command {
             Command::List { json: true } => Ok(writeln!(output, "{}", list::json(&workshop)?)?),
             Command::List { json: false } => Ok(write!(output, "{}", list::table(&workshop))?),
@@ -94,8 +98,8 @@ impl Modules {
                 Ok(shown) => Ok(write!(output, "{shown}")?),
                 Err(error) => Err(error),
             },
-            Command::Add(command) => return finish(command.run(&workshop, &Asking::default()).await?),
-            Command::Update(command) => return finish(command.run(&workshop, &Asking::default()).await?),
+            Command::Add(command) => return finish(command.run(&workshop, &Prompt::default()).await?),
+            Command::Update(command) => return finish(command.run(&workshop, &Prompt::default()).await?),
             Command::Enable(Switch { wanted, system }) => {
                 return finish(
                     workshop.enable(&wanted, scope(system)).map(|()| Some(format!("{wanted} is enabled"))),
@@ -111,7 +115,7 @@ impl Modules {
             }
             Command::Verify { compiled } => {
                 let all = if compiled { workshop.verify_compiled().await } else { workshop.verify() };
-                let (text, all_right) = list::verified(&all);
+                let (text, all_right) = list::verification(&all);
                 write!(output, "{text}")?;
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }
@@ -121,16 +125,16 @@ impl Modules {
     }
 }
 
-/// Whose modules are changed.
+/// The origin of the modules that the command changes.
 fn scope(system: bool) -> Origin {
     if system { Origin::System } else { Origin::User }
 }
 
-/// A component's file, or a module that is there. A name has no dot and no slash, so it can't be mistaken for a file.
-async fn inspect(workshop: &Workshop, wanted: &str) -> Result<String, InstallError> {
+/// Shows a component's file, or a module that is there. A name has no dot and no slash, so it can't be taken for a file.
+async fn inspect(workshop: &ModuleInstaller, wanted: &str) -> Result<String, InstallError> {
     if let Some(module) = workshop.registry.modules().iter().find(|module| module.description.name == wanted)
     {
-        return Ok(Shown::of_module(module).to_string());
+        return Ok(ModuleView::of_module(module).to_string());
     }
     let path = PathBuf::from(wanted);
     let installed = workshop.installed_file(wanted)?;
@@ -139,34 +143,30 @@ async fn inspect(workshop: &Workshop, wanted: &str) -> Result<String, InstallErr
     }
     let examined = workshop.examine(installed.as_deref().unwrap_or(&path), installed.is_some()).await?;
     workshop.forget(&examined);
-    let shown = Shown::of_file(&examined);
+    let view = ModuleView::of_file(&examined);
     Ok(match workshop.entry(wanted)? {
-        Some((origin, entry)) if installed.is_some() => shown.of_unused(origin, entry.grants).to_string(),
-        _ => shown.to_string(),
+        Some((origin, entry)) if installed.is_some() => view.of_unused(origin, entry.grants).to_string(),
+        _ => view.to_string(),
     })
 }
 
-/// What is refused may be named in the message, as it came.
+/// Puts a message on one line. It may quote what a third party wrote.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     visible(&words.join(" ")).into_owned()
 }
 
-/// Says what was refused where an operator looks for it.
+/// Prints the result, or on stderr why the command was refused.
 fn finish(done: Result<Option<String>, InstallError>) -> anyhow::Result<ExitCode> {
     match done {
         Ok(said) => {
             if let Some(said) = said {
-                writeln!(out(), "{said}")?;
+                writeln!(stdout(), "{said}")?;
             }
             Ok(ExitCode::SUCCESS)
         }
         Err(refused) => {
-            writeln!(
-                io::stderr().lock(),
-                "{}",
-                show::wrapped(&one_line(&format!("error: {refused}")), "", "  ")
-            )?;
+            writeln!(io::stderr().lock(), "{}", wrap(&one_line(&format!("error: {refused}")), "", "  "))?;
             Ok(ExitCode::FAILURE)
         }
     }

@@ -1,22 +1,24 @@
-//! From answers to facts; nothing is asked here.
+//! Derives facts from answers. It asks nothing itself.
 //!
-//! Every text in an answer is the target's: what of it becomes a fact is short, on one line, and visible. What wasn't
-//! answered is no fact of the target's: it is empty, and named in [`Facts::unknown`].
+//! Every text in an answer comes from the target. What becomes a fact is cut short, put on one line, and made visible.
+//! A fact without an answer is empty, and [`Facts::unknown`] names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::{EXPECTED, Facts, release};
+use host_base::passwd;
 use host_text::characters::is_hidden;
 use host_text::visible::{excerpt, one_line};
 
-/// The longest text that is taken as it is; host names have 64 characters at most, names of accounts 32.
+/// The longest text that is kept whole. Host names have 64 characters at most, account names 32.
 const LONGEST: usize = 128;
 
 /// Linux's `PATH_MAX`.
 const LONGEST_PATH: usize = 4096;
 
-/// Files whose contents are asked for. The last may be the longest, so it is the one that is cut.
+/// The files whose contents are asked for. The last one may be the longest, and so a cut output loses only lines of
+/// that one.
 pub(super) const FILES: &[&str] = &[
     OS_RELEASE,
     OS_RELEASE_OF_VENDOR,
@@ -36,14 +38,14 @@ const OS_RELEASE: &str = "/etc/os-release";
 const OS_RELEASE_OF_VENDOR: &str = "/usr/lib/os-release";
 pub(crate) const MACHINE_ID: &str = "/etc/machine-id";
 
-/// What tells something by being there, whatever is in it.
-pub(super) const MARKS: &[&str] = &[UNDER_SYSTEMD, "/run/.containerenv", "/.dockerenv"];
+/// Files whose existence tells something, whatever they hold.
+pub(super) const MARKER_FILES: &[&str] = &[UNDER_SYSTEMD, "/run/.containerenv", "/.dockerenv"];
 
-/// As sd_booted(3): for an account that `hidepid=` keeps from looking at process 1.
+/// The mark of sd_booted(3). It helps an account that can't see process 1 because of `hidepid=`.
 const UNDER_SYSTEMD: &str = "/run/systemd/system";
 
 /// Programs that facts are derived from.
-const TELLING: &[&str] = &[
+const FACT_PROGRAMS: &[&str] = &[
     "adduser",
     "apt-get",
     "dnf",
@@ -57,53 +59,53 @@ const TELLING: &[&str] = &[
     "ufw",
 ];
 
-/// Programs that are looked for.
+/// Returns the programs that are looked for.
 pub(super) fn programs() -> BTreeSet<&'static str> {
-    TELLING.iter().chain(EXPECTED).copied().collect()
+    FACT_PROGRAMS.iter().chain(EXPECTED).copied().collect()
 }
 
-/// The answers that facts are derived from. `None` where a question as a whole had no answer.
+/// The answers from which facts are derived. `None` means that a whole question had no answer.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
-    /// Contents of [`FILES`], by path, of those that are there and say anything.
+    /// The contents of those of [`FILES`] that exist and aren't empty, by path.
     pub(super) files: Option<BTreeMap<&'static str, String>>,
-    /// Those of [`programs`] and [`MARKS`] that are there.
+    /// The members of [`programs`] and [`MARKER_FILES`] that exist.
     pub(super) there: Option<BTreeSet<&'static str>>,
-    /// Where `/etc/localtime` leads.
+    /// The target of the link `/etc/localtime`.
     pub(super) localtime: Option<String>,
-    pub(super) machine: Option<Machine>,
+    pub(super) machine: Option<UnameOutput>,
     pub(super) account: Account,
-    /// `sudo -n true`, as far as sudo is concerned.
+    /// Whether `sudo -n true` succeeds, as far as sudo is concerned.
     pub(super) sudo_everything: bool,
-    /// `sudo -n -l`: it lists what is allowed, where anything is.
+    /// Whether `sudo -n -l` succeeds. It lists what is allowed, where anything is.
     pub(super) sudo_something: bool,
-    pub(super) session: Session,
+    pub(super) session: SessionEnvironment,
 }
 
-/// What uname(2) says.
+/// The machine's names as uname(2) gives them.
 #[derive(Debug, Default)]
-pub(super) struct Machine {
+pub(super) struct UnameOutput {
     pub(super) hostname: String,
     pub(super) kernel: String,
     pub(super) architecture: String,
 }
 
-/// Whose rights a command has that doesn't ask for others.
+/// The account with whose rights a command runs by default.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     pub(super) uid: u32,
-    /// Where it is known already; else passwd(5) may have it.
+    /// The account's name if it is known already. Otherwise passwd(5) may have it.
     pub(super) name: Option<String>,
 }
 
-/// Of the environment that a session has by itself.
+/// Variables of the environment that a session starts with.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Session {
-    /// `HOME`.
+pub(crate) struct SessionEnvironment {
+    /// The variable `HOME`.
     pub(crate) home: Option<String>,
-    /// `SHELL`: of an account that another machine keeps, passwd(5) doesn't have it.
+    /// The variable `SHELL`. passwd(5) doesn't list an account that another machine keeps.
     pub(crate) shell: Option<String>,
-    /// `SSH_CONNECTION`.
+    /// The variable `SSH_CONNECTION`.
     pub(crate) ssh_connection: Option<String>,
 }
 
@@ -179,14 +181,16 @@ pub(super) fn derive(answers: &Answers) -> Facts {
     };
 
     let uid = answers.account.uid;
-    let entry = file("/etc/passwd").and_then(|passwd| Entry::of(passwd, uid)).unwrap_or_default();
+    let accounts = file("/etc/passwd").map(passwd::parse).unwrap_or_default();
+    let entry = accounts.iter().find(|entry| entry.uid == uid);
     let session = &answers.session;
-    let login_shell = path(entry.shell).or(session.shell.as_deref().and_then(path));
+    let shell = entry.and_then(|entry| path(entry.shell.to_str()?));
+    let login_shell = shell.or(session.shell.as_deref().and_then(path));
     if login_shell.is_none() {
         unknown.push("login_shell");
     }
-    let home = session.home.as_deref().and_then(path).or(path(entry.home));
-    let user = answers.account.name.as_deref().unwrap_or(entry.name);
+    let home = session.home.as_deref().and_then(path).or(entry.and_then(|entry| path(entry.home.to_str()?)));
+    let user = answers.account.name.as_deref().or(entry.map(|entry| entry.name.as_str())).unwrap_or_default();
 
     let mut extra = BTreeMap::new();
     if let Some(zone) = time_zone(answers.localtime.as_deref(), file("/etc/timezone")) {
@@ -228,12 +232,12 @@ pub(super) fn derive(answers: &Answers) -> Facts {
     }
 }
 
-/// A text of the target's as a fact.
+/// Makes a text of the target fit for a fact.
 fn shown(text: &str) -> String {
     one_line(&excerpt(text.trim(), LONGEST))
 }
 
-/// A path of the target's that a command may be given.
+/// Returns a path of the target where it may be given to a command.
 fn path(text: &str) -> Option<String> {
     let fits = text.starts_with('/') && text.len() < LONGEST_PATH && !text.chars().any(is_hidden);
     fits.then(|| text.to_owned())
@@ -247,8 +251,8 @@ fn family(id: &str, id_like: &str) -> Option<&'static str> {
     })
 }
 
-/// Which machine it is: 32 digits. An image that hasn't been started yet may say `uninitialized`, as each of its copies
-/// does.
+/// Returns the machine id of the file, which has 32 digits. A fresh image may say `uninitialized`, and so does each
+/// copy of it.
 pub(crate) fn machine_id_in(file: &str) -> Option<String> {
     let id = file.trim();
     let is_id = id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -268,39 +272,21 @@ fn mac<'f>(file: impl Fn(&str) -> Option<&'f str>) -> (&'static str, Option<&'st
     }
 }
 
-/// Enforcing as soon as one profile is; the file is only root's to read.
+/// Returns enforcing if any profile is. Only root may read the file.
 fn apparmor_mode(profiles: &str) -> &'static str {
     if profiles.contains("(enforce)") { "enforcing" } else { "complaining" }
 }
 
-/// A line of passwd(5).
-#[derive(Default)]
-struct Entry<'p> {
-    name: &'p str,
-    home: &'p str,
-    shell: &'p str,
-}
-
-impl<'p> Entry<'p> {
-    /// The first with this number, as getpwuid(3) gives it.
-    fn of(passwd: &'p str, uid: u32) -> Option<Self> {
-        let uid = uid.to_string();
-        passwd.lines().find_map(|line| match line.split(':').collect::<Vec<_>>()[..] {
-            [name, _, id, _, _, home, shell] if id == uid => Some(Self { name, home, shell }),
-            _ => None,
-        })
-    }
-}
-
-/// The first word of `SSH_CONNECTION`, where it is an address. Of a link's own address, the link is left out, and of
-/// one that stands for an IPv4 address, that is taken: rules are written of these.
+/// Returns the first word of `SSH_CONNECTION` where it is an address. A link-local address loses its interface, and an
+/// address that stands for an IPv4 address becomes that one, because firewall rules are written with these.
 fn client(connection: &str) -> Option<IpAddr> {
     let word = connection.split(' ').next()?;
     let address = word.split_once('%').map_or(word, |(address, _)| address);
     address.parse().ok().map(|address: IpAddr| address.to_canonical())
 }
 
-/// What the machine runs in, by systemd-detect-virt's names where they are known: a container, else a hypervisor.
+/// Returns what the machine runs in: a container, or else a hypervisor. The names are those of systemd-detect-virt
+/// where it has one.
 fn virtualization<'f>(file: impl Fn(&str) -> Option<&'f str>, has: impl Fn(&str) -> bool) -> Option<String> {
     let line = |path: &str| file(path).map(str::trim);
     if let Some(manager) = line("/run/systemd/container").filter(|manager| !manager.is_empty()) {
@@ -330,7 +316,7 @@ fn virtualization<'f>(file: impl Fn(&str) -> Option<&'f str>, has: impl Fn(&str)
     known.iter().find(|(name, _)| vendor.starts_with(name)).map(|(_, kind)| (*kind).to_owned())
 }
 
-/// The link is what the system goes by; Debian's file is there where the link is a copy.
+/// The system uses the link. Debian's file helps where `/etc/localtime` is a copy and not a link.
 fn time_zone(localtime: Option<&str>, file: Option<&str>) -> Option<String> {
     let linked = localtime.and_then(|path| path.split_once("zoneinfo/")).map(|(_, zone)| zone);
     let zone = shown(linked.or(file)?);

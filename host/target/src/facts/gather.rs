@@ -1,9 +1,9 @@
-//! The questions, and the two ways to ask them.
+//! The questions about facts, and the two ways to ask them.
 //!
-//! On this machine files are read and programs looked up directly, and only sudo is asked by commands. A machine that
-//! only commands reach is asked everything at once: no question waits for another's answer, so it is one round trip.
-//! Those commands are few, and have the options that GNU's programs and busybox's share. One that isn't there, or says
-//! something else than expected, leaves its facts unknown; only who the account is must be known.
+//! On this machine the host reads files and looks up programs directly, and only sudo is asked by commands. A machine
+//! that is reached by commands alone is asked everything at once: no question waits for another's answer, and so it
+//! takes one round trip. The commands are few, and use only options that GNU's programs and busybox share. A command
+//! that is missing or prints something unexpected leaves its facts unknown. Only the account has to be known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Facts;
-use super::derive::{Account, Answers, FILES, MARKS, Machine, Session};
+use super::derive::{Account, Answers, FILES, MARKER_FILES, SessionEnvironment, UnameOutput};
 use super::derive::{derive, programs};
 use crate::ReadRequest;
 use crate::entry::{Trusted, is_roots};
@@ -19,26 +19,26 @@ use crate::local::Local;
 use crate::rights::Rights;
 use host_base::problem::{Category, Problem};
 use host_base::program::{PATH, Programs};
-use host_base::{Command, Keep, Output, Privilege};
+use host_base::{Command, Output};
 use host_text::visible::excerpt;
 
-/// They look at some small files; sudo may have to ask another machine.
+/// The commands look at small files, but sudo may have to ask another machine.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 const LOCALTIME: &str = "/etc/localtime";
 
-/// For each file, so that none is held in memory that isn't what it should be.
+/// The limit for each file, because a file may be larger than it should be.
 const FILE_BYTES: u64 = 256 << 10;
 
-/// What this machine is.
+/// Gathers the facts about this machine.
 pub(crate) async fn gather_here(local: &Local) -> Facts {
     let asking = async |argument| local.run(&sudo(argument), Rights::NONE).await;
     let (files, everything, something) = tokio::join!(read_files(local, FILES), asking("true"), asking("-l"));
     let (sudo_everything, sudo_something) = allowed_by_sudo(everything, something);
-    // Looked up anew: what was found once may have been removed since.
+    // The programs are looked up again, because one that was found before may have been removed since.
     let found = Programs::default();
     let is_there = |mark: &&&str| Path::new(mark).metadata().is_ok();
-    let marks = MARKS.iter().filter(is_there).copied();
+    let marks = MARKER_FILES.iter().filter(is_there).copied();
     let machine = rustix::system::uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
@@ -46,7 +46,7 @@ pub(crate) async fn gather_here(local: &Local) -> Facts {
         files: Some(files),
         there: Some(programs().into_iter().filter(|name| found.find(name).is_ok()).chain(marks).collect()),
         localtime: std::fs::read_link(LOCALTIME).ok().map(|path| path.to_string_lossy().into_owned()),
-        machine: Some(Machine {
+        machine: Some(UnameOutput {
             hostname: text(machine.nodename()),
             kernel: text(machine.release()),
             architecture: text(machine.machine()),
@@ -54,7 +54,7 @@ pub(crate) async fn gather_here(local: &Local) -> Facts {
         account: Account { uid: rustix::process::geteuid().as_raw(), name: None },
         sudo_everything,
         sudo_something,
-        session: Session {
+        session: SessionEnvironment {
             home: variable("HOME"),
             shell: variable("SHELL"),
             ssh_connection: variable("SSH_CONNECTION"),
@@ -62,32 +62,32 @@ pub(crate) async fn gather_here(local: &Local) -> Facts {
     })
 }
 
-/// Contents by path, of those that say anything.
+/// Returns the contents by path, without empty ones.
 async fn read_files(local: &Local, paths: &[&'static str]) -> BTreeMap<&'static str, String> {
     let request = |path: &&str| ReadRequest { path: (*path).to_owned(), offset: 0, max_bytes: FILE_BYTES };
     let requests = paths.iter().map(request).collect();
-    // The host's own questions: no module has a say in these paths.
+    // These are the host's own questions, and no module chooses the paths.
     let contents = local.read_all(requests, Trusted::Anyone, Arc::new(|_, _| Ok(()))).await;
     let read = paths.iter().zip(contents).filter_map(|(path, contents)| Some((*path, contents.ok()?)));
     let says_anything = read.filter(|(_, contents)| !contents.is_empty());
     says_anything.map(|(path, contents)| (path, String::from_utf8_lossy(&contents).into_owned())).collect()
 }
 
-/// The place of the question that asks which files are there.
-pub(crate) const LISTING: usize = 1;
+/// The index of the question that asks which files exist.
+pub(crate) const LISTING_QUESTION: usize = 1;
 
-/// What a machine is asked that only commands reach; all of it at once. [`read`] takes the answers in this order.
-/// Further files are looked for along with the rest; the answer about them is that of [`LISTING`].
-pub(crate) fn questions(looked_for_too: &[String]) -> Vec<Command> {
-    let mut looked_for: Vec<String> = MARKS.iter().map(|mark| (*mark).to_owned()).collect();
-    looked_for.extend(directories());
+/// Returns the questions for a machine that is reached by commands alone. [`read`] takes the answers in this order.
+/// The question [`LISTING_QUESTION`] also asks about the given files.
+pub(crate) fn questions(service_files: &[String]) -> Vec<Command> {
+    let mut paths: Vec<String> = MARKER_FILES.iter().map(|mark| (*mark).to_owned()).collect();
+    paths.extend(directories());
     for directory in PATH.split(':') {
-        looked_for.extend(programs().into_iter().map(|program| format!("{directory}/{program}")));
+        paths.extend(programs().into_iter().map(|program| format!("{directory}/{program}")));
     }
-    looked_for.extend_from_slice(looked_for_too);
-    // Each line comes with its file's name, so no file can pass for another.
+    paths.extend_from_slice(service_files);
+    // Each line comes with its file's name, and so no file can pass for another.
     let grep = ["-s", "-H", "-a", "--", ""].into_iter().chain(FILES.iter().copied());
-    let ls = ["-l", "-n", "-L", "-d", "--"].into_iter().chain(looked_for.iter().map(String::as_str));
+    let ls = ["-l", "-n", "-L", "-d", "--"].into_iter().chain(paths.iter().map(String::as_str));
     vec![
         command("grep", grep),
         command("ls", ls),
@@ -104,27 +104,21 @@ fn sudo(argument: &str) -> Command {
 }
 
 fn command<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
-    Command {
-        program: program.to_owned(),
-        args: args.into_iter().map(str::to_owned).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-        heard: None,
-    }
+    Command::new(program, args, TIMEOUT)
 }
 
-/// Where programs are, and the directories above.
+/// Returns the directories with programs, and those above them.
 fn directories() -> BTreeSet<String> {
     let above = PATH.split(':').flat_map(|directory| Path::new(directory).ancestors());
     above.map(|directory| directory.to_string_lossy().into_owned()).collect()
 }
 
-/// Facts from the answers to [`questions`]. A problem where the connection was lost on the way, or where it isn't told
-/// which account this is.
-pub(crate) fn read(answers: Vec<Result<Output, Problem>>, session: Session) -> Result<Facts, Problem> {
+/// Derives facts from the answers to [`questions`]. Returns a problem where the connection was lost, or the answers
+/// don't tell which account this is.
+pub(crate) fn read(
+    answers: Vec<Result<Output, Problem>>,
+    session: SessionEnvironment,
+) -> Result<Facts, Problem> {
     let is_lost = |problem: &&Problem| problem.category == Category::Network;
     if let Some(lost) = answers.iter().filter_map(|answer| answer.as_ref().err()).find(is_lost) {
         return Err(lost.clone());
@@ -150,9 +144,9 @@ pub(crate) fn read(answers: Vec<Result<Output, Problem>>, session: Session) -> R
     }))
 }
 
-/// Whether sudo allows everything, and whether it allows anything. Rules with exceptions aren't everything, though most
-/// commands pass them: what stands between sudo and a command would pass in the place of one that is excepted. Neither are
-/// those under which a program may not start another.
+/// Returns whether sudo allows everything, and whether it allows anything. Rules with exceptions don't allow
+/// everything, though they let most commands pass: the program between sudo and a command would pass in place of an
+/// excepted command. Rules under which a program may not start another don't allow everything either.
 fn allowed_by_sudo(everything: Result<Output, Problem>, listing: Result<Output, Problem>) -> (bool, bool) {
     let succeeded = |output: &Output| output.exit_code == 0;
     let Some(listing) = listing.ok().filter(succeeded) else {
@@ -165,7 +159,7 @@ fn allowed_by_sudo(everything: Result<Output, Problem>, listing: Result<Output, 
     (everything.is_ok_and(|output| succeeded(&output)) && !has_limits, true)
 }
 
-/// Lines that have each their file's path before them. What a limit cut off at the end isn't taken.
+/// Reads lines of which each begins with its file's path. A last line without an end was cut and is left out.
 fn contents(stdout: &[u8]) -> Option<BTreeMap<&'static str, String>> {
     let mut files: BTreeMap<&'static str, Vec<u8>> = BTreeMap::new();
     for line in stdout.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
@@ -178,11 +172,11 @@ fn contents(stdout: &[u8]) -> Option<BTreeMap<&'static str, String>> {
     (!files.is_empty()).then(|| files.into_iter().map(|(path, contents)| (path, text(contents))).collect())
 }
 
-/// Programs that are where only root can replace them, and marks. As far as `ls` tells: whether one can be used is
-/// looked at when it is.
+/// Returns the programs that lie where only root can replace them, and the marker files. It goes by `ls` alone; a
+/// program is checked again when it is used.
 fn listed(stdout: &[u8]) -> Option<BTreeSet<&'static str>> {
     let stdout = String::from_utf8_lossy(stdout);
-    let seen: BTreeMap<&str, Seen> = stdout.lines().filter_map(seen).collect();
+    let seen: BTreeMap<&str, ListedFile> = stdout.lines().filter_map(seen).collect();
     let of_root = |directory: &Path| {
         let seen = directory.to_str().and_then(|directory| seen.get(directory));
         seen.is_some_and(|seen| seen.kind == 'd' && seen.is_roots)
@@ -193,19 +187,19 @@ fn listed(stdout: &[u8]) -> Option<BTreeSet<&'static str>> {
         seen.get(path).is_some_and(|seen| seen.kind == '-' && seen.is_roots && seen.is_executable)
     };
     let is_there = |name: &&str| places.iter().any(|place| is_program(&format!("{place}/{name}")));
-    let marks = MARKS.iter().copied().filter(|mark| seen.contains_key(mark));
+    let marks = MARKER_FILES.iter().copied().filter(|mark| seen.contains_key(mark));
     (!places.is_empty()).then(|| programs().into_iter().filter(is_there).chain(marks).collect())
 }
 
-/// What `ls` says of a path.
-struct Seen {
+/// A file as `ls` lists it.
+struct ListedFile {
     kind: char,
     is_roots: bool,
     is_executable: bool,
 }
 
-/// `-rwxr-xr-x 1 0 0 18752 Jan 15 2023 /usr/bin/apt-get`
-fn seen(line: &str) -> Option<(&str, Seen)> {
+/// Reads a line such as `-rwxr-xr-x 1 0 0 18752 Jan 15 2023 /usr/bin/apt-get`.
+fn seen(line: &str) -> Option<(&str, ListedFile)> {
     let (before, path) = line.rsplit_once(' ')?;
     let [mode, _links, uid, ..] = before.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
         return None;
@@ -222,20 +216,21 @@ fn seen(line: &str) -> Option<(&str, Seen)> {
     let bits: Vec<u32> = bits.iter().enumerate().map(bit).collect::<Option<_>>()?;
     let mode: u32 = (bits.len() == 9).then(|| bits.iter().sum())?;
     let is_roots = is_roots(uid.parse().ok()?, mode);
-    Some((path, Seen { kind, is_roots, is_executable: mode & 0o111 != 0 }))
+    Some((path, ListedFile { kind, is_roots, is_executable: mode & 0o111 != 0 }))
 }
 
-/// `web1 6.1.0-28-amd64 x86_64`
-fn names(stdout: &[u8]) -> Option<Machine> {
+/// Reads a line such as `web1 6.1.0-28-amd64 x86_64`.
+fn names(stdout: &[u8]) -> Option<UnameOutput> {
     let text = String::from_utf8_lossy(stdout);
     let line = text.strip_suffix('\n').filter(|line| !line.contains('\n'))?;
     // A host's name may be any text; the others are words.
     let mut words = line.rsplitn(3, ' ').filter(|word| !word.is_empty()).map(str::to_owned);
     let (architecture, kernel) = (words.next()?, words.next()?);
-    Some(Machine { hostname: words.next()?, kernel, architecture })
+    Some(UnameOutput { hostname: words.next()?, kernel, architecture })
 }
 
-/// `uid=1000(ada) gid=1000(ada) groups=1000(ada),27(sudo)`; no name where the number has none.
+/// Reads the account from a line such as `uid=1000(ada) gid=1000(ada) groups=1000(ada),27(sudo)`. An id without a name
+/// has no parentheses.
 fn who(output: &Output) -> Result<Account, Problem> {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let account = || {

@@ -1,20 +1,20 @@
-//! os-release(5): what a distribution says of itself.
+//! Reads os-release(5), in which a distribution describes itself.
 //!
-//! Assignments as a shell would read them, and nothing else of a shell: no expansion, no parts of a value put together.
-//! A line of another form is passed over, as the rest of the file may still be right. The file is the target's, so any
-//! text may be in it: it ends where [`MOST_BYTES`] end.
+//! It reads assignments as a shell does, but has nothing else of a shell: no expansion and no joined quotes. A line of
+//! another form is skipped, as the rest of the file may still be right. The file is the target's and may hold any
+//! text, and so only [`MOST_BYTES`] are read.
 
 use std::collections::BTreeMap;
 
-/// Some hundred times what distributions write.
+/// A hundred times what distributions write.
 const MOST_BYTES: usize = 64 << 10;
 
-/// Values by key; of several with the same key the last, as in a shell.
+/// Returns the values by key. Of several with the same key the last one counts, as in a shell.
 pub(super) fn parse(text: &str) -> BTreeMap<&str, String> {
     within(text).split('\n').filter_map(assignment).collect()
 }
 
-/// What stands in whole lines within the limit.
+/// Returns the whole lines within the limit.
 fn within(text: &str) -> &str {
     if text.len() <= MOST_BYTES {
         return text;
@@ -23,7 +23,7 @@ fn within(text: &str) -> &str {
     text[..end].rsplit_once('\n').map_or("", |(whole, _)| whole)
 }
 
-/// `NAME=value`, `NAME="value"` or `NAME='value'`; comments and blank lines are none.
+/// Reads `NAME=value`, `NAME="value"` or `NAME='value'`. Returns none for comments and blank lines.
 fn assignment(line: &str) -> Option<(&str, String)> {
     let (key, value) = line.trim().split_once('=')?;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -37,7 +37,7 @@ fn assignment(line: &str) -> Option<(&str, String)> {
     Some((key, value))
 }
 
-/// What stands before the closing quote. After it, only a comment may follow.
+/// Returns the text before the closing quote. Only a comment may follow the quote.
 fn unquoted(quoted: &str, double: bool) -> Option<String> {
     let mut value = String::with_capacity(quoted.len());
     let mut characters = quoted.chars();
@@ -57,7 +57,7 @@ fn unquoted(quoted: &str, double: bool) -> Option<String> {
     (rest.trim().is_empty() || is_comment).then_some(value)
 }
 
-/// A value that needs no quotes. systemd takes one with spaces in it to the end of its line, so that is done here too.
+/// Reads a value without quotes. One with spaces reaches to the end of its line, as in systemd.
 fn unescaped(plain: &str) -> String {
     let mut value = String::with_capacity(plain.len());
     let mut characters = plain.chars();
@@ -94,7 +94,7 @@ mod tests {
             ("NAME='say \"x\"'", Some("say \"x\"")),
             ("NAME=\"$(id)\"", Some("$(id)")),
             ("NAME=\"ü日\"", Some("ü日")),
-            // Of another form.
+            // These lines have another form.
             ("# NAME=no", None),
             ("NAME", None),
             ("NAME = no", None),

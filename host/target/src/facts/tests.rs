@@ -1,4 +1,4 @@
-//! Which distribution is what: real files, see `os-release/README.md`.
+//! The facts of real distributions, from their files; see `os-release/README.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,8 @@ use std::path::Path;
 use super::derive::{Answers, derive};
 use super::*;
 
-/// File, family, name, version, codename where there is one, and the package manager that its own programs make it.
+/// The file, the family, the name, the version, the code name if there is one, and the package manager that the
+/// distribution's own programs show.
 const DISTRIBUTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     ("debian-10", "debian", "Debian GNU/Linux", "10", "buster", "apt"),
     ("debian-11", "debian", "Debian GNU/Linux", "11", "bullseye", "apt"),
@@ -48,7 +49,7 @@ const DISTRIBUTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     // These have yum only.
     ("centos-7", "rhel", "CentOS Linux", "7", "", "none"),
     ("amazon-2", "rhel", "Amazon Linux", "2", "", "none"),
-    // Of no family that is served: their own ID.
+    // These belong to no served family, and so their own ID is the family.
     ("opensuse-leap-15.6", "opensuse-leap", "openSUSE Leap", "15.6", "", "none"),
     ("opensuse-tumbleweed", "opensuse-tumbleweed", "openSUSE Tumbleweed", "20240823", "", "none"),
     ("sles-15", "sles", "SLES", "15.7", "", "none"),

@@ -1,28 +1,19 @@
 use std::time::Duration;
 
 use super::*;
-use crate::ending::refused_by_sudo;
+use crate::command_problem::refused_by_sudo;
 use host_base::Keep;
 use host_base::Privilege;
 
 fn command(program: &str, args: &[&str]) -> Command {
-    Command {
-        program: program.into(),
-        args: args.iter().map(|arg| arg.to_string()).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: Duration::from_secs(20),
-        keep: Keep::Head,
-        heard: None,
-    }
+    Command::new(program, args.iter().copied(), Duration::from_secs(20))
 }
 
 async fn run(command: Command) -> Result<Output, Problem> {
     Local::new().run(&command, Rights::NONE).await
 }
 
-/// Processes of this machine whose command line holds the mark.
+/// Counts the processes of this machine whose command line holds the mark.
 fn processes_with(mark: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     entries
@@ -83,7 +74,7 @@ async fn dropping_the_call_ends_the_whole_group() {
         let local = Local::new();
         let running = local.run(&wanted, Rights::NONE);
         tokio::pin!(running);
-        // Until both are there, and then no longer.
+        // It runs until both are there, and no longer.
         while processes_with(mark) < 3 {
             let _ = tokio::time::timeout(Duration::from_millis(5), &mut running).await;
         }
@@ -181,7 +172,7 @@ async fn an_output_need_not_be_text() {
     assert_eq!(output.stderr, b"\xfe");
 }
 
-/// More than any pipe holds, so that it is refused in the middle.
+/// The input is larger than any pipe, and so it is refused in the middle.
 #[tokio::test]
 async fn a_program_that_does_not_read_its_stdin_ends_as_it_would() {
     let mut wanted = command("sh", &["-c", "echo said; exit 7"]);
@@ -245,7 +236,8 @@ async fn another_account_is_refused_where_it_cannot_be_had() {
     assert_eq!(run(wanted).await.unwrap_err().code, "PRIVILEGE_REQUIRED");
 }
 
-/// A killed process is gone once it was reaped, which is not ours to await for grandchildren.
+/// Waits until the processes are gone. The kernel removes a killed grandchild once it is reaped, which this process
+/// can't do.
 async fn gone(mark: &str) {
     tokio::time::timeout(Duration::from_secs(20), async {
         while processes_with(mark) > 0 {

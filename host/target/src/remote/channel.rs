@@ -1,8 +1,8 @@
-//! One command behind SSH: a channel, a session and a process group of its own.
+//! One command behind SSH, with a channel, a session and a process group of its own.
 //!
-//! Closing a channel ends nothing on the other side, so whatever is to end is killed there, by its number, over another
-//! channel. A script of ours says that number first, on both streams: what comes before it is the login shell's own, of
-//! start-up files that print something.
+//! Closing a channel ends nothing on the other side. A command that has to end is therefore killed there by its
+//! process id, over another channel. A script of the host's prints that id first, on both streams. Output before it
+//! comes from the login shell's start-up files.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,45 +13,46 @@ use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::link::Link;
+use super::connection::Connection;
 use super::quote;
 use crate::cancelled;
-use crate::rights::Ends;
+use crate::rights::EndMethod;
 use crate::stream::{Captured, KEPT_BYTES, with_last_words};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output};
 use host_text::redact::excerpt;
 
-/// How long the connection may be silent once the command itself has ended: a process that it left behind may hold the
-/// pipe.
+/// The time that the connection may be silent after the command itself has ended. A process that the command left behind
+/// may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);
-/// How long what the command has said may be on its way once it has ended, over a slow connection. A process that it left
-/// behind and that goes on talking is listened to no longer.
+/// The time that the host waits, after the command has ended, for output that is still on its way over a slow connection.
+/// It doesn't listen longer to a process that the command left behind and that goes on printing.
 const ON_ITS_WAY: Duration = Duration::from_secs(60);
-/// How long a command's number is waited for that is to be ended before it was told.
+/// The time that the host waits for the process id of a command that it has to end.
 const STARTING: Duration = Duration::from_secs(30);
-/// What comes before a command's own output is kept so far, to be shown where the command never came.
-const NOISE: usize = 16 << 10;
-/// A login shell takes the line as one argument, and the kernel takes none that is longer (MAX_ARG_STRLEN).
-const LONGEST: usize = 128 << 10;
-/// Bytes of a process's number and the newline behind it.
-const NUMBER: usize = 12;
-/// Standard error, RFC 4254, section 5.2.
+/// The bytes that are kept of output before the command's own. It is shown where the command never started.
+const NOISE_KEPT: usize = 16 << 10;
+/// The longest command line. A login shell takes it as one argument, and the kernel takes no longer one
+/// (MAX_ARG_STRLEN).
+const LONGEST_LINE: usize = 128 << 10;
+/// The most bytes of a process id and the newline after it.
+const LONGEST_PID: usize = 12;
+/// The number of standard error, RFC 4254, section 5.2.
 const STDERR: u32 = 1;
 
-/// Data is only ever one of its arguments.
-const SCRIPT: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; exec "$@""#;
+/// The script that starts a program. Data is only ever one of its arguments.
+const START_SCRIPT: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; exec "$@""#;
 
-/// The same for a program that reads so many bytes: they are all there before it starts, or it doesn't. A connection that
-/// is cut, or whoever writes being killed, looks like the end of what there is to read.
-const READING: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; n=$1; shift; u=$(umask); umask 077
+/// The script for a program with standard input. It starts the program only once the announced number of bytes is
+/// there, because a lost connection and a killed writer look like the end of the input.
+const START_SCRIPT_WITH_STDIN: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; n=$1; shift; u=$(umask); umask 077
 f=$(mktemp /dev/shm/.linux-sysadmin.XXXXXX 2> /dev/null || mktemp /tmp/.linux-sysadmin.XXXXXX) || exit 126
 trap 'rm -f "$f"; exit 126' HUP INT TERM
 if cat > "$f" && test "$(wc -c < "$f")" -eq "$n"; then exec < "$f"; rm -f "$f"; trap - HUP INT TERM; umask "$u"; exec "$@"; fi
 rm -f "$f"; echo "linux-sysadmin: what the command reads is not there whole, so it was not started" >&2; exit 126"#;
 
-/// The line for the login shell. `argv` begins with a path, or a name in this environment's PATH. With the length of what
-/// it reads, where it reads anything.
+/// Returns the line for the login shell. `argv` begins with a path, or with a name in this environment's PATH. `reads`
+/// is the length of the standard input, if there is any.
 pub(super) fn line(
     environment: &[(String, String)],
     nonce: &str,
@@ -60,7 +61,7 @@ pub(super) fn line(
 ) -> Result<String, Problem> {
     let variables: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let reads = reads.map(|bytes| bytes.to_string());
-    let script = if reads.is_some() { READING } else { SCRIPT };
+    let script = if reads.is_some() { START_SCRIPT_WITH_STDIN } else { START_SCRIPT };
     let words = ["exec", "/usr/bin/env", "-i"]
         .into_iter()
         .chain(variables.iter().map(String::as_str))
@@ -68,73 +69,74 @@ pub(super) fn line(
         .chain(reads.as_deref())
         .chain(argv.iter().map(String::as_str));
     let line = quote::line(words);
-    if line.len() >= LONGEST {
+    if line.len() >= LONGEST_LINE {
         let message =
-            format!("a command line of {} bytes; over SSH expected fewer than {LONGEST}", line.len());
+            format!("a command line of {} bytes; over SSH expected fewer than {LONGEST_LINE}", line.len());
         return Err(Problem::new("COMMAND_TOO_LONG", Category::Validation, message));
     }
     Ok(line)
 }
 
-/// Why there is no output.
+/// Why a command has no output.
 #[derive(Debug)]
-pub(super) enum Failed {
-    /// It was not started.
-    Before(Problem),
-    /// It may have been.
-    After(Problem),
+pub(super) enum StartError {
+    /// The command was not started.
+    NotStarted(Problem),
+    /// The command may have been started.
+    MaybeStarted(Problem),
 }
 
-impl Failed {
+impl StartError {
     pub(super) fn into_problem(self) -> Problem {
         match self {
-            Self::Before(problem) | Self::After(problem) => problem,
+            Self::NotStarted(problem) | Self::MaybeStarted(problem) => problem,
         }
     }
 }
 
 /// A command that was started.
-pub(super) struct Running {
-    link: Arc<Link>,
-    /// Over which it is ended: on its own, whoever doesn't read would be in the way.
-    ender: Arc<Link>,
-    /// Whoever drops this without having seen the end has it ended.
+pub(super) struct RemoteCommand {
+    connection: Arc<Connection>,
+    /// The connection over which the command is ended. On the command's own connection, output that nobody reads would
+    /// be in the way.
+    ending_connection: Arc<Connection>,
+    /// The two halves of the channel. If this is dropped before the command's end was seen, the command is ended.
     halves: Option<(ChannelReadHalf, ChannelWriteHalf<Msg>)>,
     permit: Option<OwnedSemaphorePermit>,
-    out: Marked,
-    err: Marked,
-    ends: Ends,
+    out: MarkedStream,
+    err: MarkedStream,
+    ends: EndMethod,
     status: Option<i32>,
     eof: bool,
 }
 
-/// What a channel has said.
-pub(super) enum Said {
+/// An event that a channel reports.
+pub(super) enum ChannelEvent {
     Out(Bytes),
     Err(Bytes),
     /// The command has ended.
     Status,
-    /// Nothing comes any more.
+    /// No more output comes.
     Eof,
 }
 
-impl Running {
-    /// Starts it, with its stdin being fed.
+impl RemoteCommand {
+    /// Starts a command, and feeds its standard input.
     pub(super) async fn start(
-        link: &Arc<Link>,
-        ender: &Arc<Link>,
+        connection: &Arc<Connection>,
+        ending_connection: &Arc<Connection>,
         line: String,
         stdin: Option<Vec<u8>>,
-        ends: Ends,
-    ) -> Result<Self, Failed> {
-        let (channel, permit) = link.channel().await.map_err(Failed::Before)?;
+        ends: EndMethod,
+    ) -> Result<Self, StartError> {
+        let (channel, permit) = connection.channel().await.map_err(StartError::NotStarted)?;
         let (read, write) = channel.split();
         let mut writer = write.make_writer();
         let halves = Some((read, write));
-        let (out, err) = (Marked::new(link.nonce()), Marked::new(link.nonce()));
+        let (out, err) = (MarkedStream::new(connection.nonce()), MarkedStream::new(connection.nonce()));
         let running = Self {
-            link: link.clone(),
-            ender: ender.clone(),
+            connection: connection.clone(),
+            ending_connection: ending_connection.clone(),
             halves,
             permit: Some(permit),
             out,
@@ -143,14 +145,14 @@ impl Running {
             status: None,
             eof: false,
         };
-        // From here on whoever goes away has it ended.
+        // From here on, dropping this ends the command.
         if let Some((_, write)) = &running.halves
             && write.exec(true, line).await.is_err()
         {
-            return Err(Failed::After(running.lost().await));
+            return Err(StartError::MaybeStarted(running.lost().await));
         }
         tokio::spawn(async move {
-            // A program that doesn't read all of it has its own reasons, and its own exit code.
+            // A program that doesn't read all of its input has its own reasons, and its own exit code.
             if let Some(stdin) = stdin {
                 let _ = writer.write_all(&stdin).await;
             }
@@ -159,30 +161,30 @@ impl Running {
         Ok(running)
     }
 
-    /// What comes next.
-    pub(super) async fn next(&mut self) -> Result<Said, Problem> {
+    /// Returns the next event of the channel.
+    pub(super) async fn next(&mut self) -> Result<ChannelEvent, Problem> {
         loop {
-            let Some((read, _)) = &mut self.halves else { return Ok(Said::Eof) };
+            let Some((read, _)) = &mut self.halves else { return Ok(ChannelEvent::Eof) };
             match read.wait().await {
                 Some(ChannelMsg::Data { data }) => {
-                    let own = self.out.own(data);
-                    if !own.is_empty() {
-                        return Ok(Said::Out(own));
+                    let own_part = self.out.own_part(data);
+                    if !own_part.is_empty() {
+                        return Ok(ChannelEvent::Out(own_part));
                     }
                 }
                 Some(ChannelMsg::ExtendedData { data, ext: STDERR }) => {
-                    let own = self.err.own(data);
-                    if !own.is_empty() {
-                        return Ok(Said::Err(own));
+                    let own_part = self.err.own_part(data);
+                    if !own_part.is_empty() {
+                        return Ok(ChannelEvent::Err(own_part));
                     }
                 }
                 Some(ChannelMsg::ExitStatus { exit_status }) => {
                     self.status = Some(exit_status.cast_signed());
-                    return Ok(Said::Status);
+                    return Ok(ChannelEvent::Status);
                 }
                 Some(ChannelMsg::ExitSignal { signal_name, .. }) => {
-                    self.status = Some(128 + number(&signal_name));
-                    return Ok(Said::Status);
+                    self.status = Some(128 + signal_number(&signal_name));
+                    return Ok(ChannelEvent::Status);
                 }
                 Some(ChannelMsg::Failure) => {
                     self.status = Some(-1);
@@ -191,14 +193,14 @@ impl Running {
                 }
                 Some(ChannelMsg::Eof) => {
                     self.eof = true;
-                    return Ok(Said::Eof);
+                    return Ok(ChannelEvent::Eof);
                 }
-                // What follows the end of the connection.
+                // This is how the end of the connection shows.
                 None if self.status.is_none() => return Err(self.lost().await),
                 Some(ChannelMsg::Close) | None => {
                     self.eof = true;
                     return match self.status {
-                        Some(_) => Ok(Said::Eof),
+                        Some(_) => Ok(ChannelEvent::Eof),
                         None => Err(self.lost().await),
                     };
                 }
@@ -207,13 +209,13 @@ impl Running {
         }
     }
 
-    /// To the end, or to the timeout.
+    /// Waits for the end of the command, or for its timeout.
     pub(super) async fn finish(self, command: &Command) -> Result<Output, Problem> {
         self.finish_unless(command, std::future::pending()).await
     }
 
-    /// The same, or until it is to stop: then it is ended first, as with the timeout. Where that can't be told it, the
-    /// connection is the problem.
+    /// Does the same, or ends the command when `stop` is ready. Where the command can't be told to end, the connection
+    /// is the problem.
     pub(super) async fn finish_unless(
         mut self,
         command: &Command,
@@ -228,24 +230,24 @@ impl Running {
         };
         let Some(ended) = ended else {
             let left = self.end().await;
-            return Err(match left && self.link.is_closed() {
-                true => self.link.lost(),
+            return Err(match left && self.connection.is_closed() {
+                true => self.connection.lost(),
                 false if is_told && left => may_go_on(&command.program),
                 false if is_told => cancelled(&command.program),
                 false => {
-                    let problem = crate::ending::timed_out(&command.program, command.timeout, left);
+                    let problem = crate::command_problem::timed_out(&command.program, command.timeout, left);
                     with_last_words(problem, out, err)
                 }
             });
         };
         ended?;
         if !self.out.is_past() {
-            return Err(self.never_came());
+            return Err(self.not_run_problem());
         }
         let exit_code = self.status.unwrap_or(-1);
-        self.let_go();
+        self.close_ended();
         if started.elapsed() >= command.timeout && self.ends.was_backstop(exit_code) {
-            let problem = crate::ending::timed_out(&command.program, command.timeout, false);
+            let problem = crate::command_problem::timed_out(&command.program, command.timeout, false);
             return Err(with_last_words(problem, out, err));
         }
         Ok(Output {
@@ -278,11 +280,11 @@ impl Running {
                 },
             };
             match said {
-                Said::Out(piece) => out.add(&piece, keep),
-                Said::Err(piece) => err.add(&piece, keep),
-                Said::Status => ended = Some(tokio::time::Instant::now()),
-                Said::Eof if self.status.is_some() => return Ok(()),
-                Said::Eof => {}
+                ChannelEvent::Out(piece) => out.add(&piece, keep),
+                ChannelEvent::Err(piece) => err.add(&piece, keep),
+                ChannelEvent::Status => ended = Some(tokio::time::Instant::now()),
+                ChannelEvent::Eof if self.status.is_some() => return Ok(()),
+                ChannelEvent::Eof => {}
             }
             if self.eof && self.status.is_some() {
                 return Ok(());
@@ -290,51 +292,51 @@ impl Running {
         }
     }
 
-    /// Whether the command has ended, and with what.
+    /// Returns the exit code, if the command has ended.
     pub(super) fn status(&self) -> Option<i32> {
         self.status
     }
 
-    /// What it left behind holds a stream: whoever that is ends with it.
+    /// Ends the process that the command left behind and that holds a stream.
     fn end_leftovers(&mut self) {
-        if let (Some(pid), Ends::Group) = (self.out.pid.or(self.err.pid), self.ends) {
-            self.ender.end(pid, Ends::Group);
+        if let (Some(pid), EndMethod::Group) = (self.out.pid.or(self.err.pid), self.ends) {
+            self.ending_connection.end(pid, EndMethod::Group);
         }
     }
 
-    /// Ends it with all that it started, and waits until that is done; gives whether anything may be left.
+    /// Ends the command and all that it started, and waits for it. Returns whether any process may be left.
     async fn end(&mut self) -> bool {
         let Some((mut read, write)) = self.halves.take() else { return false };
         let permit = self.permit.take();
         if self.status.is_some() {
             return false;
         }
-        let left = end(&self.ender, &mut read, std::mem::take(&mut self.out), self.ends).await;
+        let left = end(&self.ending_connection, &mut read, std::mem::take(&mut self.out), self.ends).await;
         drop(read);
         close(write).await;
         drop(permit);
         left
     }
 
-    /// It has ended by itself.
-    fn let_go(&mut self) {
+    /// Closes the channel of a command that has ended.
+    fn close_ended(&mut self) {
         let Some((_, write)) = self.halves.take() else { return };
         let permit = self.permit.take();
-        self.link.spawn(async move {
+        self.connection.spawn(async move {
             close(write).await;
             drop(permit);
         });
     }
 
-    /// The line never came to our own script.
-    fn never_came(&mut self) -> Problem {
+    /// Returns the problem where the line never reached the host's script.
+    fn not_run_problem(&mut self) -> Problem {
         let said = [&self.err.noise[..], &self.out.noise].concat();
         let said = match excerpt(String::from_utf8_lossy(&said).trim(), 300) {
             said if said.is_empty() => said,
             said => format!(" and said: {said}"),
         };
         let status = self.status.unwrap_or(-1);
-        self.let_go();
+        self.close_ended();
         let message = format!(
             "this account runs no commands: its login shell, or what is forced upon it, ended with {status}{said}"
         );
@@ -344,11 +346,11 @@ impl Running {
     }
 
     async fn lost(&self) -> Problem {
-        match self.link.is_closed() {
-            true => self.link.lost(),
+        match self.connection.is_closed() {
+            true => self.connection.lost(),
             // The end of a connection reaches its channels first.
-            false => match tokio::time::timeout(LEFTOVER, self.link.closed()).await {
-                Ok(()) => self.link.lost(),
+            false => match tokio::time::timeout(LEFTOVER, self.connection.closed()).await {
+                Ok(()) => self.connection.lost(),
                 Err(_) => Problem::new(
                     "IO_ERROR",
                     Category::Other,
@@ -359,21 +361,21 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RemoteCommand {
     fn drop(&mut self) {
         let Some((mut read, write)) = self.halves.take() else { return };
         if self.status.is_some() {
             let permit = self.permit.take();
-            self.link.spawn(async move {
+            self.connection.spawn(async move {
                 close(write).await;
                 drop(permit);
             });
             return;
         }
-        let (link, ends, permit) = (self.ender.clone(), self.ends, self.permit.take());
+        let (connection, ends, permit) = (self.ending_connection.clone(), self.ends, self.permit.take());
         let out = std::mem::take(&mut self.out);
-        self.link.spawn(async move {
-            end(&link, &mut read, out, ends).await;
+        self.connection.spawn(async move {
+            end(&connection, &mut read, out, ends).await;
             drop(read);
             close(write).await;
             drop(permit);
@@ -381,12 +383,17 @@ impl Drop for Running {
     }
 }
 
-/// Ends a command once its number is known.
-async fn end(link: &Arc<Link>, read: &mut ChannelReadHalf, mut out: Marked, ends: Ends) -> bool {
+/// Ends a command once its process id is known. Returns whether any process may be left.
+async fn end(
+    connection: &Arc<Connection>,
+    read: &mut ChannelReadHalf,
+    mut out: MarkedStream,
+    ends: EndMethod,
+) -> bool {
     let starting = async {
         while out.pid.is_none() {
             match read.wait().await {
-                Some(ChannelMsg::Data { data }) => drop(out.own(data)),
+                Some(ChannelMsg::Data { data }) => drop(out.own_part(data)),
                 Some(_) => {}
                 None => break,
             }
@@ -394,43 +401,43 @@ async fn end(link: &Arc<Link>, read: &mut ChannelReadHalf, mut out: Marked, ends
         out.pid
     };
     match tokio::time::timeout(STARTING, starting).await {
-        // What it goes on to say is taken all the same: left alone it would be in the way of all others.
+        // Its further output is read, because unread it would hold up all other channels.
         Ok(Some(pid)) => tokio::select! {
-            left = link.kill(pid, ends) => left,
-            () = drained(read) => true,
+            left = connection.kill(pid, ends) => left,
+            () = drain_forever(read) => true,
         },
-        // It had not begun, or nobody can tell.
+        // Without a process id, the command hadn't started, or its end can't be told.
         Ok(None) => false,
         Err(_) => true,
     }
 }
 
-/// Never ends.
-pub(super) async fn drained(read: &mut ChannelReadHalf) {
+/// Reads and drops all that a channel says, and never returns.
+pub(super) async fn drain_forever(read: &mut ChannelReadHalf) {
     while read.wait().await.is_some() {}
     std::future::pending().await
 }
 
-/// It was told to stop, and hasn't.
+/// The problem of a command that was told to stop and didn't.
 fn may_go_on(program: &str) -> Problem {
     let message = format!("{program} was told to stop and may go on all the same");
     Problem::new("IO_ERROR", Category::Other, message)
 }
 
-/// Nobody waits for an answer, nor for a connection that takes nothing any more.
+/// Closes a channel. Nobody waits for the answer, or for a connection that takes no more data.
 pub(super) async fn close(write: ChannelWriteHalf<Msg>) {
     let _ = tokio::time::timeout(LEFTOVER, write.close()).await;
 }
 
-/// What a stream says once our script has spoken.
+/// A stream whose first part, before the host's marker, isn't the command's own.
 #[derive(Default)]
-struct Marked {
+struct MarkedStream {
     marker: Vec<u8>,
     noise: Vec<u8>,
     pid: Option<u32>,
 }
 
-impl Marked {
+impl MarkedStream {
     fn new(nonce: &str) -> Self {
         Self { marker: format!("{nonce} ").into_bytes(), noise: Vec::new(), pid: None }
     }
@@ -439,8 +446,8 @@ impl Marked {
         self.pid.is_some()
     }
 
-    /// What of a piece is the command's own.
-    fn own(&mut self, piece: Bytes) -> Bytes {
+    /// Returns the part of a piece that is the command's own.
+    fn own_part(&mut self, piece: Bytes) -> Bytes {
         if self.is_past() {
             return piece;
         }
@@ -449,27 +456,27 @@ impl Marked {
         if let Some(at) = at {
             let said = &self.noise[at + self.marker.len()..];
             let (end, is_long) =
-                (said.iter().take(NUMBER).position(|byte| *byte == b'\n'), said.len() >= NUMBER);
+                (said.iter().take(LONGEST_PID).position(|byte| *byte == b'\n'), said.len() >= LONGEST_PID);
             if end.is_none() && is_long {
-                // No number is so long: somebody else said it.
+                // No process id is so long, and so this isn't the host's script.
                 self.noise.drain(..at + self.marker.len());
                 return Bytes::new();
             }
             if let Some(end) = end {
                 self.pid = std::str::from_utf8(&said[..end]).ok().and_then(|pid| pid.parse().ok());
-                let own = Bytes::copy_from_slice(&said[end + 1..]);
+                let own_part = Bytes::copy_from_slice(&said[end + 1..]);
                 self.noise = Vec::new();
-                return own;
+                return own_part;
             }
-        } else if self.noise.len() > 2 * NOISE {
-            self.noise.drain(..self.noise.len() - NOISE);
+        } else if self.noise.len() > 2 * NOISE_KEPT {
+            self.noise.drain(..self.noise.len() - NOISE_KEPT);
         }
         Bytes::new()
     }
 }
 
-/// As shells report it, signal(7) on most architectures.
-fn number(signal: &russh::Sig) -> i32 {
+/// Returns the number of a signal, which shells add to 128. See signal(7); most architectures use these numbers.
+fn signal_number(signal: &russh::Sig) -> i32 {
     use russh::Sig;
     match signal {
         Sig::HUP => 1,
@@ -489,22 +496,22 @@ fn number(signal: &russh::Sig) -> i32 {
 }
 
 /// A running command whose stdout is read piece by piece. Dropping it ends the command.
-pub struct Stream {
-    running: Running,
+pub struct RemoteOutputStream {
+    running: RemoteCommand,
     program: String,
     limit: Duration,
     deadline: tokio::time::Instant,
-    /// What came and wasn't asked for yet.
+    /// Output that arrived and wasn't asked for yet.
     rest: Bytes,
-    heard: Vec<u8>,
+    stderr_start: Vec<u8>,
     said_anything: bool,
 }
 
-/// What is kept of a stream's stderr: enough to know sudo by.
-const HEARD: usize = 4 << 10;
+/// The bytes of stderr that are kept. They are enough to recognize a refusal of sudo.
+const STDERR_KEPT: usize = 4 << 10;
 
-impl Stream {
-    pub(super) fn new(running: Running, command: &Command) -> Self {
+impl RemoteOutputStream {
+    pub(super) fn new(running: RemoteCommand, command: &Command) -> Self {
         let deadline = tokio::time::Instant::now() + command.timeout;
         let (program, limit) = (command.program.clone(), command.timeout);
         Self {
@@ -513,24 +520,24 @@ impl Stream {
             limit,
             deadline,
             rest: Bytes::new(),
-            heard: Vec::new(),
+            stderr_start: Vec::new(),
             said_anything: false,
         }
     }
 
-    /// At most `max_bytes`, and at most 1 MiB; empty at the end.
+    /// Reads at most `max_bytes`, and at most 1 MiB. The result is empty at the end.
     pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
         let most = (max_bytes as usize).clamp(1, KEPT_BYTES);
         while self.rest.is_empty() && !self.running.eof {
             match tokio::time::timeout_at(self.deadline, self.running.next()).await {
                 Err(_) => return Err(self.timed_out().await),
                 Ok(said) => match said? {
-                    Said::Out(piece) => self.rest = piece,
-                    Said::Err(piece) => {
-                        let room = HEARD.saturating_sub(self.heard.len());
-                        self.heard.extend_from_slice(&piece[..piece.len().min(room)]);
+                    ChannelEvent::Out(piece) => self.rest = piece,
+                    ChannelEvent::Err(piece) => {
+                        let room = STDERR_KEPT.saturating_sub(self.stderr_start.len());
+                        self.stderr_start.extend_from_slice(&piece[..piece.len().min(room)]);
                     }
-                    Said::Status | Said::Eof => {}
+                    ChannelEvent::Status | ChannelEvent::Eof => {}
                 },
             }
         }
@@ -543,10 +550,10 @@ impl Stream {
 
     async fn timed_out(&mut self) -> Problem {
         let left = self.running.end().await;
-        crate::ending::timed_out(&self.program, self.limit, left)
+        crate::command_problem::timed_out(&self.program, self.limit, left)
     }
 
-    /// Where a command said nothing at all, it may not have been run.
+    /// Returns a problem where the command wasn't run. A command without any output may not have been.
     async fn unless_refused(&mut self) -> Result<(), Problem> {
         while self.running.status().is_none() {
             match tokio::time::timeout_at(self.deadline, self.running.next()).await {
@@ -555,11 +562,11 @@ impl Stream {
             }
         }
         if !self.running.out.is_past() {
-            return Err(self.running.never_came());
+            return Err(self.running.not_run_problem());
         }
         let exit_code = self.running.status().unwrap_or(0);
-        match crate::ending::refused_by_sudo(exit_code, false, &self.heard) {
-            Some(said) => Err(crate::ending::refused(&self.program, &said)),
+        match crate::command_problem::refused_by_sudo(exit_code, false, &self.stderr_start) {
+            Some(said) => Err(crate::command_problem::refused(&self.program, &said)),
             None => Ok(()),
         }
     }
@@ -576,31 +583,36 @@ mod tests {
             &["N0 77\n", "own N0 78\n"],
             &["", "motd", "\nN", "0 7", "7\no", "wn N0 78\n"],
         ] {
-            let mut marked = Marked::new("N0");
-            let own: Vec<u8> =
-                pieces.iter().flat_map(|piece| marked.own(Bytes::from_static(piece.as_bytes()))).collect();
-            assert_eq!((own.as_slice(), marked.pid), (&b"own N0 78\n"[..], Some(77)), "{pieces:?}");
+            let mut marked = MarkedStream::new("N0");
+            let own_part: Vec<u8> = pieces
+                .iter()
+                .flat_map(|piece| marked.own_part(Bytes::from_static(piece.as_bytes())))
+                .collect();
+            assert_eq!((own_part.as_slice(), marked.pid), (&b"own N0 78\n"[..], Some(77)), "{pieces:?}");
         }
     }
 
     #[test]
     fn endless_noise_is_bounded_and_the_command_is_found_behind_it() {
-        let mut marked = Marked::new("N0");
+        let mut marked = MarkedStream::new("N0");
         for _ in 0..100 {
-            assert!(marked.own(Bytes::from(vec![b'x'; 4096])).is_empty());
-            assert!(marked.noise.len() <= 2 * NOISE + 4096);
+            assert!(marked.own_part(Bytes::from(vec![b'x'; 4096])).is_empty());
+            assert!(marked.noise.len() <= 2 * NOISE_KEPT + 4096);
         }
-        assert_eq!(marked.own(Bytes::from_static(b"N0 5\nabc")), "abc");
+        assert_eq!(marked.own_part(Bytes::from_static(b"N0 5\nabc")), "abc");
     }
 
     #[test]
     fn a_marker_without_a_number_is_noise_and_is_bounded() {
-        let mut marked = Marked::new("N0");
+        let mut marked = MarkedStream::new("N0");
         for _ in 0..100 {
-            assert!(marked.own(Bytes::from([b"N0 ".as_slice(), &vec![b'7'; 4096]].concat())).is_empty());
-            assert!(marked.noise.len() <= 2 * NOISE + 4200, "{}", marked.noise.len());
+            assert!(marked.own_part(Bytes::from([b"N0 ".as_slice(), &vec![b'7'; 4096]].concat())).is_empty());
+            assert!(marked.noise.len() <= 2 * NOISE_KEPT + 4200, "{}", marked.noise.len());
         }
-        assert_eq!((marked.own(Bytes::from_static(b"\nN0 5\nabc")), marked.pid), ("abc".into(), Some(5)));
+        assert_eq!(
+            (marked.own_part(Bytes::from_static(b"\nN0 5\nabc")), marked.pid),
+            ("abc".into(), Some(5))
+        );
     }
 
     #[test]
@@ -620,7 +632,7 @@ mod tests {
         );
     }
 
-    /// What a login shell runs for a program that reads these many bytes and is given those.
+    /// Returns what a login shell does for a program that expects `reads` bytes and gets `given`.
     fn read_by(reads: usize, given: &[u8]) -> std::process::Output {
         let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
         let argv = ["/bin/sh", "-c", "umask; cat; test -p /dev/stdin && echo pipe"].map(str::to_owned);

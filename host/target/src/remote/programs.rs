@@ -1,4 +1,5 @@
-//! Where programs are behind SSH: found once per connection, in root-owned directories only, as on this machine.
+//! Paths of programs behind SSH. They are found once per connection, in root-owned directories only, as on this
+//! machine.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,7 +11,8 @@ use crate::resolve::{End, Resolved};
 use host_base::problem::{Category, Problem};
 use host_base::program::{candidates, not_found, untrusted};
 
-/// Absolute paths by name. What wasn't found is looked for again: it may have been installed since.
+/// Absolute paths of programs by name. A program that wasn't found is looked for again, as it may have been installed
+/// since.
 #[derive(Default)]
 pub(super) struct Programs(Mutex<HashMap<String, String>>);
 
@@ -24,7 +26,7 @@ impl Programs {
     }
 }
 
-/// The first of a program's candidates that nobody but root can replace, by where each leads.
+/// Returns the first candidate that nobody but root can replace, by where each leads.
 pub(super) fn choose(name: &str, led: Vec<(String, Result<Resolved, Problem>)>) -> Result<String, Problem> {
     let mut refused = None;
     for (candidate, resolved) in led {
@@ -38,7 +40,7 @@ pub(super) fn choose(name: &str, led: Vec<(String, Result<Resolved, Problem>)>) 
                 refused = Some(candidate);
             }
             Err(problem) if problem.code == "UNTRUSTED_DIRECTORY" => refused = Some(candidate),
-            // What can't be asked isn't what isn't there.
+            // A candidate without an answer doesn't count as missing.
             Err(problem) if is_unanswered(problem.category) => return Err(problem),
             _ => {}
         }

@@ -1,9 +1,10 @@
-//! One word each, however a login shell reads it: dash, bash, zsh and fish agree on what is written here.
+//! Quotes words for a login shell. dash, bash, zsh and fish read the result in the same way.
 //!
-//! Within single quotes fish takes `\\` and `\'` for one character, and the others for two. So neither a quote nor a
-//! backslash is ever within quotes; alone, with a backslash before it, all four read it as itself.
+//! Within single quotes, fish takes `\\` and `\'` for one character, and the other shells take them for two. Quotes
+//! and backslashes are therefore never within quotes; alone, with a backslash in front, all four shells read them as
+//! themselves.
 
-/// A command line of these words and no others.
+/// Returns a command line of these words.
 pub(super) fn line<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     let mut line = String::new();
     for word in words {
@@ -17,7 +18,7 @@ pub(super) fn line<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
 
 fn quote(word: &str, line: &mut String) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:=,@+".contains(&byte);
-    // `=` in front is a command's path to zsh.
+    // zsh replaces `=` at the beginning by a command's path.
     if !word.is_empty() && !word.starts_with('=') && word.bytes().all(is_plain) {
         line.push_str(word);
         return;
@@ -68,7 +69,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// As POSIX shells split it; real shells are asked behind a real sshd.
+        /// Splits as POSIX shells do. Another test asks real shells behind a real sshd.
         #[test]
         fn what_is_quoted_is_split_into_the_same_words(words in proptest::collection::vec("[^\0]{0,20}", 0..6)) {
             let split = shell_words::split(&line(words.iter().map(String::as_str))).unwrap();

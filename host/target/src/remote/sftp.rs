@@ -1,4 +1,5 @@
-//! Files over SFTP, version 3 as OpenSSH speaks it: with the rights of the account, in few round trips for many files.
+//! Files over SFTP, version 3 as OpenSSH speaks it. It has the rights of the account, and needs few round trips for
+//! many files.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -16,27 +17,27 @@ use rustix::io::Errno;
 use crate::entry::{Entry, Trusted, not_a_regular_file};
 use crate::files::{MOST_BYTES, MOST_NAMES, too_many_names};
 use crate::local::{READ_BYTES, files_too_large};
-use crate::resolve::{Ask, Last, Resolved, Walk, is_kernels};
+use crate::resolve::{LastLink, NextStep, Resolved, Walk, is_kernels};
 use crate::{PathCheck, ReadRequest};
 use host_base::problem::{Category, Problem};
 
-/// A start-up file that prints something breaks it, and is noticed by this.
+/// The time that SFTP may take to begin. A start-up file that prints something breaks it, and this notices it.
 const BEGINNING: Duration = Duration::from_secs(5);
-/// For one answer; a disk that is waking up is the slowest that is waited for.
+/// The time limit of one answer. The slowest is a disk that is waking up.
 const ANSWER_SECONDS: u64 = 30;
-/// What one request reads: less than what any server gives at once.
+/// The bytes that one request reads. Every server gives at least as many at once.
 const PIECE: u32 = 32 << 10;
-/// Files that are read at the same time.
+/// The number of files that are read at the same time.
 const AT_ONCE: usize = 16;
-/// For one file or listing, however slowly it comes.
+/// The time limit of one file or listing.
 const WHOLE: Duration = Duration::from_secs(60);
-/// Requests that are on their way for one file.
+/// The number of requests that are under way for one file.
 const AHEAD: usize = 8;
 
 /// One session of SFTP.
 pub(super) struct Sftp(Arc<RawSftpSession>);
 
-/// A file or directory that is closed again, whatever becomes of whoever opened it.
+/// An open file or directory, which is closed when this is dropped.
 struct Open {
     session: Arc<RawSftpSession>,
     handle: String,
@@ -45,7 +46,7 @@ struct Open {
 impl Drop for Open {
     fn drop(&mut self) {
         let (session, handle) = (self.session.clone(), std::mem::take(&mut self.handle));
-        // Nobody waits for that.
+        // Nobody waits for this.
         tokio::spawn(async move { session.close(handle).await });
     }
 }
@@ -53,7 +54,7 @@ impl Drop for Open {
 impl Sftp {
     pub(super) async fn begin(mut channel: Channel<Msg>) -> Result<Self, Error> {
         if let Err(error) = soon(ask(&mut channel)).await {
-            // One that is only dropped is a session to the server for ever.
+            // A channel that is only dropped stays open on the server.
             let _ = channel.close().await;
             return Err(error);
         }
@@ -63,7 +64,7 @@ impl Sftp {
         Ok(Self(Arc::new(session)))
     }
 
-    /// Parts of files; answers in the order given.
+    /// Reads parts of files, and returns them in the order given.
     pub(super) async fn read_all(
         &self,
         requests: &[ReadRequest],
@@ -72,7 +73,7 @@ impl Sftp {
     ) -> Vec<Result<Vec<u8>, Problem>> {
         let mut left = READ_BYTES;
         let mut answers = Vec::with_capacity(requests.len());
-        // So many that what is held before it is counted stays small.
+        // The chunks are small, so that little is held before it is counted.
         for some in requests.chunks(AT_ONCE) {
             if left == 0 {
                 answers.extend(some.iter().map(|_| Err(files_too_large())));
@@ -96,7 +97,7 @@ impl Sftp {
         let path = &request.path;
         let wrong = |error: Error| problem(path, error);
         let real = self.real(path, trusted, check).await?;
-        // A pipe or a device would be waited for.
+        // Reading a pipe or a device would wait.
         let found = self.0.lstat(real.as_str()).await.map_err(wrong)?.attrs;
         let kind = FileType::from_raw_mode(found.permissions.unwrap_or_default());
         if kind != FileType::RegularFile {
@@ -107,11 +108,11 @@ impl Sftp {
         let size = found.size.unwrap_or_default();
         let from = match u64::try_from(request.offset) {
             Ok(offset) => offset,
-            // Further back than the beginning means the beginning.
+            // An offset before the beginning means the beginning.
             Err(_) => size.saturating_sub(request.offset.unsigned_abs()),
         };
         let most = request.max_bytes.min(MOST_BYTES);
-        // What was opened is what was looked at: a link may have been there in between.
+        // The opened file must be the one that was looked at, as a link may have been there in between.
         let opened = self.0.fstat(open.handle.as_str()).await.map_err(wrong)?.attrs;
         if is_another(&found, &opened) {
             return Err(swapped(path));
@@ -123,7 +124,8 @@ impl Sftp {
         Open { session: self.0.clone(), handle }
     }
 
-    /// Several pieces at once of a file that says how large it is; those of the kernel's say that they are empty.
+    /// Reads the contents. Of a file that tells its size it reads several pieces at once; the kernel's files claim to
+    /// be empty.
     async fn contents(&self, handle: &str, from: u64, most: u64, size: u64) -> Result<Vec<u8>, Error> {
         let mut contents = Vec::new();
         loop {
@@ -149,7 +151,7 @@ impl Sftp {
                         if piece.data.is_empty() {
                             return Ok(contents);
                         }
-                        // What was asked for behind it began too late.
+                        // The pieces after this one begin too late.
                         if short {
                             break;
                         }
@@ -163,7 +165,7 @@ impl Sftp {
         }
     }
 
-    /// The names in each directory, sorted; at most [`MOST_NAMES`] of all together.
+    /// Returns the names in each directory, sorted. All directories together may hold at most [`MOST_NAMES`].
     pub(super) async fn list_all(
         &self,
         paths: &[String],
@@ -188,7 +190,7 @@ impl Sftp {
     ) -> Result<Vec<String>, Problem> {
         let wrong = |error: Error| problem(path, error);
         let real = self.real(path, trusted, check).await?;
-        // What is no directory says only that it failed.
+        // For a path that isn't a directory, the server would only say that it failed.
         let found = self.0.lstat(real.as_str()).await.map_err(wrong)?.attrs;
         if FileType::from_raw_mode(found.permissions.unwrap_or_default()) != FileType::Directory {
             return Err(Problem::io(path, &Errno::NOTDIR.into()));
@@ -200,7 +202,7 @@ impl Sftp {
         let mut names = Vec::new();
         loop {
             match self.0.readdir(open.handle.as_str()).await {
-                // Nothing more, though it should say so otherwise.
+                // An empty answer means the end, though a server should say so in another way.
                 Ok(some) if some.files.is_empty() => break,
                 Ok(some) => {
                     let known = names.len();
@@ -220,7 +222,7 @@ impl Sftp {
         Ok(names)
     }
 
-    /// Where a path leads, which may be reached as it was asked for and as it is after symlinks.
+    /// Returns where a path leads. It may be reached as it was asked for and with its symlinks resolved.
     async fn real(&self, path: &str, trusted: &Trusted, check: &PathCheck) -> Result<String, Problem> {
         check(path, path)?;
         let real = match (trusted, is_kernels(path)) {
@@ -229,31 +231,31 @@ impl Sftp {
                 let name = name.files.into_iter().next().map(|file| file.filename);
                 name.ok_or_else(|| problem(path, Error::UnexpectedPacket))?
             }
-            _ => self.resolve(path, Last::Followed, trusted).await?.unless_dangling(path)?.path,
+            _ => self.resolve(path, LastLink::Followed, trusted).await?.unless_dangling(path)?.path,
         };
         check(path, &real)?;
         if is_kernels(path) && !is_kernels(&real) && *trusted != Trusted::Anyone {
-            self.resolve(path, Last::Followed, trusted).await?;
+            self.resolve(path, LastLink::Followed, trusted).await?;
         }
         Ok(real)
     }
 
-    /// Where a path leads, every directory on the way looked at.
+    /// Returns where a path leads, after looking at every directory on the way.
     pub(super) async fn resolve(
         &self,
         path: &str,
-        last: Last,
+        last: LastLink,
         trusted: &Trusted,
     ) -> Result<Resolved, Problem> {
         let mut walk = Walk::new(path, last, trusted)?;
         loop {
             match walk.ask() {
-                Ask::Look(paths) => {
+                NextStep::Look(paths) => {
                     let entries = join_all(paths.iter().map(|path| self.look(path))).await;
                     walk.looked(entries)?;
                 }
-                Ask::Follow(link) => walk.followed(&self.read_link(&link).await?)?,
-                Ask::Done(resolved) => return Ok(resolved),
+                NextStep::Follow(link) => walk.followed(&self.read_link(&link).await?)?,
+                NextStep::Done(resolved) => return Ok(resolved),
             }
         }
     }
@@ -273,7 +275,7 @@ impl Sftp {
     }
 }
 
-/// Has SFTP spoken on a channel.
+/// Starts SFTP on a channel.
 async fn ask(channel: &mut Channel<Msg>) -> Result<(), Error> {
     let failed = |why: &str| Error::UnexpectedBehavior(why.to_owned());
     let asked = channel.request_subsystem(true, "sftp").await;
@@ -292,10 +294,10 @@ async fn soon<T>(begun: impl Future<Output = Result<T, Error>>) -> Result<T, Err
     tokio::time::timeout(BEGINNING, begun).await.unwrap_or_else(late)
 }
 
-/// By all that SFTP tells of a file.
+/// Compares all that SFTP tells of a file.
 fn is_another(one: &FileAttributes, other: &FileAttributes) -> bool {
     let told = |found: &FileAttributes| (found.uid, found.gid, found.permissions, found.mtime, found.size);
-    // A log grows.
+    // A log file may have grown.
     let (one, other) = (told(one), told(other));
     (one.0, one.1, one.2) != (other.0, other.1, other.2)
         || one.3 > other.3
@@ -308,7 +310,7 @@ fn swapped(path: &str) -> Problem {
     Problem::new("FILE_CHANGED", Category::State, message)
 }
 
-/// Numbers stand for names, which only the target knows.
+/// Makes an entry. Ids stand for the names, which only the target knows.
 fn entry(found: &FileAttributes) -> Entry {
     let (uid, gid) = (found.uid.unwrap_or(u32::MAX), found.gid.unwrap_or(u32::MAX));
     Entry {
@@ -317,7 +319,7 @@ fn entry(found: &FileAttributes) -> Entry {
         gid,
         size: found.size.unwrap_or_default(),
         modified_unix: found.mtime.unwrap_or_default().into(),
-        // Not told over SFTP; whoever needs these asks `stat`.
+        // SFTP doesn't tell these. Callers that need them use `stat`.
         links: 0,
         device: 0,
         inode: 0,
@@ -325,7 +327,7 @@ fn entry(found: &FileAttributes) -> Entry {
     }
 }
 
-/// In the words that the system itself would use here.
+/// Returns the problem in the words that the system itself would use here.
 fn problem(path: &str, error: Error) -> Problem {
     match error {
         Error::Status(status) => match status.status_code {

@@ -2,11 +2,12 @@ use std::collections::HashMap;
 
 use super::*;
 
-/// A machine of directories, files and links, each with an owner; what isn't listed isn't there.
+/// A machine of directories, files and links, each with an owner. A path that isn't listed doesn't exist.
 struct Tree(HashMap<&'static str, (Entry, &'static str)>);
 
 impl Tree {
-    /// Of lines as `/etc/x l root ../y`: `d`irectories, which everybody may write to where it is a `w`, files and links.
+    /// Reads lines such as `/etc/x l root ../y`. The kinds are `d` for directories, `w` for directories that everybody
+    /// may write to, `f` for files and `l` for links.
     fn new(lines: &'static str) -> Self {
         let entry = |line: &'static str| {
             let mut words = line.split_whitespace();
@@ -36,34 +37,34 @@ impl Tree {
         Self(lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(entry).collect())
     }
 
-    /// As the walk goes; every path that it looked at comes along.
+    /// Walks the path. Returns also every path that it looked at.
     fn resolve(
         &self,
         asked: &str,
-        last: Last,
+        last: LastLink,
         trusted: &Trusted,
     ) -> Result<(Resolved, Vec<String>), Problem> {
         let mut walk = Walk::new(asked, last, trusted)?;
         let mut looked = Vec::new();
         loop {
             match walk.ask() {
-                Ask::Look(paths) => {
+                NextStep::Look(paths) => {
                     assert!(!paths.is_empty());
-                    // All of them are answered, as a command does it: also those behind a link.
+                    // All of them are answered, also those behind a link, as a command would.
                     let entries = paths
                         .iter()
                         .map(|path| Ok(self.0.get(path.as_str()).map(|(entry, _)| entry.clone())));
                     walk.looked(entries)?;
                     looked.extend(paths);
                 }
-                Ask::Follow(link) => walk.followed(self.0[link.as_str()].1)?,
-                Ask::Done(resolved) => return Ok((resolved, looked)),
+                NextStep::Follow(link) => walk.followed(self.0[link.as_str()].1)?,
+                NextStep::Done(resolved) => return Ok((resolved, looked)),
             }
         }
     }
 
-    /// The path that it leads to, with ` -` where nothing is there yet, or the problem's code.
-    fn leads(&self, asked: &str, last: Last, trusted: &Trusted) -> String {
+    /// Returns the path that it leads to, with ` -` where nothing is there yet, or the problem's code.
+    fn leads(&self, asked: &str, last: LastLink, trusted: &Trusted) -> String {
         match self.resolve(asked, last, trusted).and_then(|(resolved, _)| resolved.unless_dangling(asked)) {
             Ok(Resolved { path, end: End::There(_) }) => path,
             Ok(Resolved { path, .. }) => path + " -",
@@ -144,7 +145,7 @@ fn a_path_leads_where_the_kernel_goes() {
         ("/proc/mounts", "/proc/self/mounts"),
         ("/sys/block/vda", "/sys/devices/vda"),
     ] {
-        assert_eq!(machine().leads(asked, Last::Followed, &Trusted::Anyone), leads, "{asked}");
+        assert_eq!(machine().leads(asked, LastLink::Followed, &Trusted::Anyone), leads, "{asked}");
     }
 }
 
@@ -156,7 +157,7 @@ fn what_does_not_exist_leads_to_where_it_would_be() {
         ("/etc/passwd/x", "/etc/passwd/x -"),
         ("/etc/release/x", "/usr/lib/release/x -"),
     ] {
-        assert_eq!(machine().leads(asked, Last::Followed, &Trusted::Anyone), leads, "{asked}");
+        assert_eq!(machine().leads(asked, LastLink::Followed, &Trusted::Anyone), leads, "{asked}");
     }
 }
 
@@ -175,7 +176,7 @@ fn a_path_that_could_come_to_lead_anywhere_is_refused() {
         ("//etc", "UNRESOLVABLE_PATH"),
         ("", "UNRESOLVABLE_PATH"),
     ] {
-        assert_eq!(machine().leads(asked, Last::Followed, &Trusted::Anyone), code, "{asked}");
+        assert_eq!(machine().leads(asked, LastLink::Followed, &Trusted::Anyone), code, "{asked}");
     }
 }
 
@@ -188,7 +189,7 @@ fn a_link_at_the_end_is_kept_where_it_is_what_is_asked_about() {
         ("/proc/7/cwd", "/proc/7/cwd"),
         ("/lib/none", "/usr/lib/none -"),
     ] {
-        assert_eq!(machine().leads(asked, Last::Kept, &Trusted::Root), leads, "{asked}");
+        assert_eq!(machine().leads(asked, LastLink::Kept, &Trusted::Root), leads, "{asked}");
     }
 }
 
@@ -197,24 +198,27 @@ fn with_roots_rights_only_roots_directories_are_gone_through() {
     let as_ada = Trusted::User("ada".into());
     for (asked, root, ada) in [
         ("/etc/release", "/usr/lib/release", "/usr/lib/release"),
-        // What the last one holds is its own matter.
+        // The contents of the last directory don't matter.
         ("/srv/app", "/srv/app", "/srv/app"),
         ("/srv/app/log", "UNTRUSTED_DIRECTORY", "/srv/app/log"),
         ("/srv/app/none", "UNTRUSTED_DIRECTORY", "/srv/app/none -"),
         ("/srv/app/steal", "UNTRUSTED_DIRECTORY", "/etc/shadow"),
         ("/var/log/app", "UNTRUSTED_DIRECTORY", "/srv/app/log"),
-        // Comes back, but where to is up to ada.
+        // The link comes back, but ada decides where to.
         ("/var/log/past", "UNTRUSTED_DIRECTORY", "/var/log"),
         ("/tmp/x", "UNTRUSTED_DIRECTORY", "UNTRUSTED_DIRECTORY"),
         ("/tmp/none/x", "UNTRUSTED_DIRECTORY", "UNTRUSTED_DIRECTORY"),
-        // The kernel's own.
+        // These are the kernel's own.
         ("/proc/7/stat", "/proc/7/stat", "/proc/7/stat"),
         ("/sys/block/vda", "/sys/devices/vda", "/sys/devices/vda"),
         ("/sys/fs/bpf/x", "UNTRUSTED_DIRECTORY", "UNTRUSTED_DIRECTORY"),
     ] {
-        assert_eq!(machine().leads(asked, Last::Followed, &Trusted::Root), root, "{asked}");
-        assert_eq!(machine().leads(asked, Last::Followed, &as_ada), ada, "{asked}");
-        assert!(!machine().leads(asked, Last::Followed, &Trusted::Anyone).contains("UNTRUSTED"), "{asked}");
+        assert_eq!(machine().leads(asked, LastLink::Followed, &Trusted::Root), root, "{asked}");
+        assert_eq!(machine().leads(asked, LastLink::Followed, &as_ada), ada, "{asked}");
+        assert!(
+            !machine().leads(asked, LastLink::Followed, &Trusted::Anyone).contains("UNTRUSTED"),
+            "{asked}"
+        );
     }
 }
 
@@ -230,16 +234,16 @@ fn in_a_shared_directory_an_account_acts_on_its_own() {
         ("/tmp/none/x", "UNTRUSTED_DIRECTORY"),
         ("/srv/app/log", "/srv/app/log"),
     ] {
-        assert_eq!(machine().leads(asked, Last::Followed, &ada), leads, "{asked}");
-        // Nobody's rights are none that a link could use.
-        let nobodys = machine().leads(asked, Last::Followed, &Trusted::Owner("nobody".into()));
+        assert_eq!(machine().leads(asked, LastLink::Followed, &ada), leads, "{asked}");
+        // The account nobody has no rights that a link could use.
+        let nobodys = machine().leads(asked, LastLink::Followed, &Trusted::Owner("nobody".into()));
         assert_eq!(
             nobodys == "UNTRUSTED_DIRECTORY",
             asked.ends_with("none") || asked.ends_with("none/x") || asked.starts_with("/srv/app"),
             "{asked}"
         );
-        // What is used later may be gone until then, and another one's in its place.
-        let later = machine().leads(asked, Last::Followed, &Trusted::User("ada".into()));
+        // What is used later may be replaced by another account until then.
+        let later = machine().leads(asked, LastLink::Followed, &Trusted::User("ada".into()));
         assert_eq!(later == "UNTRUSTED_DIRECTORY", asked.starts_with("/tmp"), "{asked}");
     }
 }
@@ -250,7 +254,7 @@ fn a_path_without_links_takes_one_look_and_each_link_one_more() {
         ("/etc/passwd", &["/", "/etc", "/etc/passwd"][..]),
         ("/lib/release", &["/", "/lib", "/lib/release", "/usr", "/usr/lib", "/usr/lib/release"]),
     ] {
-        let (_, looked) = machine().resolve(asked, Last::Followed, &Trusted::Root).unwrap();
+        let (_, looked) = machine().resolve(asked, LastLink::Followed, &Trusted::Root).unwrap();
         assert_eq!(looked, looks, "{asked}");
     }
 }
@@ -272,7 +276,7 @@ mod on_this_machine {
 
     use super::super::*;
 
-    /// A directory that everybody may write to.
+    /// Makes a directory that everybody may write to.
     fn shared() -> (tempfile::TempDir, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
         let real = directory.path().canonicalize().unwrap();
@@ -294,7 +298,7 @@ mod on_this_machine {
         symlink("../../absolute", directory.join("a/b/chain")).unwrap();
         for name in ["a/b/file", "relative", "relative/file", "absolute", "a/b/chain", "relative/chain"] {
             let path = directory.join(name);
-            let resolved = resolve(text(&path), Last::Followed, &Trusted::Anyone).unwrap();
+            let resolved = resolve(text(&path), LastLink::Followed, &Trusted::Anyone).unwrap();
             assert_eq!(Path::new(&resolved.path), path.canonicalize().unwrap(), "{name}");
         }
     }
@@ -304,7 +308,7 @@ mod on_this_machine {
         let (_kept, directory) = shared();
         let path = directory.join("log");
         fs::write(&path, "").unwrap();
-        let leads = || resolve(text(&path), Last::Followed, &Trusted::Anyone).unwrap().path;
+        let leads = || resolve(text(&path), LastLink::Followed, &Trusted::Anyone).unwrap().path;
         assert_eq!(leads(), text(&path));
         fs::remove_file(&path).unwrap();
         symlink("/etc/passwd", &path).unwrap();
@@ -314,12 +318,12 @@ mod on_this_machine {
     #[test]
     fn what_others_may_write_to_is_refused_for_root_and_named() {
         let (_kept, directory) = shared();
-        let problem = resolve(text(&directory.join("x")), Last::Followed, &Trusted::Root).unwrap_err();
+        let problem = resolve(text(&directory.join("x")), LastLink::Followed, &Trusted::Root).unwrap_err();
         assert_eq!(problem.code, "UNTRUSTED_DIRECTORY");
-        // One above it, as /tmp, is as bad.
+        // A directory above it, such as /tmp, is refused as well.
         let named = problem.message.split(',').next().unwrap();
         assert!(directory.starts_with(named), "{}", problem.message);
-        assert!(resolve("/etc/passwd", Last::Followed, &Trusted::Root).is_ok());
+        assert!(resolve("/etc/passwd", LastLink::Followed, &Trusted::Root).is_ok());
     }
 
     #[test]
@@ -327,7 +331,7 @@ mod on_this_machine {
         let (_kept, directory) = shared();
         let link = directory.join("link");
         symlink(std::ffi::OsStr::from_bytes(b"\xff"), &link).unwrap();
-        let problem = resolve(text(&link), Last::Followed, &Trusted::Anyone).unwrap_err();
+        let problem = resolve(text(&link), LastLink::Followed, &Trusted::Anyone).unwrap_err();
         assert_eq!(problem.code, "UNRESOLVABLE_PATH");
     }
 }
@@ -335,7 +339,7 @@ mod on_this_machine {
 #[test]
 fn a_link_that_leads_to_a_name_with_control_characters_is_refused() {
     for target in ["/srv/a\nb", "a\u{1b}b"] {
-        let mut walk = Walk::new("/link", Last::Followed, &Trusted::Anyone).unwrap();
+        let mut walk = Walk::new("/link", LastLink::Followed, &Trusted::Anyone).unwrap();
         assert_eq!(walk.followed(target).unwrap_err().code, "UNRESOLVABLE_PATH", "{target:?}");
     }
 }
@@ -343,10 +347,10 @@ fn a_link_that_leads_to_a_name_with_control_characters_is_refused() {
 #[test]
 fn a_path_that_is_nested_too_deeply_is_refused_before_anything_is_looked_at() {
     let deep = |names: usize| format!("/{}", vec!["a"; names].join("/"));
-    assert!(Walk::new(&deep(DEEPEST - 1), Last::Followed, &Trusted::Anyone).is_ok());
+    assert!(Walk::new(&deep(DEEPEST - 1), LastLink::Followed, &Trusted::Anyone).is_ok());
     for names in [DEEPEST, 2000] {
         let path = deep(names);
-        let refused = Walk::new(&path, Last::Followed, &Trusted::Anyone).map(|_| ()).unwrap_err();
+        let refused = Walk::new(&path, LastLink::Followed, &Trusted::Anyone).map(|_| ()).unwrap_err();
         assert!(refused.message.contains("nested"), "{}", refused.message);
     }
 }

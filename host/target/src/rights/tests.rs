@@ -1,5 +1,4 @@
 use super::*;
-use host_base::Keep;
 
 const EVERYTHING: Rights = Rights { available: true, limited: false, root: false };
 const LIMITED: Rights = Rights { available: true, limited: true, root: false };
@@ -7,14 +6,9 @@ const ROOT: Rights = Rights { available: true, limited: false, root: true };
 
 fn command(privilege: &Privilege, timeout: Duration) -> Command {
     Command {
-        program: "apt-get".into(),
-        args: vec!["update".into()],
         env: vec![("DEBIAN_FRONTEND".into(), "noninteractive".into())],
-        stdin: None,
         privilege: privilege.clone(),
-        timeout,
-        keep: Keep::Head,
-        heard: None,
+        ..Command::new("apt-get", ["update"], timeout)
     }
 }
 
@@ -22,8 +16,8 @@ fn found(name: &str) -> Result<String, Problem> {
     Ok(format!("/usr/bin/{name}"))
 }
 
-fn head_for(privilege: &Privilege, rights: Rights) -> Result<Head, Problem> {
-    head(&command(privilege, Duration::from_millis(1500)), rights, found)
+fn prefix_for(privilege: &Privilege, rights: Rights) -> Result<CommandPrefix, Problem> {
+    command_prefix(&command(privilege, Duration::from_millis(1500)), rights, found)
 }
 
 fn user() -> Privilege {
@@ -40,15 +34,15 @@ fn the_accounts_own_rights_need_nothing_before_the_program() {
         (Privilege::RootIfAvailable, ROOT),
         (Privilege::Root, ROOT),
     ] {
-        let own = Head { argv: Vec::new(), shown: String::new(), ends: Ends::Group };
-        assert_eq!(head_for(&privilege, rights).unwrap(), own, "{privilege:?} {rights:?}");
+        let own = CommandPrefix { argv: Vec::new(), shown: String::new(), ends: EndMethod::Group };
+        assert_eq!(prefix_for(&privilege, rights).unwrap(), own, "{privilege:?} {rights:?}");
     }
 }
 
 #[test]
 fn rights_that_cannot_be_had_are_a_problem() {
     for privilege in [Privilege::Root, user()] {
-        assert_eq!(head_for(&privilege, Rights::NONE).unwrap_err().code, "PRIVILEGE_REQUIRED");
+        assert_eq!(prefix_for(&privilege, Rights::NONE).unwrap_err().code, "PRIVILEGE_REQUIRED");
     }
 }
 
@@ -67,21 +61,30 @@ fn what_sudo_runs_is_called_and_ended_by_what_sudo_allows() {
             Signal::CONT,
         ),
         (&user(), ROOT, format!("-n -u postgres {variable} {timed}"), "sudo -n -u postgres ", Signal::CONT),
-        // Its rules name the very command, and its variables are in a file.
+        // The rules name the very command, and its variables are in a file.
         (&root, LIMITED, "-n --".to_owned(), "sudo -n ", Signal::ALARM),
         (&user(), LIMITED, "-n -u postgres --".to_owned(), "sudo -n -u postgres ", Signal::ALARM),
     ] {
-        let head = head_for(privilege, rights).unwrap();
-        assert_eq!(head.argv.join(" "), format!("/usr/bin/sudo {argv}"), "{privilege:?} {rights:?}");
-        assert_eq!((head.shown.as_str(), head.ends), (shown, Ends::Sudo(ends)), "{privilege:?} {rights:?}");
+        let command_prefix = prefix_for(privilege, rights).unwrap();
+        assert_eq!(
+            command_prefix.argv.join(" "),
+            format!("/usr/bin/sudo {argv}"),
+            "{privilege:?} {rights:?}"
+        );
+        assert_eq!(
+            (command_prefix.shown.as_str(), command_prefix.ends),
+            (shown, EndMethod::Sudo(ends)),
+            "{privilege:?} {rights:?}"
+        );
     }
 }
 
 #[test]
 fn a_command_without_a_limit_has_nobody_beside_it_who_could_end_it() {
-    let head = head(&command(&Privilege::Root, Duration::MAX), EVERYTHING, found).unwrap();
-    assert_eq!(head.argv.join(" "), "/usr/bin/sudo -n DEBIAN_FRONTEND=noninteractive --");
-    assert!(head.ends.may_leave());
+    let command_prefix =
+        command_prefix(&command(&Privilege::Root, Duration::MAX), EVERYTHING, found).unwrap();
+    assert_eq!(command_prefix.argv.join(" "), "/usr/bin/sudo -n DEBIAN_FRONTEND=noninteractive --");
+    assert!(command_prefix.ends.may_leave());
 }
 
 #[test]
@@ -93,32 +96,32 @@ fn timeout_is_done_without_and_sudo_is_not() {
         }
     };
     let command = command(&Privilege::Root, Duration::from_secs(1));
-    let untimed = head(&command, EVERYTHING, without("timeout")).unwrap();
+    let untimed = command_prefix(&command, EVERYTHING, without("timeout")).unwrap();
     assert_eq!(untimed.argv.last().unwrap(), "--");
-    assert_eq!(untimed.ends, Ends::Sudo(Signal::ALARM));
-    assert!(head(&command, EVERYTHING, without("sudo")).is_err());
+    assert_eq!(untimed.ends, EndMethod::Sudo(Signal::ALARM));
+    assert!(command_prefix(&command, EVERYTHING, without("sudo")).is_err());
 }
 
 #[test]
 fn timeout_is_told_by_nothing_that_would_end_it_before_its_group_unless_that_did_not_help() {
     for has_terminal in [false, true] {
-        let signals = Ends::Sudo(Signal::CONT).signals(has_terminal);
+        let signals = EndMethod::Sudo(Signal::CONT).signals(has_terminal);
         assert!(signals.starts_with(&[Signal::CONT, Signal::CONT]));
         assert!(signals.ends_with(&[Signal::ALARM]));
-        assert_eq!(Ends::Sudo(Signal::ALARM).signals(has_terminal), [Signal::ALARM]);
+        assert_eq!(EndMethod::Sudo(Signal::ALARM).signals(has_terminal), [Signal::ALARM]);
     }
     // Behind a terminal it would reach the command as well, and spare the children that ignore it.
-    assert!(!Ends::Sudo(Signal::CONT).signals(true).contains(&Signal::TERM));
+    assert!(!EndMethod::Sudo(Signal::CONT).signals(true).contains(&Signal::TERM));
 }
 
 #[test]
 fn only_a_limit_of_timeouts_own_is_taken_for_one() {
     for (ends, exit_code, was) in [
-        (Ends::Sudo(Signal::CONT), 124, true),
-        (Ends::Sudo(Signal::CONT), 137, true),
-        (Ends::Sudo(Signal::CONT), 143, false),
-        (Ends::Sudo(Signal::ALARM), 137, false),
-        (Ends::Group, 124, false),
+        (EndMethod::Sudo(Signal::CONT), 124, true),
+        (EndMethod::Sudo(Signal::CONT), 137, true),
+        (EndMethod::Sudo(Signal::CONT), 143, false),
+        (EndMethod::Sudo(Signal::ALARM), 137, false),
+        (EndMethod::Group, 124, false),
     ] {
         assert_eq!(ends.was_backstop(exit_code), was, "{ends:?} {exit_code}");
     }

@@ -1,5 +1,5 @@
-//! Private keys in armor: PEM, OpenSSH, PGP, PuTTY. They stand in files, in diffs (`+-----BEGIN`), and on one line
-//! with `\n` between where they are a JSON string. One whose end is missing goes on to the end of the text.
+//! Finds private keys in armor: PEM, OpenSSH, PGP, PuTTY. They stand in files, in diffs (`+-----BEGIN`), and in a JSON
+//! string on one line with `\n` between. A block without an end is taken to reach to the end of the text.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ static END: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Lines of a key's body, the last of which ends it: what is left of a block where its beginning was cut off.
+/// Lines of a key's body up to the end of the block. They are left where the beginning of a block was cut off.
 static TAIL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r"(?m)(?:^[-+ ]?[A-Za-z0-9+/=]{8,100}\r?\n)+[-+ ]?-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----",
@@ -54,8 +54,8 @@ pub(super) fn find(text: &str, keep_lines: bool) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
-/// Hides the lines of a key among these, each of which is one line: from its beginning on what can be of one, and from its
-/// end back.
+/// Hides the lines of a key in a list of lines. From a beginning on it hides all lines that can belong to a key, and
+/// from an end without a beginning it hides the lines before that can.
 pub(super) fn hide_lines(mut lines: Vec<&mut String>) {
     let (Some(begin), Some(end)) = (BEGIN.as_ref(), END.as_ref()) else { return };
     if !lines.iter().any(|line| line.contains("KEY") || line.contains("Private-")) {
@@ -78,13 +78,13 @@ pub(super) fn hide_lines(mut lines: Vec<&mut String>) {
     }
 }
 
-/// A line of base64, with what a diff has before it.
+/// Says whether a line is base64, perhaps with the mark of a diff before it.
 fn is_body(line: &str) -> bool {
     let line = line.trim().trim_start_matches(['+', '-']);
     line.len() >= 8 && line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }
 
-/// True of a line that may stand between a key's beginning and its end.
+/// Says whether a line may stand between a key's beginning and its end.
 fn is_of_a_key(line: &str) -> bool {
     let line = line.trim();
     let is_short = line.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));

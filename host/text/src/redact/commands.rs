@@ -1,9 +1,9 @@
-//! Secrets among a command's options: `curl -u joe:…`, `mysql -p…`. A command may have several, so its name is looked
-//! for, and then each option behind it up to the command's end.
+//! Finds secrets among the options of commands: `curl -u joe:…`, `mysql -p…`. A command may have several; it finds the
+//! command's name first, and then each option up to the command's end.
 //!
-//! A secret doesn't end what it stands in, whatever is in it, and is looked at for options itself: where the shell
-//! parts words is only guessed here. What is read twice for that stays few bytes more than there are: a value reaches to
-//! the next blank, or the next quote of its kind.
+//! A secret never ends a command, and options inside a secret are looked for as well, because where the shell splits
+//! words is only guessed here. Text is read twice for that, but not much of it: a value ends at the next blank, or at
+//! the next quote of its kind.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -56,15 +56,15 @@ pub(super) const HINTS: &[&str] = &[
 ];
 
 struct Command {
-    /// Its name, with a blank.
+    /// The command's name, with a blank after it.
     name: Regex,
-    /// An option with what is secret of it as the only group, or the command's end.
+    /// An option whose only group is the secret, or the end of the command.
     option: Regex,
 }
 
-/// It may be in quotes, and those escaped.
+/// A value. It may be in quotes, and the quotes may be escaped.
 const VALUE: &str = r#"(?:\\*"([^"\\\n]+)|'([^'\n]+)|([^\s"'\\][^\s"'\\]*))"#;
-/// Where a blank comes before it, a dash begins the next option.
+/// A value after a blank. With a dash at the beginning it would be the next option.
 const WORD: &str = r#"(?:\\*"([^"\\\n]+)|'([^'\n]+)|([^\s"'\\-][^\s"'\\]*))"#;
 
 static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
@@ -74,7 +74,7 @@ static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
     };
     let user = format!(r#"(?:\\*"[^:"\n]*:([^"\\\n]+)|'[^:'\n]*:([^'\n]+)|[^\s:"'\\]*:{VALUE})"#);
     [
-        // Up to the command that it runs, the port of which is `-p` as well.
+        // The options end at the command that sshpass runs, because `-p` can be the port there.
         command("sshpass", format!(r"[ \t]-p[ \t]*{WORD}|[ \t][^ \t-]|[\n|;&]")),
         command("(?:mysql|mariadb)[a-z-]*", format!(r"[ \t]-p{VALUE}|[\n|;&]")),
         command("curl", format!(r"[ \t](?:-[a-zA-Z]{{0,8}}[uU]|--(?:proxy-)?user)[ \t=]*{user}|[\n|;&]")),
@@ -94,7 +94,7 @@ static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
         command("(?:keytool|jarsigner)", format!(r"[ \t]-(?:src|dest|new)?(?:store|key)?pass[ \t]+{WORD}|[\n|;&]")),
         command("(?:influx|xfreerdp)", format!(r"[ \t](?:-password[ \t]+|/p:){WORD}|[\n|;&]")),
         command("lftp", format!(r#"[ \t](?:-u|--user)[ \t=]*(?:\\*"[^,"\n]*,([^"\\\n]+)|[^\s,"'\\]*,{VALUE})|[\n|;&]"#)),
-        // Its last operand, where `-b` gives it one.
+        // With `-b`, the last operand is the password.
         command("htpasswd", format!(r"[ \t]-[a-zA-Z]*b[a-zA-Z]*[ \t]+[^\s|;&]+[ \t]+[^\s|;&]+[ \t]+{WORD}|[\n|;&]")),
         command("wpa_passphrase", format!(r#"[ \t]+(?:\\*"[^"\n]*"|'[^'\n]*'|[^\s"']+)[ \t]+{WORD}|[\n|;&]"#)),
         command("user(?:add|mod)", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
@@ -104,7 +104,7 @@ static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
     .collect()
 });
 
-/// None if a pattern can't be read, which a test rules out.
+/// Finds all secrets. None if a pattern can't be compiled, which a test rules out.
 pub(super) fn find(text: &str) -> Option<Vec<Range<usize>>> {
     let mut secrets = Vec::new();
     for command in ALL.as_ref()? {
@@ -117,9 +117,9 @@ pub(super) fn find(text: &str) -> Option<Vec<Range<usize>>> {
 }
 
 impl Command {
-    /// Looks from here on for what is secret, and says where the command ends.
+    /// Looks for secrets from `at` on, and returns where the command ends.
     fn options(&self, text: &str, mut at: usize, secrets: &mut Vec<Range<usize>>) -> usize {
-        // Where the values found so far end.
+        // The end of the last value that was found.
         let mut behind = at;
         while let Some(found) = self.option.captures_at(text, at) {
             let Some(value) = found.iter().skip(1).flatten().next() else {

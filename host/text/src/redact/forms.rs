@@ -1,5 +1,4 @@
-//! Secrets that are known by their form, wherever they stand. Each pattern marks what is secret in it
-//! with `(?P<s>…)`.
+//! Finds secrets by their form, wherever they stand. Each pattern marks the secret with `(?P<s>…)`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,16 +8,16 @@ use regex::Regex;
 use super::REDACTED;
 use super::names::is_no_secret;
 
-/// A pattern, and when it is looked for.
+/// A pattern, and the hints without which it isn't looked for.
 pub(super) struct Form {
-    /// Every text that it matches has one of these, in any case.
+    /// Every match contains one of these, in any case.
     pub(super) hints: &'static [&'static str],
     pattern: &'static LazyLock<Option<Regex>>,
-    /// Whether what was found is one, given what comes after it.
+    /// Says whether a match is a secret, given the match and the text after it.
     is_secret: fn(&str, &str) -> bool,
 }
 
-/// Of [`TOKEN`].
+/// The hints of [`TOKEN`].
 const TOKENS: &[&str] = &[
     "AGE-SECRET-KEY-",
     "eyJ",
@@ -74,7 +73,7 @@ const TOKENS: &[&str] = &[
     "hf_",
 ];
 
-/// Of [`HASH`].
+/// The hints of [`HASH`].
 const HASHES: &[&str] = &[
     "$1$",
     "$5$",
@@ -113,7 +112,7 @@ macro_rules! form {
     };
 }
 
-// Where a token may begin: at a word's beginning, and after what an escaped line end or blank leaves.
+// A token begins at the beginning of a word, or after the rest of an escaped line end or blank.
 form!(
     TOKEN,
     r"(?:(?-u:\b)|\\[nrt]|\\u00[0-9a-f]{2}|%[0-9A-Fa-f]{2}|bot)(?P<s>",
@@ -142,7 +141,8 @@ form!(
     r"(?i-u:(?:[?&;]|\\u0026)(?:x-amz-signature|x-goog-signature|sig)=)(?P<s>[A-Za-z0-9%+/=_-]{16,})"
 );
 
-// crypt(5), with `$` doubled as compose files have it; the schemes of LDAP; and what GRUB and PostgreSQL keep.
+// These are the hashes of crypt(5), with `$` doubled as in compose files; the schemes of LDAP; and the forms that GRUB
+// and PostgreSQL use.
 form!(
     HASH,
     r"(?P<s>",
@@ -155,8 +155,8 @@ form!(
     ")"
 );
 
-// shadow(5). A hash of the traditional kind has nothing to tell it from a name but its place. It has 13 characters or
-// more, so that addresses made of colons don't fit.
+// A line of shadow(5). Only its place tells a hash of the traditional kind from a name. The hash has 13 characters or
+// more, and so addresses with colons don't match.
 form!(
     SHADOW,
     r#"(?m)(?:^[-+ ]?|\\n[-+ ]?|["'\s:])[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?:!{0,2}(?P<s>[^:!*\s\\"'][^:\s\\"']{12,})"#,
@@ -186,7 +186,7 @@ form!(
     r#"(?:(?-u:\b)|\\[nrt])(?i-u:identified[ \t]+(?:with[ \t]+[!-~]+[ \t]+)?(?:by|as)(?:[ \t]+password)?)[ \t]+\\*"?(?P<s>[^\s'"\\;,)]+)"#
 );
 form!(SQL_CALL, r#"(?:(?-u:\b)|\\[nrt])(?i-u:password)\([ \t]*\\*['"](?P<s>[^'"\n\\]+)"#);
-// Sessions are as good as passwords while they last. Of one that is set, what follows `;` says how long and where.
+// A session cookie is as good as a password while it lasts. In `Set-Cookie`, the attributes after `;` are not secret.
 form!(
     COOKIE,
     r#"(?:(?m:^)-?|[^A-Za-z0-9-]|\\[nrt])(?i-u:cookie)[ \t]*:[ \t]*(?P<s>[^\s"'\\=;]+=[^"'\n\r\\]+)"#
@@ -204,12 +204,12 @@ fn always(_: &str, _: &str) -> bool {
     true
 }
 
-/// False of a plain word, which follows `identified by` in prose.
+/// Says whether a text isn't a plain word. In prose, a plain word follows `identified by`.
 fn looks_secret(text: &str) -> bool {
     looks_random(text) || text.bytes().any(|byte| !byte.is_ascii_alphanumeric())
 }
 
-/// A word of prose has neither digits nor capitals inside it.
+/// Says whether a text holds digits or inner capitals, which words of prose don't.
 pub(super) fn looks_random(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
         || text.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
@@ -224,7 +224,7 @@ pub(super) const ALL: &[Form] = &[
     Form { hints: &[":::", ":99999:"], pattern: &SHADOW, is_secret: always },
     Form { hints: &["authorization"], pattern: &AUTHORIZATION, is_secret: always },
     Form { hints: &["bearer"], pattern: &BEARER, is_secret: |found, _| looks_random(found) },
-    // An image has its digest after an `@`, and its tag before.
+    // In the name of a container image, the digest follows after `@` and the tag stands before it.
     Form {
         hints: &["://"],
         pattern: &URL,
@@ -259,21 +259,22 @@ pub(super) const ALL: &[Form] = &[
 ];
 
 impl Form {
-    /// Where the secrets are. None if its pattern can't be read, which a test rules out.
+    /// Finds all secrets of this form. None if the pattern can't be compiled, which a test rules out.
     pub(super) fn find(&self, text: &str) -> Option<Vec<Range<usize>>> {
         let pattern = self.pattern.as_ref()?;
         let mut secrets: Vec<Range<usize>> = Vec::new();
         let mut at = 0;
-        // The text is cut, as what comes right behind a secret begins a word once that is hidden.
+        // The text is cut here, because after a secret is hidden, the text behind it begins a new word.
         while let Some(found) = pattern.captures(&text[at..]) {
             let (whole, part) = (found.get(0)?, found.name("s")?);
             let secret = at + part.start()..at + part.end();
-            // Nothing goes beyond the last one: without this, what repeats itself would be read for each of its parts.
+            // A secret inside the last one is skipped. Without this, repeated text would be read again for each of its
+            // parts.
             if let Some(last) = secrets.last().filter(|last| secret.end <= last.end) {
                 at = last.end;
                 continue;
             }
-            // The next one may begin in this one.
+            // The next secret may begin inside this one.
             at = if part.start() > whole.start() { secret.start } else { secret.end };
             let value = &text[secret.clone()];
             if value != REDACTED && (self.is_secret)(value, &text[secret.end..]) {

@@ -1,8 +1,8 @@
-//! Secrets that a name gives away: `password=x`, `"token": "x"`, `--secret x`, `<password>x</password>`.
+//! Finds secrets by the name in front of them: `password=x`, `"token": "x"`, `--secret x`, `<password>x</password>`.
 //!
-//! The names are those of configuration files, variables, options and JSON. Whether a name says secret is decided by
-//! how it ends (`db_password`, not `password_file`); what stands behind it is left alone where it plainly is none: a
-//! path, a reference to a variable, a word like `no`.
+//! The names are those of configuration files, variables, options and JSON. The end of a name decides: `db_password`
+//! is one, `password_file` isn't. A value that is plainly no secret stays: a path, a reference to a variable, a word
+//! like `no`.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ use super::words::{
 };
 use super::{Edit, REDACTED, REDACTED_KEY};
 
-/// Longer names and longer words that aren't secret aren't looked at: this bounds what is read twice.
+/// Longer names aren't looked at, and longer values are always taken for secrets. This bounds how much is read twice.
 const LONGEST_NAME: usize = 128;
 const LONGEST_EXEMPT: usize = 512;
 
@@ -23,7 +23,8 @@ static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
     AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::LeftmostFirst).build(HINTS).ok()
 });
 
-/// Whether what has this name is secret: `db_password`, `clientSecret`, `X-Api-Key`; not `password_age`, `tokens`.
+/// Says whether the name is that of a secret: `db_password`, `clientSecret`, `X-Api-Key`; not `password_age`,
+/// `tokens`.
 pub(super) fn is_secret_name(name: &str) -> bool {
     if name.len() > LONGEST_NAME {
         return false;
@@ -42,7 +43,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     match last.to_ascii_lowercase().as_str() {
         "pwd" => !before.eq_ignore_ascii_case("old"),
         "psk" => true,
-        // `--pass=x`, `PASS=x`; how it is written tells it from the verb.
+        // The name is `pass` alone, as in `--pass=x` and `PASS=x`. [`NameMatch::is_verb`] tells it from the verb.
         "pass" if before.is_empty() => true,
         "pass" => {
             let before = before.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
@@ -52,18 +53,19 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     }
 }
 
-/// Where the last word of `db_pass`, `db-pass`, `dbPass` begins.
+/// Returns where the last word of `db_pass`, `db-pass`, `dbPass` begins.
 fn last_word(name: &str) -> usize {
     let bytes = name.as_bytes();
     let begins = |at: &usize| {
         let (before, here) = (bytes[*at - 1], bytes[*at]);
         !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && here.is_ascii_uppercase()
     };
-    // Behind a byte that is no letter there is a character's beginning, or the middle of one: then it's no word.
+    // Behind a byte that isn't a letter, a character begins or goes on. In its middle no word begins.
     (1..bytes.len()).rev().find(begins).filter(|at| name.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// Whether a value plainly is none: a state, a path, a reference to where the secret is, or hidden already.
+/// Says whether a value is plainly no secret: a state, a path, a reference to a secret, or text that is hidden
+/// already.
 pub(super) fn is_no_secret(value: &str) -> bool {
     let value = value.trim();
     if value.is_empty() || value == REDACTED || value == REDACTED_KEY {
@@ -78,7 +80,7 @@ pub(super) fn is_no_secret(value: &str) -> bool {
     STATES.iter().any(|state| value.eq_ignore_ascii_case(state))
         || is_path(value)
         || is_reference(value)
-        // `--password=PASSWORD`
+        // This is a placeholder, as in `--password=PASSWORD`.
         || value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_') && is_secret_name(value)
 }
 
@@ -95,7 +97,7 @@ fn is_path(value: &str) -> bool {
     first.is_some_and(|first| ROOTS.contains(&first))
 }
 
-/// `$PASSWORD`, `${…}`, `$(…)`, `{{ … }}`, `%(…)s`, `<password>`.
+/// Says whether a value is a reference: `$PASSWORD`, `${…}`, `$(…)`, `{{ … }}`, `%(…)s`, `<password>`.
 fn is_reference(value: &str) -> bool {
     let within = |open: &str, close: &str| {
         value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close)).is_some_and(|name| {
@@ -116,7 +118,7 @@ fn is_reference(value: &str) -> bool {
         || within("<", ">")
 }
 
-/// A quote as it stands in text that may have been escaped: `"`, `'`, `\"`.
+/// A quotation mark in text that may have been escaped: `"`, `'`, `\"`.
 #[derive(Clone, Copy)]
 struct Quote {
     mark: u8,
@@ -124,21 +126,21 @@ struct Quote {
 }
 
 impl Quote {
-    /// The one that begins here.
+    /// Reads the quotation mark that begins here. Returns it and the place behind it.
     fn at(bytes: &[u8], at: usize) -> Option<(Self, usize)> {
         let backslashes = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
         let mark = *bytes.get(at + backslashes)?;
         matches!(mark, b'"' | b'\'').then_some((Self { mark, backslashes }, at + backslashes + 1))
     }
 
-    /// The one that ends here.
+    /// Reads the quotation mark that ends here. Returns it and where it begins.
     fn before(bytes: &[u8], end: usize) -> Option<(Self, usize)> {
         let mark = *bytes.get(end.checked_sub(1)?)?;
         let backslashes = bytes[..end - 1].iter().rev().take(16).take_while(|byte| **byte == b'\\').count();
         matches!(mark, b'"' | b'\'').then_some((Self { mark, backslashes }, end - 1 - backslashes))
     }
 
-    /// Where the text in these quotes ends: before the closing one, or with the line.
+    /// Returns where the text in these quotes ends: before the closing quote, or at the end of the line.
     fn end(self, bytes: &[u8], from: usize) -> usize {
         let mut backslashes = 0;
         for (at, byte) in bytes.iter().enumerate().skip(from) {
@@ -146,8 +148,8 @@ impl Quote {
                 b'\\' => backslashes += 1,
                 b'\n' | b'\r' => return at - backslashes,
                 byte => {
-                    // More of them than before the opening quote belong to a quote inside; but at the top, pairs of
-                    // them are backslashes themselves.
+                    // With more backslashes than the opening quote, it is a quote inside the text. Where the opening
+                    // quote has none, pairs of backslashes are backslashes themselves.
                     let closes = match self.backslashes {
                         0 => backslashes % 2 == 0,
                         opening => backslashes <= opening,
@@ -163,10 +165,10 @@ impl Quote {
     }
 }
 
-/// A name in a text, and what is around it.
-struct Named<'a> {
+/// A name in a text, and its surroundings.
+struct NameMatch<'a> {
     text: &'a str,
-    /// Without the dashes in front.
+    /// The name without the dashes in front.
     name: &'a str,
     start: usize,
     end: usize,
@@ -177,7 +179,7 @@ fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
 }
 
-/// Whether a line, a tab or the like ends here, itself or as two characters.
+/// Says whether a line ends here, with a line end or its escaped form.
 fn ends_here(bytes: &[u8], at: usize) -> bool {
     match bytes.get(at) {
         None | Some(b'\n' | b'\r') => true,
@@ -186,7 +188,7 @@ fn ends_here(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// Behind the blanks, tabs as two characters among them.
+/// Returns the place behind blanks and tabs, escaped tabs among them.
 fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
     loop {
         match bytes.get(at) {
@@ -205,7 +207,7 @@ pub(super) fn find(text: &str) -> Option<Vec<Edit>> {
         if hit.start() < from {
             continue;
         }
-        let named = Named::around(text, hit.start(), hit.end(), from);
+        let named = NameMatch::around(text, hit.start(), hit.end(), from);
         from = named.end;
         if !is_secret_name(named.name) {
             continue;
@@ -218,8 +220,8 @@ pub(super) fn find(text: &str) -> Option<Vec<Edit>> {
     Some(edits)
 }
 
-impl<'a> Named<'a> {
-    /// `from`: where the last one ended.
+impl<'a> NameMatch<'a> {
+    /// Finds the whole name around a hint. `from` is where the last name or value ended.
     fn around(text: &'a str, hit: usize, hit_end: usize, from: usize) -> Self {
         let bytes = text.as_bytes();
         let mut start = hit;
@@ -257,7 +259,7 @@ impl<'a> Named<'a> {
         self.bytes().get((self.start - self.dashes).checked_sub(1)?).copied()
     }
 
-    /// Where its value begins and ends, if it is there and secret.
+    /// Returns where the value begins and ends, if there is one and it is secret.
     fn value(&self) -> Option<(usize, usize)> {
         let bytes = self.bytes();
         if bytes.get(self.end) == Some(&b'>') && self.byte_before() == Some(b'<') {
@@ -276,13 +278,13 @@ impl<'a> Named<'a> {
         let rest = &bytes[at..];
         let (colon, length) = match rest {
             [b'=', b'>', ..] => (false, 2),
-            // A comparison, where it isn't a secret that begins so.
+            // A comparison such as `== x` isn't an assignment, unless the secret itself begins with such a character.
             [b'=', b'=' | b'~', next, ..] if quoted || at != self.end || b" \t\"'".contains(next) => {
                 return None;
             }
             [b'=', ..] => (false, 1),
             [b':', b'=', ..] => (false, 2),
-            // LDIF has base64 after two.
+            // In LDIF, two colons come before base64.
             [b':', b':', b' ', ..] => (true, 2),
             [b':', b':' | b'/', ..] => return None,
             [b':', ..] => (true, 1),
@@ -310,11 +312,11 @@ impl<'a> Named<'a> {
         }
         if let Some((quote, _)) = Quote::before(bytes, self.start - self.dashes).filter(|_| !quoted && !colon)
         {
-            // `"PASSWORD=two words"`
+            // The quotes are around name and value: `"PASSWORD=two words"`.
             return self.secret(start, quote.end(bytes, start));
         }
         let line = self.begins_a_line();
-        // Nothing, and a word of its own; or a comment.
+        // Here an empty value is followed by another word, or by a comment.
         let is_apart =
             !colon && before_separator == at && start != behind && (line.is_none() || self.dashes >= 2);
         if is_apart || bytes[start..].starts_with(b"# ") {
@@ -323,7 +325,7 @@ impl<'a> Named<'a> {
         let word_end = self.word_end(start);
         let word = &self.text[start..word_end];
         if self.ends_with("authorization") && is_redacted(&self.text[skip_blanks(bytes, word_end)..]) {
-            // `Authorization: Bearer [redacted]`: its form was known.
+            // The secret's form was known already: `Authorization: Bearer [redacted]`.
             return None;
         }
         if colon && !quoted && self.is_prose(word, start, word_end, start != behind, line.is_some()) {
@@ -342,7 +344,7 @@ impl<'a> Named<'a> {
         self.secret(start, end)
     }
 
-    /// `pass`, which is a name where it is an option's or a variable's, and a word anywhere else.
+    /// Says whether the name is `pass`, which is a verb unless it is an option or a variable.
     fn is_verb(&self) -> bool {
         self.name.eq_ignore_ascii_case("pass")
     }
@@ -356,7 +358,7 @@ impl<'a> Named<'a> {
         (start < end && !is_no_secret(value) && !is_directory).then_some((start, end))
     }
 
-    /// `--password x`, `requirepass x`.
+    /// Returns the value after a blank: `--password x`, `requirepass x`.
     fn after_a_blank(&self, behind: usize, at: usize) -> Option<(usize, usize)> {
         let bytes = self.bytes();
         let line = self.begins_a_line();
@@ -364,27 +366,27 @@ impl<'a> Named<'a> {
             let joined: String = self.name.chars().filter(char::is_ascii_alphanumeric).collect();
             BEFORE_A_BLANK.contains(&joined.to_ascii_lowercase().as_str())
         };
-        // In a help text an option's explanation comes after several blanks.
+        // In a help text, several blanks stand between an option and its explanation.
         let is_listed = line.is_some() || bytes[..self.start - self.dashes].ends_with(b", ");
         let is_option = self.dashes >= 2 && (at == behind + 1 || !is_listed);
         if at == behind || ends_here(bytes, at) || !(is_setting || is_option) || bytes[at] == b'-' {
             return None;
         }
         if let Some((quote, inside)) = Quote::at(bytes, at) {
-            // Or the end of what the option itself stands in.
+            // If the option stands in quotes, this quotation mark closes them.
             let ends = Quote::before(bytes, self.start - self.dashes).is_some();
             return if ends { None } else { self.secret(inside, quote.end(bytes, inside)) };
         }
         self.secret(at, self.word_end(at))
     }
 
-    /// Whether what follows after a colon isn't this name's value.
+    /// Says whether the text after a colon isn't the name's value.
     fn is_prose(&self, word: &str, start: usize, end: usize, blank: bool, begins_a_line: bool) -> bool {
-        // `/run/secrets/token: Permission denied`
+        // A path comes before a message: `/run/secrets/token: Permission denied`.
         if self.byte_before() == Some(b'/') {
             return true;
         }
-        // `has no passphrase: whoever reads the file has the key`
+        // The sentence says that there is none: `has no passphrase: whoever reads the file has the key`.
         let before = &self.text[..self.start - self.dashes];
         if ["no ", "without a "].iter().any(|none| before.ends_with(none)) {
             return true;
@@ -399,7 +401,7 @@ impl<'a> Named<'a> {
             return true;
         }
         if self.ends_with("passwd") {
-            // A program's name in front of what it says, a package, a line of nsswitch.conf, a tag of sudoers.
+            // This is a program's name before its message, a package, a line of nsswitch.conf, or a tag of sudoers.
             let is_last =
                 ends_here(self.bytes(), skip_blanks(self.bytes(), end)) || word.starts_with("[redacted");
             return !blank || !is_last || of(SERVICES) || self.name == "PASSWD" && !begins_a_line;
@@ -412,8 +414,8 @@ impl<'a> Named<'a> {
         of(PROSE) || !is_plain && !is_compound && !looks_random(&self.text[start..end])
     }
 
-    /// Where it begins a line, with nothing before it but blanks and what marks a line of a diff, a list, a comment:
-    /// whether that is an escaped line.
+    /// Says whether the name begins a line, after nothing but blanks and the marks of a diff, a list or a comment. The
+    /// value is true if that line begins with an escaped line end.
     fn begins_a_line(&self) -> Option<bool> {
         let before = &self.bytes()[..self.start - self.dashes];
         let near = &before[before.len().saturating_sub(64)..];
@@ -437,17 +439,17 @@ impl<'a> Named<'a> {
         matches!(prefix, "" | "export" | "set" | "setenv").then_some(is_escaped)
     }
 
-    /// Of a word on a command line or in prose.
+    /// Returns the end of a word on a command line or in prose.
     fn word_end(&self, start: usize) -> usize {
         self.until(start, |byte| matches!(byte, b' ' | b'\t' | b'"' | b'\'' | b'`'))
     }
 
-    /// Of a parameter of a URL, an option among others, a member in braces.
+    /// Returns the end of a URL's parameter, of an option among others, or of a member in braces.
     fn member_end(&self, start: usize) -> usize {
         self.until(start, |byte| b" \t\"'`&;,)}]<".contains(&byte))
     }
 
-    /// Of a setting's value, which may have blanks in it.
+    /// Returns the end of a setting's value, which may contain blanks.
     fn line_end(&self, start: usize, escaped: bool, shell: bool) -> usize {
         let bytes = self.bytes();
         let stops = |byte: u8| byte == b' ' || byte == b'\t' || escaped && matches!(byte, b'"' | b'\'');
@@ -464,7 +466,7 @@ impl<'a> Named<'a> {
                 let name = word.bytes().take_while(|byte| is_of_a_name(*byte)).count();
                 name > 0 && matches!(word.as_bytes().get(name), Some(b'=' | b':'))
             };
-            // The next of several on a line, an option, a comment, the line's end.
+            // The value ends before the next setting on the line, an option, a comment, or the end of the line.
             if next == end
                 || word.is_empty()
                 || word.starts_with('#')
@@ -478,12 +480,12 @@ impl<'a> Named<'a> {
         self.without(start, end, &[',', ';'])
     }
 
-    /// The end of a word without what punctuates it.
+    /// Returns the end of a word without the punctuation after it.
     fn trimmed(&self, start: usize, end: usize) -> usize {
         self.without(start, end, &[',', ';', ')', '}', ']', '>'])
     }
 
-    /// Without these at the end. They aren't looked for in what a secret was replaced by.
+    /// Returns the end without the given marks. A replaced secret keeps its bracket.
     fn without(&self, start: usize, end: usize, marks: &[char]) -> usize {
         let start = (start + redacted_length(&self.text[start..end])).min(end);
         start + self.text[start..end].trim_end_matches(marks).len()
@@ -503,7 +505,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// `pass=x`, and not `pass: 3` or `pass = 3`.
+/// Says whether the separator assigns without blanks: `pass=x`, and not `pass: 3` or `pass = 3`.
 fn is_assigned(separator: &[u8], is_close: bool) -> bool {
     separator == b"=" && is_close
 }
@@ -512,7 +514,8 @@ fn is_redacted(text: &str) -> bool {
     redacted_length(text) > 0
 }
 
-/// What a secret was replaced by, at the beginning of a text: it has brackets and blanks in it, and is one word.
+/// Returns the length of a replaced secret at the beginning of a text, or 0. Though it has brackets and blanks, it is
+/// one word.
 fn redacted_length(text: &str) -> usize {
     let known = [REDACTED, REDACTED_KEY].into_iter().find(|known| text.starts_with(known));
     known.map_or(0, str::len)

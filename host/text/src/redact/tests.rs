@@ -39,10 +39,10 @@ fn a_key_block_goes_whole_in_files_diffs_and_json() {
         (KEY.replace('\n', "\\n"), "[redacted private key]\\n".to_owned()),
         (KEY.replace('\n', "\\\\n"), "[redacted private key]\\\\n".to_owned()),
         (KEY.replace('\n', "\r\n"), "[redacted private key]\r\n".to_owned()),
-        // Where the end is missing, to the end of what there is.
+        // A block without an end goes on to the end of the text.
         (KEY[..60].to_owned(), "[redacted private key]".to_owned()),
         (format!("{KEY}{KEY}"), "[redacted private key]\n[redacted private key]\n".to_owned()),
-        // And where the beginning is.
+        // This block has no beginning.
         (format!("x\n{}", &KEY[36..]), "x\n[redacted private key]\n".to_owned()),
         (format!("x\n{}", diff("+")[37..].to_owned()), "x\n+[redacted private key]\n".to_owned()),
     ] {
@@ -73,7 +73,7 @@ fn lines_stay_where_they_were_if_they_are_asked_for() {
     assert_eq!(redact_lines(cut).lines().count(), cut.lines().count());
 }
 
-/// All that are shown in another way than they should be.
+/// Returns all cases that are shown in another way than expected.
 fn wrong(cases: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
     let wrong = |(text, shown): (String, String)| {
         let found = redact(&text);
@@ -82,7 +82,7 @@ fn wrong(cases: impl IntoIterator<Item = (String, String)>) -> Vec<String> {
     cases.into_iter().filter_map(wrong).collect()
 }
 
-/// As a line of a diff, and of a JSON string.
+/// Returns the text as a line of a diff, and as a JSON string.
 fn in_other_text(text: &str) -> Vec<String> {
     let escaped = serde_json::to_string(&json!({"a": format!("one\n{text}\nthree")})).unwrap();
     let in_diff = ["+", "-", " "].map(|prefix| format!(" a\n{prefix}{text}\n b\n"));
@@ -288,7 +288,7 @@ fn large_texts_full_of_hints_are_gone_through() {
     }
 }
 
-/// Pieces that secrets and their surroundings are made of.
+/// Makes text from pieces that secrets and their surroundings consist of.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "password",
@@ -361,7 +361,7 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// Commands with passwords that end with `9Zq`, whatever stands before, between and behind them.
+/// Makes commands with passwords that end with `9Zq`, and with other words before, between and behind them.
 fn commands() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "curl -u a:09Zq",
@@ -415,7 +415,7 @@ proptest! {
         redact(&text);
     }
 
-    /// Paths and references are none: no slashes, no dollars.
+    /// The passwords hold no slashes and no dollars, because paths and references are no secrets.
     #[test]
     fn a_password_is_gone_whatever_it_is_made_of(
         password in "[!-~&&[^\"'\\\\`\\[{(<$/]]{4,12}9Zq", name in prop::sample::select(vec!["password", "DB_PASSWORD", "--token"]),

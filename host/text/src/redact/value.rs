@@ -1,4 +1,4 @@
-//! Secrets in JSON: every string, and what stands under a name that says so.
+//! Takes secrets out of JSON: those in strings, and those that a member's name gives away.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use super::names::{is_no_secret, is_secret_name};
 use super::{REDACTED, block, redact};
 
-/// Redacts every string and key of a value; a string whose name says that it is secret is redacted whatever it holds,
-/// as is the one after an option like `--password` in a list of arguments.
+/// Redacts every string and key of a value. A string under a secret's name is redacted whatever it holds, and so is
+/// the item after an option like `--password` in a list of arguments.
 pub fn redact_value(value: &mut Value) {
     match value {
         Value::String(text) => redact_string(text),
         Value::Array(items) => {
-            // Before each is looked at: a beginning or an end that is replaced tells of no key any more.
+            // This comes before each item is looked at: once the beginning or the end of a key is replaced, nothing
+            // shows that there was a key.
             keys_in_lines(items);
             let mut is_secret = false;
             for item in items {
@@ -32,8 +33,8 @@ pub fn redact_value(value: &mut Value) {
     }
 }
 
-/// Keys that go over several items, as the journal keeps a file that was written to it: a line each, as a string or under
-/// one name in each item. Where a list was cut, the beginning or the end may be missing.
+/// Hides keys that span several items. The journal keeps such a key with one line in each item, either as a string or
+/// under one name in each item. Where a list was cut, the beginning or the end may be missing.
 fn keys_in_lines(items: &mut [Value]) {
     let names: BTreeSet<String> = items
         .iter()
@@ -56,7 +57,7 @@ fn as_text(value: &mut Value) -> Option<&mut String> {
 }
 
 fn redact_members(members: &mut Map<String, Value>) {
-    // As container engines list variables: {"name": "DB_PASSWORD", "value": "…"}.
+    // Container engines list variables in this way: {"name": "DB_PASSWORD", "value": "…"}.
     let names_secret = ["name", "Name", "key", "Key"]
         .iter()
         .any(|member| members.get(*member).and_then(Value::as_str).is_some_and(is_secret_name));
@@ -75,7 +76,7 @@ fn redact_members(members: &mut Map<String, Value>) {
     }
 }
 
-/// What has a secret's name: its strings, and those in a list of them.
+/// Hides the value under a secret's name: a string, or the strings in a list.
 fn hide(value: &mut Value) {
     match value {
         Value::String(text) if !is_no_secret(text) => *text = REDACTED.to_owned(),

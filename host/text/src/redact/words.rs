@@ -1,6 +1,6 @@
-//! The words that [`super::names`] and [`super::value`] go by.
+//! The words that [`super::names`] and [`super::value`] use.
 
-/// What each of the names has in it.
+/// Every name of a secret contains one of these.
 pub(super) const HINTS: &[&str] = &[
     "pass",
     "pwd",
@@ -34,7 +34,7 @@ pub(super) const HINTS: &[&str] = &[
     "master-key",
 ];
 
-/// How names of secrets end, written without what separates their words.
+/// The endings of secrets' names, without the marks between their words.
 pub(super) const ENDINGS: &[&str] = &[
     "password",
     "passwd",
@@ -60,7 +60,8 @@ pub(super) const ENDINGS: &[&str] = &[
     "mysqlpwd",
 ];
 
-/// Names that end so and hold none: a position in a list, a tag of sudoers, a PAM file, what systemd finds elsewhere.
+/// Names with such an ending that hold no secret: a position in a list, a tag of sudoers, a PAM file, a setting with
+/// which systemd finds the secret elsewhere.
 pub(super) const NOT_SECRET: &[&str] = &[
     "nexttoken",
     "pagetoken",
@@ -79,7 +80,7 @@ pub(super) const NOT_SECRET: &[&str] = &[
     "askpassword",
 ];
 
-/// What comes before `pass` where that is a password: it has other meanings as well (`proxy_pass`, `first_pass`).
+/// Words before `pass` with which it means a password. It has other meanings as well (`proxy_pass`, `first_pass`).
 pub(super) const OF_PASS: &[&str] = &[
     "db", "user", "admin", "root", "mail", "smtp", "ftp", "ldap", "bind", "http", "https", "mysql", "pg",
     "postgres", "redis", "rabbitmq", "mqtt", "sql", "app", "login", "auth", "key", "cert", "store", "sasl",
@@ -89,7 +90,7 @@ pub(super) const OF_PASS: &[&str] = &[
 /// Settings whose value follows after a blank, at the beginning of a line.
 pub(super) const BEFORE_A_BLANK: &[&str] = &["requirepass", "masterauth", "wpapsk"];
 
-/// What says something about a secret, and is none.
+/// Values that tell something about a secret, and are none.
 pub(super) const STATES: &[&str] = &[
     "true",
     "false",
@@ -139,7 +140,7 @@ pub(super) const STATES: &[&str] = &[
     "str",
 ];
 
-/// How prose goes on: `invalid password: too short`.
+/// Words with which prose goes on after a colon: `invalid password: too short`.
 pub(super) const PROSE: &[&str] = &[
     "a",
     "an",
@@ -180,7 +181,7 @@ pub(super) const PROSE: &[&str] = &[
     "missing",
 ];
 
-/// nsswitch.conf(5).
+/// The services of nsswitch.conf(5).
 pub(super) const SERVICES: &[&str] = &[
     "files",
     "compat",
@@ -205,7 +206,7 @@ pub(super) const ARCHITECTURES: &[&str] = &[
     "native",
 ];
 
-/// Below these, what begins with a slash is a path and no base64.
+/// First folders of paths. A value with one of them after its slash is a path and not base64.
 pub(super) const ROOTS: &[&str] = &[
     "etc", "var", "usr", "run", "home", "root", "opt", "srv", "tmp", "mnt", "media", "dev", "proc", "sys",
     "data", "app", "private", "secrets", "boot", "path", "lib", "bin", "sbin", "nix", "snap", "config",

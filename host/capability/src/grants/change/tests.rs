@@ -1,24 +1,11 @@
-use std::time::Duration;
-
 use proptest::prelude::*;
 
 use super::*;
 use crate::access::Access;
 use crate::{CommandRequest, PathRequest, Place, STAGING};
-use host_base::Keep;
 
 fn command(line: &str, privilege: Privilege) -> Command {
-    let mut words = line.split(' ').map(str::to_owned);
-    Command {
-        program: words.next().unwrap(),
-        args: words.collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege,
-        timeout: Duration::from_secs(1),
-        keep: Keep::Head,
-        heard: None,
-    }
+    Command { privilege, ..crate::grants::tests::command(line) }
 }
 
 fn grants(commands: &[(&str, Effect, Privilege, Risk)], paths: &[(&str, bool, Privilege)]) -> Grants {
@@ -80,9 +67,9 @@ fn a_step_may_be_any_command_that_is_granted_with_its_privilege() {
         ("apt-get --simulate install -- vim", Privilege::Caller, true),
         ("mine -- 1", Privilege::Caller, true),
         ("hers -- 1", ada(), true),
-        // Less than was granted.
+        // Fewer rights than the grant has.
         ("systemctl start -- nginx", Privilege::Caller, true),
-        // More, or others.
+        // More rights than the grant has, or those of another account.
         ("mine -- 1", Privilege::Root, false),
         ("mine -- 1", ada(), false),
         ("hers -- 1", Privilege::Root, false),
@@ -135,7 +122,7 @@ fn the_gravest_grant_that_matches_says_the_risk() {
         let granted = some().may_change(&command(line, Privilege::Root)).unwrap();
         assert_eq!((granted.risk, granted.pattern.as_str()), (risk, pattern), "{line}");
     }
-    // Grants of others' rights count for nothing.
+    // Grants with another account's rights don't count.
     let grants = grants(
         &[("x", Effect::Change, Privilege::Root, Risk::Low), ("x", Effect::Change, ada(), Risk::Critical)],
         &[],
@@ -155,12 +142,12 @@ fn paths_of_a_step_are_given_to_be_asked_again() {
 fn a_step_is_shown_as_it_runs_but_for_its_secrets() {
     for (line, shown) in [
         ("chpasswd --password=hunter2 -- ada", "chpasswd '--password=<secret>' -- ada"),
-        // A secret that would hide what else the command does.
+        // The secret would hide what else the command does.
         ("chpasswd --password=root -- root", "chpasswd '--password=<secret>' -- root"),
         ("chpasswd --password=- -- root", "`chpasswd '--password=<secret>' -- root`"),
         ("chpasswd --password=d -- ada", "chpasswd '--password=<secret>' -- ada"),
         ("systemctl start -- nginx", "systemctl start -- nginx"),
-        // Either half may be one.
+        // Either half may be a secret.
         ("tag a=b", "tag '<secret>'"),
     ] {
         let mut given = command(line, Privilege::Root);
@@ -199,7 +186,7 @@ fn a_file_is_validated_by_what_only_looks_at_it() {
         ("visudo -cf {}", "/etc/sudoers.d/x", Privilege::Root, None),
         ("sshd -t -f {}", "/etc/ssh/sshd_config", Privilege::Root, None),
         ("nginx -t --file={}", "/etc/nginx/a/b.conf", Privilege::Caller, None),
-        // The real thing.
+        // The command is granted for a change, and not for a validation.
         ("apply -- {}", "/etc/x", Privilege::Root, Some("expected a grant with the effect read or dry-run")),
         // Another file, another option, other rights.
         ("visudo -cf {}", "/etc/sudoers", Privilege::Root, Some("none of its grants matches")),
@@ -288,12 +275,12 @@ fn a_path_is_written_where_that_is_granted_as_asked_and_as_it_is() {
             true,
         ),
         (("/etc/shadow", true, Root), ("/etc/shadow", "/etc/shadow", Root), true),
-        // Not to write, or with other rights.
+        // The grant doesn't allow writing, or has other rights.
         (("/etc/x.d/*", false, Root), ("/etc/x.d/a", "/etc/x.d/a", Root), false),
         (("/etc/x.d/*", true, Caller), ("/etc/x.d/a", "/etc/x.d/a", Root), false),
         (("/etc/x.d/*", true, Root), ("/etc/x.d/a", "/etc/x.d/a", ada()), false),
         (("/etc/x.d/*", true, ada()), ("/etc/x.d/a", "/etc/x.d/a", Caller), false),
-        // Elsewhere.
+        // The path lies elsewhere.
         (("/etc/x.d/*", true, Root), ("/etc/x.d/a", "/etc/shadow", Root), false),
         (("/etc/x.d/*", true, Root), ("/tmp/a", "/etc/x.d/a", Root), false),
         (("/etc/x.d/*", true, Root), ("/etc/x.d", "/etc/x.d", Root), false),
@@ -305,7 +292,7 @@ fn a_path_is_written_where_that_is_granted_as_asked_and_as_it_is() {
         // Secrets that the glob doesn't name.
         (("/etc/**", true, Root), ("/etc/shadow", "/etc/shadow", Root), false),
         (("/etc/*", true, Root), ("/etc/x", "/etc/shadow", Root), false),
-        // What the host keeps itself, and what would get in its way.
+        // The host's own copies, and names that would collide with them.
         (
             ("/srv/**", true, Root),
             ("/srv/.linux-sysadmin-0123456789abcdef/x", "/srv/.linux-sysadmin-0123456789abcdef/x", Root),
@@ -338,7 +325,7 @@ fn what_may_be_written_may_be_read() {
     assert!(grants.may_read("/etc/x.d/a", "/etc/x.d/a", &ada()).is_err());
 }
 
-/// A file of any name may lie there, without the directory by which a secret is known.
+/// The host's copies of a file may lie in a directory that doesn't tell that the file is secret.
 #[test]
 fn no_module_sees_what_the_host_keeps_while_a_plan_runs() {
     let grants = grants(
@@ -358,7 +345,8 @@ fn no_module_sees_what_the_host_keeps_while_a_plan_runs() {
     }
 }
 
-/// What the host runs to write, make and remove this path, as PROGRAM ARGUMENTS...; `dd of=` with standard input.
+/// The commands that the host runs to write, make and remove this path, as PROGRAM ARGUMENTS...; `dd of=` has standard
+/// input.
 fn of_executor(path: &str) -> Vec<Vec<String>> {
     let (parent, name) = path.rsplit_once('/').unwrap();
     let staging = format!("{parent}/{STAGING}0123456789abcdef");
@@ -389,7 +377,7 @@ fn of_executor(path: &str) -> Vec<Vec<String>> {
         vec!["readlink", "--zero", "--", staged, kept],
         ls.to_vec(),
     ];
-    // The parent of what is right below the root.
+    // The parent of a path directly below the root.
     if parent.is_empty() {
         all.retain(|args| !args.contains(&""));
     }
@@ -417,7 +405,7 @@ fn every_command_of_the_host_for_a_granted_path_is_a_verb() {
         ("/home/*/.config/x", ada(), "/home/ada/.config/x"),
         ("/etc/motd", Privilege::Root, "/etc/motd"),
         ("/swapfile", Privilege::Root, "/swapfile"),
-        // Secrets that are named.
+        // Secrets that the glob names.
         ("/etc/shadow", Privilege::Root, "/etc/shadow"),
         ("/etc/wireguard/wg0.conf", Privilege::Root, "/etc/wireguard/wg0.conf"),
         ("/home/*/.gnupg/gpg.conf", ada(), "/home/ada/.gnupg/gpg.conf"),
@@ -457,7 +445,7 @@ fn no_command_of_the_host_leads_out_of_what_is_granted() {
         }
     }
     for line in [
-        // An option in a path's place, and an order of dd's.
+        // An option in place of a path, and an operand of dd's.
         "rm --force -- --recursive",
         "rm --force --recursive -- /etc/app/x",
         "rm --force -- /etc/app/x /etc/passwd",
@@ -491,7 +479,7 @@ fn no_command_of_the_host_leads_out_of_what_is_granted() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever may be written can be: the host's own commands for it are verbs of the same grant.
+    /// For whatever a grant lets plans write, the host's own commands are allowed by the same grant.
     #[test]
     fn a_path_that_may_be_written_has_all_its_verbs(
         names in prop::collection::vec("[a-z.][a-z0-9 .:+ü-]{0,6}[a-z]", 1..6),
@@ -516,7 +504,7 @@ proptest! {
         }
     }
 
-    /// Any bytes: what the commands for it take is only what may be written.
+    /// Whatever path the host's own writing commands allow, the grant lets plans write.
     #[test]
     fn a_path_that_may_not_be_written_is_moved_nowhere(path in "/(etc|srv|a)(/[-a.=*\\PC]{0,4}){0,3}") {
         let grants = grants(&[], &[("/etc/a*", true, Privilege::Root), ("/srv/**", true, Privilege::Root)]);

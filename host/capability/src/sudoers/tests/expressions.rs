@@ -1,10 +1,10 @@
-//! Whole patterns against the expressions that they become.
+//! Tests of whole patterns against their expressions.
 
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
 use super::*;
-use crate::pattern::MAX_ARGS;
+use crate::pattern::{MAX_ARGS, sample};
 
 #[test]
 fn a_pattern_becomes_one_expression() {
@@ -135,7 +135,7 @@ fn what_has_no_expression_is_refused() {
         (&too_many, Refusal::TooLong),
         (&all_optional, Refusal::TooLong),
     ] {
-        let found = arguments(&pattern(text), Bound::Grants).map(|found| found.texts);
+        let found = arguments(&pattern(text), Exactness::Grants).map(|found| found.texts);
         assert_eq!(found, Err(refusal), "{text}");
     }
 }
@@ -175,25 +175,15 @@ fn what_sudo_cannot_tell_apart_is_said() {
         ("x -- <unit>", None),
         ("x", None),
     ] {
-        let notes = arguments(&pattern(text), Bound::Grants).unwrap().notes;
+        let notes = arguments(&pattern(text), Exactness::Grants).unwrap().notes;
         assert_eq!(notes.len(), usize::from(note.is_some()), "{text}: {notes:?}");
         assert!(note.is_none_or(|note| notes[0].contains(note)), "{text}: {notes:?}");
     }
 }
 
 fn any_pattern(tokens: &'static [&'static str]) -> impl Strategy<Value = String> {
-    let token = prop::sample::select(tokens).prop_map(str::to_owned);
-    let item = token.prop_recursive(3, 12, 3, |inner| {
-        let sequence = prop::collection::vec(inner, 1..3).prop_map(|items| items.join(" "));
-        (sequence.clone(), sequence, 0..5).prop_map(|(one, other, kind)| match kind {
-            0 => format!("[{one}]"),
-            1 => format!("({one}|{other})"),
-            2 => format!("[{one}]..."),
-            3 => format!("({one}|{other})..."),
-            _ => format!("({one})..."),
-        })
-    });
-    prop::collection::vec(item, 0..4).prop_map(|items| format!("x {}", items.join(" ")))
+    let items = prop::collection::vec(sample::any_item(tokens), 0..4);
+    items.prop_map(|items| format!("x {}", items.join(" ")))
 }
 
 fn any_argv() -> impl Strategy<Value = Vec<&'static str>> {
@@ -206,14 +196,14 @@ fn any_argv() -> impl Strategy<Value = Vec<&'static str>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Both ways, where values have no blanks.
+    /// Pattern and expression agree where values have no blanks.
     #[test]
     fn an_expression_passes_what_its_pattern_allows(
         text in any_pattern(&["a", "b", "--", "<int>", "a=<int>", "<user>:<group>", "''"]),
         argv in any_argv(),
     ) {
         let pattern = pattern(&text);
-        if let Ok(found) = arguments(&pattern, Bound::Grants) {
+        if let Ok(found) = arguments(&pattern, Exactness::Grants) {
             let args: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
             prop_assert_eq!(allows(&found.texts, &argv), pattern.matches(&args).is_some(), "{} {:?} {:?}", text, argv, found.texts);
         }
@@ -224,8 +214,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever an expression passes, divided at its blanks, is allowed by the pattern: but for how many there are, which
-    /// the pattern bounds and no expression can count.
+    /// Whatever an expression matches, divided at its blanks, is allowed by the pattern, except for the number of arguments,
+    /// which no expression can count.
     #[test]
     fn nothing_passes_that_the_pattern_does_not_allow(
         (text, passed) in any_pattern(&[
@@ -233,7 +223,7 @@ proptest! {
             "<volume>", "dev <interface>", "<port>-<port>", "<cidr>", "<host>:<port>", "<size>-<size>", "<mode>", "<url>",
             "<image>", "<image>:<text>", "<text>,,<text>=<text>", "<secret>", "<version>-<int>",
         ])
-        .prop_filter_map("has no expression", |text| Some((arguments(&pattern(&text), Bound::Grants).ok()?.texts, text)))
+        .prop_filter_map("has no expression", |text| Some((arguments(&pattern(&text), Exactness::Grants).ok()?.texts, text)))
         .prop_flat_map(|(texts, text)| (Just(text), prop::sample::select(texts)))
         .prop_flat_map(|(text, passed)| {
             let inside = in_rust(&passed).trim_matches(['^', '$']).to_owned();
@@ -252,7 +242,7 @@ proptest! {
     fn sudo_reads_every_expression(text in any_pattern(&[
         "'#'", "'$'", "'\\'", "'*+?'", "'{1}'", "<text>", "<url>", "<unit>", "<host>", "<text>:<text>", "<text>#<text>", "<text>$<text>",
     ])) {
-        if let Ok(found) = arguments(&pattern(&text.replace("$<", "'$'<")), Bound::Grants) {
+        if let Ok(found) = arguments(&pattern(&text.replace("$<", "'$'<")), Exactness::Grants) {
             found.texts.iter().filter(|text| *text != "\"\"").for_each(|text| assert_that_sudo_reads(text));
         }
     }

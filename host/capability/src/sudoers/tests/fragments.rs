@@ -1,11 +1,11 @@
-//! Whole fragments.
+//! Tests of whole fragments.
 
 use super::*;
 
 const SUDO: Option<SudoVersion> = Some(SudoVersion::Sudo(1, 9, 13));
 
-fn rule<'a>(pattern: &'a Pattern) -> Rule<'a> {
-    Rule {
+fn rule<'a>(pattern: &'a Pattern) -> SudoersRule<'a> {
+    SudoersRule {
         pattern,
         run_as: "root",
         program: Ok(PathBuf::from("/usr/bin").join(pattern.program())),
@@ -14,11 +14,11 @@ fn rule<'a>(pattern: &'a Pattern) -> Rule<'a> {
     }
 }
 
-fn fragment(rules: &[Rule<'_>]) -> Fragment {
-    Fragment::new("disk-tools", "0.1.0", "ops", Bound::Grants, SUDO, rules).unwrap()
+fn fragment(rules: &[SudoersRule<'_>]) -> Fragment {
+    Fragment::new("disk-tools", "0.1.0", "ops", Exactness::Grants, SUDO, rules).unwrap()
 }
 
-/// What sudo would act upon.
+/// The lines of a fragment that are not comments.
 fn lines(fragment: &Fragment) -> Vec<String> {
     fragment
         .to_string()
@@ -31,7 +31,7 @@ fn lines(fragment: &Fragment) -> Vec<String> {
 #[test]
 fn a_rule_is_an_alias_and_its_use() {
     let (units, dates) = (pattern("systemctl restart -- <int>"), pattern("date [--utc]"));
-    let rules = [rule(&units), Rule { run_as: "www-data", ..rule(&dates) }];
+    let rules = [rule(&units), SudoersRule { run_as: "www-data", ..rule(&dates) }];
     let fragment = fragment(&rules);
     assert_eq!(
         lines(&fragment),
@@ -87,13 +87,13 @@ fn what_cannot_be_said_is_a_comment_with_the_reason() {
         (rule(&value), "expected a value of letters"),
         (rule(&editor), "expected a program with a plain absolute path"),
         (
-            Rule { refused: Some("/srv can be written to by others".into()), ..rule(&plain) },
+            SudoersRule { refused: Some("/srv can be written to by others".into()), ..rule(&plain) },
             "/srv can be written",
         ),
-        (Rule { program: Err("id is not installed".into()), ..rule(&plain) }, "id is not installed"),
-        (Rule { run_as: "ALL", ..rule(&plain) }, "found \"ALL\""),
-        (Rule { run_as: "#0", ..rule(&plain) }, "found \"#0\""),
-        (Rule { run_as: "root) NOPASSWD: ALL", ..rule(&plain) }, "expected an account's name"),
+        (SudoersRule { program: Err("id is not installed".into()), ..rule(&plain) }, "id is not installed"),
+        (SudoersRule { run_as: "ALL", ..rule(&plain) }, "found \"ALL\""),
+        (SudoersRule { run_as: "#0", ..rule(&plain) }, "found \"#0\""),
+        (SudoersRule { run_as: "root) NOPASSWD: ALL", ..rule(&plain) }, "expected an account's name"),
     ] {
         let fragment = fragment(&[rule]);
         assert_eq!(lines(&fragment), [""; 0]);
@@ -122,7 +122,7 @@ fn a_program_is_a_plain_absolute_path() {
         "/a\n/b",
         "",
     ] {
-        let fragment = fragment(&[Rule { program: Ok(path.into()), ..rule(&pattern) }]);
+        let fragment = fragment(&[SudoersRule { program: Ok(path.into()), ..rule(&pattern) }]);
         assert_eq!(lines(&fragment), [""; 0], "{path:?}");
     }
 }
@@ -135,7 +135,7 @@ fn a_sudo_without_expressions_gets_comments() {
         (Some(SudoVersion::Rs), "found sudo-rs"),
         (None, "found one that doesn't say"),
     ] {
-        let fragment = Fragment::new("m", "1", "ops", Bound::Grants, sudo, &[rule(&pattern)]).unwrap();
+        let fragment = Fragment::new("m", "1", "ops", Exactness::Grants, sudo, &[rule(&pattern)]).unwrap();
         assert_eq!(lines(&fragment), [""; 0]);
         let text = fragment.to_string();
         assert!(
@@ -147,7 +147,7 @@ fn a_sudo_without_expressions_gets_comments() {
 
 #[test]
 fn names_have_no_other_meaning_in_sudoers() {
-    let new = |module: &str, account: &str| Fragment::new(module, "1", account, Bound::Grants, SUDO, &[]);
+    let new = |module: &str, account: &str| Fragment::new(module, "1", account, Exactness::Grants, SUDO, &[]);
     for module in ["", "A", "a.b", "a/b", "../x", "a_b", "a b", "a\n", "ü"] {
         assert_eq!(new(module, "ops"), Err(FragmentError::Module(module.to_owned())));
     }
@@ -187,8 +187,8 @@ fn text_of_a_module_stays_in_its_comment() {
         "\0",
         "",
     ] {
-        let rules = [Rule { reason: text, refused: Some(text.to_owned()), ..rule(&pattern) }];
-        let fragment = Fragment::new("m", text, "ops", Bound::Grants, SUDO, &rules).unwrap().to_string();
+        let rules = [SudoersRule { reason: text, refused: Some(text.to_owned()), ..rule(&pattern) }];
+        let fragment = Fragment::new("m", text, "ops", Exactness::Grants, SUDO, &rules).unwrap().to_string();
         for line in fragment.lines() {
             assert!(line.is_empty() || line == "#" || line.starts_with("# "), "{text:?}: {line:?}");
             assert!(!line.trim_end().ends_with('\\'), "{text:?}: {line:?}");
@@ -196,14 +196,14 @@ fn text_of_a_module_stays_in_its_comment() {
         }
     }
     let long = "x".repeat(100_000);
-    assert!(fragment(&[Rule { reason: &long, ..rule(&pattern) }]).to_string().len() < 3000);
+    assert!(fragment(&[SudoersRule { reason: &long, ..rule(&pattern) }]).to_string().len() < 3000);
 }
 
 #[test]
 fn any_account_is_all_but_root_where_only_the_server_runs_as_the_account() {
     let cat = pattern("cat -- <path:/**/.ssh/authorized_keys>");
-    let rules = [Rule { run_as: "*", ..rule(&cat) }];
-    let of_server = Fragment::new("ssh", "1", "ops", Bound::Server, SUDO, &rules).unwrap();
+    let rules = [SudoersRule { run_as: "*", ..rule(&cat) }];
+    let of_server = Fragment::new("ssh", "1", "ops", Exactness::Server, SUDO, &rules).unwrap();
     let said = lines(&of_server);
     assert_eq!(said[1], "ops ALL=(ALL, !root, !#0) NOPASSWD: LSA_SSH_1", "{said:?}");
     assert!(of_server.to_string().contains("Paths, accounts and texts are wider"), "{of_server}");
@@ -211,8 +211,8 @@ fn any_account_is_all_but_root_where_only_the_server_runs_as_the_account() {
     assert_eq!(lines(&of_others), [""; 0]);
     assert!(!of_others.to_string().contains("wider than the grants"), "{of_others}");
     for other in ["ALL", "%wheel", "!root", "#0", "* "] {
-        let rules = [Rule { run_as: other, ..rule(&cat) }];
-        let fragment = Fragment::new("ssh", "1", "ops", Bound::Server, SUDO, &rules).unwrap();
+        let rules = [SudoersRule { run_as: other, ..rule(&cat) }];
+        let fragment = Fragment::new("ssh", "1", "ops", Exactness::Server, SUDO, &rules).unwrap();
         assert_eq!(lines(&fragment), [""; 0], "{other}");
     }
 }

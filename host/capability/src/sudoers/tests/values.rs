@@ -1,4 +1,4 @@
-//! Holes against their validators.
+//! Tests of holes' expressions against the validators.
 
 use proptest::prelude::*;
 use proptest::string::string_regex;
@@ -153,7 +153,7 @@ fn every_type_has_a_table_or_no_expression() {
     ] {
         assert!(TABLE.iter().any(|(hole, ..)| *hole == name), "{name}");
     }
-    assert_eq!(holes::expression(&hole("path"), Bound::Grants), Err(Refusal::AnyPath));
+    assert_eq!(holes::expression(&hole("path"), Exactness::Grants), Err(Refusal::AnyPath));
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn no_expression_is_longer_than_its_type() {
         ("arg", 4096),
         ("path:/srv/a*b*", 260),
     ] {
-        let longest = holes::expression(&hole(name), Bound::Grants).unwrap().properties().maximum_len();
+        let longest = holes::expression(&hole(name), Exactness::Grants).unwrap().properties().maximum_len();
         assert!(longest.is_some_and(|longest| longest <= most), "{name}: {longest:?}");
     }
 }
@@ -226,14 +226,14 @@ fn a_glob_that_reaches_a_secret_has_no_expression() {
         ("/srv/a.*", "/**/*.keytab"),
         ("/*/shadow*", "/**/etc/shadow"),
     ] {
-        match holes::expression(&hole(&format!("path:{glob}")), Bound::Grants) {
+        match holes::expression(&hole(&format!("path:{glob}")), Exactness::Grants) {
             Err(Refusal::Secret(_, secret, _)) => assert!(secret.contains(reached), "{glob}: {secret}"),
             other => panic!("{glob}: {other:?}"),
         }
     }
     for glob in ["/srv/**", "/srv/**/conf", "/**"] {
         assert_eq!(
-            holes::expression(&hole(&format!("path:{glob}")), Bound::Grants),
+            holes::expression(&hole(&format!("path:{glob}")), Exactness::Grants),
             Err(Refusal::AnyDepth(glob.to_owned()))
         );
     }
@@ -245,14 +245,14 @@ fn a_glob_that_reaches_a_secret_has_no_expression() {
         "/etc/apt/sources.list.d/*.list",
         "/etc/ssh/sshd_config.d/*",
     ] {
-        assert!(holes::expression(&hole(&format!("path:{glob}")), Bound::Grants).is_ok(), "{glob}");
+        assert!(holes::expression(&hole(&format!("path:{glob}")), Exactness::Grants).is_ok(), "{glob}");
     }
 }
 
 #[test]
 fn of_an_account_that_only_the_server_runs_as_a_path_is_any_that_is_spelled_in_one_way() {
     let said = |text: &str| {
-        let found = arguments(&pattern(text), Bound::Server).unwrap().texts;
+        let found = arguments(&pattern(text), Exactness::Server).unwrap().texts;
         found.iter().for_each(|text| assert_that_sudo_reads(text));
         found
     };

@@ -1,4 +1,4 @@
-//! The host's own commands that write.
+//! Tests of the host's own commands that write.
 
 use super::*;
 use crate::{PathRequest, Place, verbs_for};
@@ -18,7 +18,7 @@ fn every_verb_of_an_ordinary_glob_can_be_said() {
         "/etc/wireguard/wg0.conf",
     ] {
         for verb in verbs(glob) {
-            let found = arguments(&verb, Bound::Grants).unwrap_or_else(|error| panic!("{verb}: {error}"));
+            let found = arguments(&verb, Exactness::Grants).unwrap_or_else(|error| panic!("{verb}: {error}"));
             assert!(found.notes.is_empty(), "{verb}: {:?}", found.notes);
             found.texts.iter().for_each(|text| assert_that_sudo_reads(text));
         }
@@ -32,15 +32,18 @@ fn what_cannot_be_said_is_said_to_be_so() {
         ("/srv/**/x", Refusal::AnyDepth("/srv/**/x".to_owned())),
     ] {
         for verb in verbs(glob) {
-            // Each has a path of any depth.
-            assert!(matches!(arguments(&verb, Bound::Grants), Err(Refusal::AnyDepth(_))), "{verb} {refusal}");
+            // Each of these patterns has a path of any depth.
+            assert!(
+                matches!(arguments(&verb, Exactness::Grants), Err(Refusal::AnyDepth(_))),
+                "{verb} {refusal}"
+            );
         }
     }
-    // What follows the blank would be an order of its own, such as `if=/etc/shadow`.
+    // The text after the blank would be an operand of its own, such as `if=/etc/shadow`.
     for glob in ["/srv/a b", "/srv/a if=/etc/shadow", "/srv/x of=/*"] {
         for verb in verbs(glob).iter().filter(|verb| verb.program() == "dd") {
             assert_eq!(
-                arguments(verb, Bound::Grants).map(|found| found.texts),
+                arguments(verb, Exactness::Grants).map(|found| found.texts),
                 Err(Refusal::Blank),
                 "{verb}"
             );
@@ -48,7 +51,7 @@ fn what_cannot_be_said_is_said_to_be_so() {
     }
 }
 
-/// Lines that sudo lets pass, and lines that it doesn't; the program first.
+/// Lines that sudo allows, and lines that it refuses, each with the program first.
 #[test]
 fn what_passes_stays_within_the_grant() {
     const COPIES: &str = "/etc/systemd/system/.linux-sysadmin-0123456789abcdef";
@@ -132,7 +135,7 @@ fn a_dot_that_may_lead_to_the_hosts_copies_has_no_expression() {
         ("/srv/.*.conf", true),
         ("/srv/*/x", true),
     ] {
-        let found = arguments(&pattern(&format!("cat -- <path:{glob}>")), Bound::Grants);
+        let found = arguments(&pattern(&format!("cat -- <path:{glob}>")), Exactness::Grants);
         assert_eq!(found.is_ok(), said, "{glob}");
     }
 }

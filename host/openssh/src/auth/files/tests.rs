@@ -3,7 +3,7 @@ use std::os::unix::fs::PermissionsExt;
 use russh::keys::key::safe_rng;
 
 use super::*;
-use crate::peer::{new_key, save, save_public};
+use crate::test_server::{new_key, save, save_public};
 
 fn mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
@@ -14,13 +14,13 @@ fn a_private_key_is_used_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let key = new_key();
     let file = IdentityFile::read(&save(directory.path(), "id", &key)).unwrap();
-    assert!(matches!(&file.private, Private::Usable(one) if one.key_data() == key.key_data()));
+    assert!(matches!(&file.private, PrivateKeyState::Usable(one) if one.key_data() == key.key_data()));
     assert_eq!(file.public.unwrap().key_data(), key.public_key().key_data());
 }
 
 #[test]
 fn every_kind_of_file_that_openssl_and_openssh_make_is_read() {
-    // OpenSSH_9.2p1 (ssh-keygen -m PEM, -m PKCS8) and OpenSSL 3.0.
+    // OpenSSH_9.2p1 (ssh-keygen -m PEM, -m PKCS8) and OpenSSL 3.0 made the files.
     let directory = tempfile::tempdir().unwrap();
     for (name, text, algorithm) in [
         ("ec.pem", include_str!("fixtures/ec.pem"), "ecdsa-sha2-nistp256"),
@@ -33,7 +33,7 @@ fn every_kind_of_file_that_openssl_and_openssh_make_is_read() {
         std::fs::write(&path, text).unwrap();
         mode(&path, 0o600);
         let file = IdentityFile::read(&path).unwrap();
-        assert!(matches!(file.private, Private::Usable(_)), "{name}");
+        assert!(matches!(file.private, PrivateKeyState::Usable(_)), "{name}");
         assert_eq!(file.public.unwrap().algorithm().as_str(), algorithm, "{name}");
     }
 }
@@ -47,8 +47,10 @@ fn a_file_that_others_may_read_is_not_used() {
         let file = IdentityFile::read(&path);
         let private = file.map(|file| file.private);
         match (&private, is_used) {
-            (Some(Private::Usable(_)), true) => {}
-            (Some(Private::Refused(reason)), false) => assert!(reason.contains("chmod 600"), "{reason}"),
+            (Some(PrivateKeyState::Usable(_)), true) => {}
+            (Some(PrivateKeyState::Refused(reason)), false) => {
+                assert!(reason.contains("chmod 600"), "{reason}")
+            }
             _ => panic!("{permissions:o}"),
         }
     }
@@ -60,7 +62,7 @@ fn an_encrypted_key_is_known_by_its_public_half_only() {
     let key = new_key();
     let encrypted = key.encrypt(&mut safe_rng(), "a passphrase").unwrap();
     let file = IdentityFile::read(&save(directory.path(), "id", &encrypted)).unwrap();
-    assert!(matches!(file.private, Private::Encrypted));
+    assert!(matches!(file.private, PrivateKeyState::Encrypted));
     assert_eq!(file.public.unwrap().key_data(), key.public_key().key_data());
 
     // In older formats the public half isn't in the file.
@@ -71,7 +73,7 @@ fn an_encrypted_key_is_known_by_its_public_half_only() {
         let path = directory.path().join(name);
         std::fs::write(&path, text).unwrap();
         mode(&path, 0o600);
-        assert!(matches!(IdentityFile::read(&path).unwrap().private, Private::Encrypted), "{name}");
+        assert!(matches!(IdentityFile::read(&path).unwrap().private, PrivateKeyState::Encrypted), "{name}");
         save_public(directory.path(), &format!("{name}.pub"), key.public_key());
         let public = IdentityFile::read(&path).unwrap().public.unwrap();
         assert_eq!(public.key_data(), key.public_key().key_data(), "{name}");
@@ -85,7 +87,7 @@ fn a_public_key_alone_says_which_of_the_agents_is_meant() {
     let beside = save_public(directory.path(), "id.pub", key.public_key());
     for path in [directory.path().join("id"), beside] {
         let file = IdentityFile::read(&path).unwrap();
-        assert!(matches!(file.private, Private::Absent));
+        assert!(matches!(file.private, PrivateKeyState::Absent));
         assert_eq!(file.public.unwrap().key_data(), key.public_key().key_data());
     }
     assert!(IdentityFile::read(&directory.path().join("none")).is_none());
@@ -100,7 +102,7 @@ fn what_is_no_key_is_refused_and_nothing_of_it_is_said() {
         std::fs::write(&path, text).unwrap();
         mode(&path, 0o600);
         match IdentityFile::read(&path).unwrap().private {
-            Private::Refused(reason) => assert!(!reason.contains("c2Vj"), "{reason}"),
+            PrivateKeyState::Refused(reason) => assert!(!reason.contains("c2Vj"), "{reason}"),
             _ => panic!("{text}"),
         }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::peer::{fingerprint, new_key, save, save_public};
+use crate::test_server::{fingerprint, new_key, save, save_public};
 use russh::keys::key::safe_rng;
 use russh::keys::ssh_key::certificate::{Builder, CertType};
 
@@ -16,7 +16,7 @@ fn certify(key: &PrivateKey, authority: &PrivateKey, kind: CertType) -> Certific
     builder.sign(authority).unwrap()
 }
 
-/// What would be offered, and who would sign.
+/// Returns what would be offered, and who would sign.
 fn order(sources: Sources<'_>) -> Vec<String> {
     let shown = |identity: Identity| {
         let signer = match identity.key {

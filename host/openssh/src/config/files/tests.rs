@@ -22,9 +22,10 @@ impl Home {
 
     fn read(&self, alias: &str) -> Result<Settings, Problem> {
         let uid = rustix::process::geteuid().as_raw();
-        let caller = Caller { name: "me".into(), uid, home: self.0.path().into(), variables: Vec::new() };
+        let local_user =
+            LocalUser { name: "me".into(), uid, home: self.0.path().into(), variables: Vec::new() };
         let ssh = self.0.path().join(".ssh");
-        read(&ssh.join("config"), &ssh.join("system"), alias, &Given::default(), &caller)
+        read(&ssh.join("config"), &ssh.join("system"), alias, &SshOptions::default(), &local_user)
     }
 
     fn values(&self, alias: &str, keyword: &'static str) -> Vec<String> {
@@ -61,7 +62,7 @@ fn files_are_included_where_they_are_named_and_say_nothing_of_other_hosts() {
     .with("conf.d/.hidden.conf", "HostKeyAlias hidden\n");
     assert_eq!(home.values("web", "Port"), ["10"]);
     assert_eq!(home.values("web", "HostKeyAlias"), ["alias"]);
-    // The block of the file that includes goes on.
+    // The block of the including file goes on.
     assert_eq!(home.values("web", "User"), ["late"]);
     assert_eq!(home.values("db", "User"), Vec::<String>::new());
     assert_eq!(home.values("db", "Port"), Vec::<String>::new());

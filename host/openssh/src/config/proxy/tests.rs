@@ -1,15 +1,16 @@
 use super::*;
 use crate::config::settings::{Settings, Source};
-use crate::config::tokens::Caller;
+use crate::config::tokens::LocalUser;
 
 fn proxy_of(keyword: &'static str, value: &str) -> Result<Proxy, Problem> {
     expanded(keyword, value, "web.example.com", "ada")
 }
 
 fn expanded(keyword: &'static str, value: &str, hostname: &str, user: &str) -> Result<Proxy, Problem> {
-    let caller = Caller { name: "me".into(), uid: 1000, home: "/home/me".into(), variables: Vec::new() };
+    let local_user =
+        LocalUser { name: "me".into(), uid: 1000, home: "/home/me".into(), variables: Vec::new() };
     let tokens = Tokens {
-        caller: &caller,
+        local_user: &local_user,
         alias: "web",
         hostname: hostname.to_owned(),
         port: 2222,

@@ -6,7 +6,7 @@ use super::*;
 
 const FIXTURES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/text/fixtures/debian12");
 
-/// Texts of Debian 12's packages, by the path that they are installed to.
+/// Texts of Debian 12's packages, by the paths that they are installed to.
 pub(crate) fn of_debian() -> Vec<(String, Vec<u8>)> {
     fn walk(directory: &std::path::Path, inside: &str, found: &mut Vec<(String, Vec<u8>)>) {
         for entry in std::fs::read_dir(directory).unwrap() {
@@ -41,7 +41,7 @@ fn debians_own_texts_are_read_whole() {
     let found = of_debian();
     let mut lines = 0;
     for (path, contents) in &found {
-        let code = of_file(path, contents).unwrap_or_else(|| panic!("{path} is read by nobody"));
+        let code = code_in_file(path, contents).unwrap_or_else(|| panic!("{path} is read by nobody"));
         assert_eq!(code.unreadable, None, "{path}");
         lines += code.lines.len();
     }
@@ -67,7 +67,7 @@ fn a_line_is_what_its_program_runs() {
             &["/bin/a x", "/bin/b y"],
         ),
         ("/etc/sudoers", "#1000 ALL = sudoedit /etc/hosts # c", &["sudoedit /etc/hosts"]),
-        // A comment ends with its line, whatever its last character is; blanks may stand behind what joins two.
+        // A comment always ends with its line. Blanks may follow the backslash that joins two lines.
         ("/etc/sudoers", "alice ALL = /bin/a x # c \\\nbob ALL = /bin/b y", &["/bin/a x", "/bin/b y"]),
         ("/etc/sudoers", "# c \\\nbob ALL = /bin/b y", &["/bin/b y"]),
         ("/etc/sudoers", "bob ALL = /bin/b y\\ \t\nz, \\\n/bin/c \"\"", &["/bin/b y z", "/bin/c"]),
@@ -87,7 +87,7 @@ fn a_line_is_what_its_program_runs() {
         ),
     ];
     for (path, text, expected) in table {
-        let code = of_file(path, text.as_bytes()).unwrap();
+        let code = code_in_file(path, text.as_bytes()).unwrap();
         assert_eq!(
             (texts(&code), &code.unreadable),
             (expected.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>(), &None),
@@ -98,11 +98,11 @@ fn a_line_is_what_its_program_runs() {
 
 #[test]
 fn a_line_says_whose_it_is_and_where_it_stands() {
-    let code = of_file("/etc/cron.d/a", b"A=b\n@daily root a\n@daily alice b\n").unwrap();
+    let code = code_in_file("/etc/cron.d/a", b"A=b\n@daily root a\n@daily alice b\n").unwrap();
     let said: Vec<_> = code.lines.iter().map(|line| (line.at.as_str(), line.user.as_deref())).collect();
     assert_eq!(said, [("line 2", None), ("line 3", Some("alice"))]);
     assert_eq!(code.lines[0].argv, ["sh", "-c", "a"]);
-    let code = of_file("/var/spool/cron/crontabs/alice", b"@daily a").unwrap();
+    let code = code_in_file("/var/spool/cron/crontabs/alice", b"@daily a").unwrap();
     assert_eq!(code.lines[0].user.as_deref(), Some("alice"));
 }
 
@@ -147,7 +147,7 @@ fn what_gives_power_without_a_command_is_said() {
         ),
     ];
     for (path, text, expected) in table {
-        let code = of_file(path, text.as_bytes()).unwrap();
+        let code = code_in_file(path, text.as_bytes()).unwrap();
         assert!(code.power.iter().any(|said| said.contains(expected)), "{path}: {text}: {code:?}");
     }
 }
@@ -170,7 +170,7 @@ fn what_is_ordinary_gives_no_power() {
         ("/home/alice/.ssh/authorized_keys", "no-pty,from=\"10.0.0.1\" ssh-ed25519 AAAA a@b\n"),
     ];
     for (path, text) in table {
-        let code = of_file(path, text.as_bytes()).unwrap();
+        let code = code_in_file(path, text.as_bytes()).unwrap();
         assert!(code.power.is_empty() && code.unreadable.is_none(), "{path}: {code:?}");
     }
 }
@@ -198,16 +198,16 @@ fn what_cannot_be_read_is_said_to_be_unreadable() {
         ("/etc/ssh/ssh_config", b"KnownHostsCommand /bin/a \"b"),
     ];
     for (path, contents) in table {
-        let code = of_file(path, contents).unwrap();
+        let code = code_in_file(path, contents).unwrap();
         assert!(code.unreadable.is_some(), "{path}: {}: {code:?}", String::from_utf8_lossy(contents));
     }
-    assert!(of_file("/etc/cron.d/a", &vec![b'#'; LARGEST + 1]).unwrap().unreadable.is_some());
+    assert!(code_in_file("/etc/cron.d/a", &vec![b'#'; MAX_BYTES + 1]).unwrap().unreadable.is_some());
 }
 
 #[test]
 fn only_what_is_known_to_be_data_or_somebodys_own_is_not_read() {
     for path in ["/etc/hosts", "/etc/motd", "/var/www/index.html", "/srv/x.yaml", "/home/ada/notes"] {
-        assert_eq!(of_file(path, b"rm -rf /\n"), None, "{path}");
+        assert_eq!(code_in_file(path, b"rm -rf /\n"), None, "{path}");
     }
     for path in [
         "/etc/nginx/nginx.conf",
@@ -230,7 +230,7 @@ fn only_what_is_known_to_be_data_or_somebodys_own_is_not_read() {
         "/srv/a.git/hooks/update",
         "relative",
     ] {
-        assert!(of_file(path, b"x\n").is_some_and(|code| code.unreadable.is_some()), "{path}");
+        assert!(code_in_file(path, b"x\n").is_some_and(|code| code.unreadable.is_some()), "{path}");
     }
 }
 
@@ -252,7 +252,7 @@ fn what_a_program_reads_is_code_unless_it_is_known_to_be_data_to_it() {
     ];
     for (line, stdin, expected) in table {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let code = of_stdin(&argv, stdin.as_bytes());
+        let code = code_on_stdin(&argv, stdin.as_bytes());
         let found = code.as_ref().map(texts);
         let expected = expected.map(|lines| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>());
         assert_eq!(found, expected, "{line}");
@@ -276,14 +276,15 @@ fn what_a_program_reads_is_code_unless_it_is_known_to_be_data_to_it() {
         "nobody-knows",
     ] {
         let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        assert!(of_stdin(&argv, b"x").is_some_and(|code| code.unreadable.is_some()), "{line}");
+        assert!(code_on_stdin(&argv, b"x").is_some_and(|code| code.unreadable.is_some()), "{line}");
     }
-    let code = of_stdin(&["crontab", "-u", "alice", "-"].map(str::to_owned), CRONTAB.as_bytes()).unwrap();
+    let code =
+        code_on_stdin(&["crontab", "-u", "alice", "-"].map(str::to_owned), CRONTAB.as_bytes()).unwrap();
     assert_eq!(code.lines[0].user.as_deref(), Some("alice"));
-    assert_eq!(of_stdin(&[], b"x"), None);
+    assert_eq!(code_on_stdin(&[], b"x"), None);
 }
 
-/// One place of each kind.
+/// One path of each format.
 const PLACES: [&str; 9] = [
     "/etc/systemd/system/a@.service",
     "/etc/systemd/system/a.service.d/a.conf",
@@ -339,32 +340,32 @@ fn a_text_that_repeats_itself_is_read_in_one_go() {
     for part in parts {
         let text = part.repeat((1 << 15) / part.len());
         for place in PLACES {
-            let code = of_file(place, text.as_bytes()).unwrap();
-            assert!(code.power.len() <= SENTENCES, "{place}: {part:?}");
+            let code = code_in_file(place, text.as_bytes()).unwrap();
+            assert!(code.power.len() <= MAX_SENTENCES, "{place}: {part:?}");
         }
         let argv = vec!["sudo".to_owned(), text.clone(), "dd".to_owned()];
-        of_stdin(&argv, text.as_bytes());
+        code_on_stdin(&argv, text.as_bytes());
     }
-    of_stdin(&vec!["dd".to_owned(); 10_000], b"x");
+    code_on_stdin(&vec!["dd".to_owned(); 10_000], b"x");
 }
 
 proptest! {
     #[test]
     fn no_text_is_too_strange(contents in proptest::collection::vec(any::<u8>(), 0..200)) {
         for place in PLACES {
-            of_file(place, &contents);
+            code_in_file(place, &contents);
         }
     }
 
     #[test]
     fn no_text_of_the_formats_own_signs_is_too_strange(text in "([a-zé=:,;$%{}()\\[\\]\"'\\\\ \n\r\t#@!*|/]|ExecStart=|\\* |ALL|RUN|exec |endscript|\\$\\{A\\}|services:|Environment=A=){0,60}") {
         for place in PLACES {
-            of_file(place, text.as_bytes());
+            code_in_file(place, text.as_bytes());
         }
     }
 
     #[test]
     fn no_argv_is_too_strange(argv in proptest::collection::vec("(sudo|sh|-s|-|--|dd|of=/etc/crontab|crontab|-u|tee|python3|-c|env|é|/|)", 0..12)) {
-        of_stdin(&argv, b"@daily x");
+        code_on_stdin(&argv, b"@daily x");
     }
 }

@@ -1,9 +1,9 @@
-//! What is harmless in texts that root's programs read, and what asks: everyday texts, and attacks that were found by going
-//! through the manuals of those programs.
+//! Texts that root's programs read: everyday texts, which are harmless, and attacks, which ask. The attacks come from the
+//! manuals of those programs.
 
-use crate::text::{Code, objection, of_file};
+use crate::text::{Code, code_in_file, objection};
 
-/// Why the code isn't harmless, as far as the text alone tells.
+/// The reasons why the code is not harmless, as far as the text alone tells.
 fn objections(code: &Code) -> Vec<String> {
     let roots = code.lines.iter().filter(|line| line.user.is_none());
     let mut found: Vec<String> = roots.filter_map(|line| objection(&line.argv)).collect();
@@ -13,7 +13,7 @@ fn objections(code: &Code) -> Vec<String> {
 }
 
 fn of(path: &str, text: &str) -> Vec<String> {
-    of_file(path, text.as_bytes()).map_or_else(Vec::new, |code| objections(&code))
+    code_in_file(path, text.as_bytes()).map_or_else(Vec::new, |code| objections(&code))
 }
 
 const SERVICE: &str = "/etc/systemd/system/app.service";
@@ -301,7 +301,7 @@ fn what_root_would_run_asks_unless_it_is_known() {
             format!("[Service]\nExecStart={line}\n"),
             format!("[Service]\nUser=app\nExecStartPost=+{line}\n"),
         ] {
-            // To systemd a `>` is a word like any other.
+            // For systemd a `>` is a word like any other.
             if !line.contains('>') {
                 assert_ne!(of(SERVICE, &text), [""; 0], "{text}");
             }

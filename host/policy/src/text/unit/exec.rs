@@ -1,4 +1,4 @@
-//! The command lines of a unit, as `config_parse_exec` and `extract_first_word` of systemd's sources take them apart.
+//! Reads the command lines of a unit, as `config_parse_exec` and `extract_first_word` of systemd's sources do.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use super::{Entry, Unit};
 use crate::text::programs::name;
 use crate::text::{Code, shown};
 
-/// Bytes that variables may add: each can be named any number of times.
-const ADDED: usize = 1 << 20;
+/// The number of bytes that variables may add. A variable can be named any number of times.
+const MAX_ADDED: usize = 1 << 20;
 
-/// Variables that the file itself sets. What others set isn't known.
+/// The variables that the unit itself sets. Others are unknown.
 pub struct Environment {
     variables: HashMap<String, String>,
-    /// Bytes that may still be added.
+    /// The number of bytes that may still be added.
     left: usize,
 }
 
 impl Environment {
-    /// All that are set anywhere in it.
+    /// All variables that the unit sets.
     pub fn of(unit: &Unit) -> Self {
         let set = unit.entries.iter().filter(|entry| entry.key == "Environment");
         let variables = set.flat_map(|entry| assignments(&entry.value, &unit.name)).collect();
-        Self { variables, left: ADDED }
+        Self { variables, left: MAX_ADDED }
     }
 
     fn get(&mut self, name: &str) -> Option<&str> {
@@ -32,7 +32,7 @@ impl Environment {
     }
 }
 
-/// The pairs of an `Environment=`.
+/// The assignments of an `Environment=`.
 pub fn assignments(value: &str, unit: &str) -> Vec<(String, String)> {
     let mut rest = value;
     let mut found = Vec::new();
@@ -44,7 +44,7 @@ pub fn assignments(value: &str, unit: &str) -> Vec<(String, String)> {
     found
 }
 
-/// What stands before a program.
+/// The prefixes before a program.
 #[derive(Default)]
 struct Prefixes {
     names_itself: bool,
@@ -53,7 +53,7 @@ struct Prefixes {
     by_shell: bool,
 }
 
-/// All commands of one assignment.
+/// Reads all commands of one assignment.
 pub fn read(unit: &Unit, entry: &Entry, environment: &mut Environment, at: &str, code: &mut Code) {
     let mut rest = entry.value.as_str();
     loop {
@@ -67,7 +67,7 @@ pub fn read(unit: &Unit, entry: &Entry, environment: &mut Environment, at: &str,
         let (prefixes, program) = prefixes(&first);
         let mut argv = vec![expand(program, &unit.name)];
         let separated = loop {
-            // Alone and bare it separates commands; escaped it is a word.
+            // A `;` alone separates commands, and an escaped one is a word.
             let next = rest.trim_start_matches(BLANK);
             let ends = |text: &str| text.is_empty() || text.starts_with(BLANK);
             if let Some(behind) = next.strip_prefix(';').filter(|behind| ends(behind)) {
@@ -114,13 +114,13 @@ fn run(
         return code.cannot_read(format!("a command without a program, {at}"));
     };
     if program.contains('%') {
-        code.gives(format_args!(
+        code.add_power(format_args!(
             "runs `{}`: which program that is, isn't known before, {at}",
             shown(program)
         ));
     }
     if prefixes.names_itself && argv.len() > 1 {
-        // A program that is many goes by the name that it is given.
+        // With `@` the first argument is the program's name, by which some programs choose what to do.
         let named = argv.split_off(1);
         let program = argv[0].clone();
         if name(&named[0]) != name(&program) && !named[0].is_empty() {
@@ -137,14 +137,14 @@ fn run(
     code.run(argv, at, user);
 }
 
-/// `kill -HUP $MAINPID`, by which a great many units reload: systemd's own `ExecReload=` of sorts, to no other process.
+/// Whether the command is `kill -HUP $MAINPID`, by which many units reload. It signals no other process.
 fn signals_itself(argv: &[String]) -> bool {
     let Some((program, arguments)) = argv.split_first() else { return false };
     let Some((process, options)) = arguments.split_last() else { return false };
     let is_name = |name: &str| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '+')
     };
-    // Any other operand would be another process.
+    // Another operand would be another process.
     let is_signal = match options {
         [] => true,
         [option] => option.strip_prefix('-').is_some_and(is_name),
@@ -156,7 +156,7 @@ fn signals_itself(argv: &[String]) -> bool {
         && is_signal
 }
 
-/// `@-:+!|` in any order, each once, `!` twice.
+/// Reads the prefixes `@-:+!|`, which may stand in any order.
 fn prefixes(word: &str) -> (Prefixes, &str) {
     let mut prefixes = Prefixes::default();
     let program = word.trim_start_matches(['@', '-', ':', '+', '!', '|']);
@@ -172,8 +172,8 @@ fn prefixes(word: &str) -> (Prefixes, &str) {
     (prefixes, program)
 }
 
-/// With the variables that are known: `$A` as a word becomes the words of its value, `${A}` anywhere its value, `$$` a
-/// dollar.
+/// Replaces known variables: `$A` as a word becomes the words of its value, `${A}` anywhere becomes its value, and `$$` a
+/// dollar sign.
 fn substituted(argv: Vec<String>, environment: &mut Environment) -> Vec<String> {
     let mut found = Vec::with_capacity(argv.len());
     for word in argv {
@@ -181,7 +181,7 @@ fn substituted(argv: Vec<String>, environment: &mut Environment) -> Vec<String> 
         match variable.and_then(|variable| environment.get(variable)) {
             Some(value) => {
                 let mut rest = value;
-                // Read leniently: an open quote is closed by the end.
+                // The end of the value closes an open quote.
                 loop {
                     match first_word(&mut rest) {
                         Ok(Some(word)) => found.push(word),
@@ -230,13 +230,13 @@ fn within(word: &str, environment: &mut Environment) -> String {
     found + rest
 }
 
-/// What separates words.
+/// The characters that separate words.
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// A quote without its other one.
+/// The error for a quote that stays open.
 pub struct OpenQuote;
 
-/// The next word with quotes and C's escapes undone; one that systemd doesn't know stays as it is.
+/// Takes the next word, with quotes removed and C escapes replaced. An unknown escape stays as it is.
 pub fn first_word(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
     let text = rest.trim_start_matches(BLANK);
     if text.is_empty() {
@@ -273,7 +273,7 @@ pub fn first_word(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
     if quote.is_some() { Err(OpenQuote) } else { Ok(Some(word)) }
 }
 
-/// What stands behind a backslash: its character, if it is an escape, and its length.
+/// Reads the text behind a backslash: the character, if it is an escape, and the length of the escape.
 fn unescaped(text: &str) -> (Option<char>, usize) {
     let number = |start: usize, digits: usize, radix: u32| {
         let digits =

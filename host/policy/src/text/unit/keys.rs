@@ -1,4 +1,4 @@
-//! What a unit may have by each key: [`keys.yaml`](keys.yaml), which says what its judgements mean.
+//! The judgements on the keys of units. [`keys.yaml`](keys.yaml) has them, and says what they mean.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -8,35 +8,35 @@ use serde::Deserialize;
 /// The judgement on a key of units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Whatever its value.
+    /// The key is harmless with any value.
     Harmless,
-    /// Names what runs.
+    /// The value is a command.
     Command,
-    /// Harmless to what has an ordinary account's rights.
+    /// The key is harmless where the commands have an ordinary account's rights.
     Accounts,
-    /// Harmless to what has an ordinary account's rights and can get no others.
+    /// The key is harmless where the commands have an ordinary account's rights and can't get others.
     Confined,
-    /// Says whose rights that has.
+    /// The value is the account or group of the commands.
     Account,
-    /// Sets variables of it.
+    /// The value sets variables of the commands.
     Variables,
-    /// Names a file of such.
+    /// The value is a file with variables.
     File,
-    /// Names units that are started.
+    /// The value names units that are started.
     Starts,
-    /// Names units that are enabled and disabled with it.
+    /// The value names units that are enabled and disabled with this one.
     Siblings,
-    /// Names units that are stopped.
+    /// The value names units that are stopped.
     Stops,
-    /// Names units that may have to wait for it.
+    /// The value names units that may have to wait for this one.
     Holds,
-    /// Harmless with one of these values.
+    /// The key is harmless with one of these values.
     Only(Vec<String>),
-    /// What it does.
+    /// The key gives power; the text says what it does.
     Asks(String),
 }
 
-/// Keys by the part of the manuals that describes them.
+/// Keys by the part of the manual that describes them.
 type ByPart = BTreeMap<String, Vec<String>>;
 
 #[derive(Deserialize)]
@@ -89,7 +89,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
     Ok(keys)
 });
 
-/// The judgement on a key; none for one that isn't in the table. An unreadable table has none.
+/// The judgement on a key; `None` where the table lacks it or can't be read.
 pub fn judgement(key: &str) -> Option<&'static Judgement> {
     KEYS.as_ref().ok()?.get(key)
 }

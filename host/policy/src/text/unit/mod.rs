@@ -1,18 +1,18 @@
-//! Units and their drop-ins, as systemd reads them (systemd.syntax(7) and `config_parse` of its sources): what they run,
-//! and what of root's they give away beside.
+//! Reads units and their drop-ins as systemd does (systemd.syntax(7) and `config_parse` of its sources): the commands that
+//! they run, and the settings that give power.
 
+mod critical_units;
 mod exec;
-mod grave;
 mod keys;
-mod power;
+mod settings;
 mod specifiers;
 
 use std::collections::HashMap;
 
-use super::place::not_root;
+use super::format::not_root;
 use super::{Code, shown};
 
-/// Of an assignment.
+/// An assignment in a unit.
 struct Entry {
     section: String,
     key: String,
@@ -22,34 +22,34 @@ struct Entry {
 
 /// A unit file, in the order of its lines.
 struct Unit {
-    /// As its path says; of a drop-in, the unit that it is one of.
+    /// The unit's name by the path of its file; for a drop-in the name of its unit.
     name: String,
     is_drop_in: bool,
     entries: Vec<Entry>,
-    /// Where in them a key of a section is assigned last.
+    /// The index of the last assignment by section and key.
     last: HashMap<String, HashMap<String, usize>>,
 }
 
-/// What a unit file has systemd do, with its drop-ins in the order in which systemd reads them.
+/// Finds what systemd does by a unit file and its drop-ins, which are in the order in which systemd reads them.
 pub fn read(path: &str, text: &str, drop_ins: &[&str]) -> Code {
     let mut code = Code::default();
     let mut unit = Unit::parse(path, text, &mut code);
     drop_ins.iter().for_each(|drop_in| unit.add(drop_in, &mut code));
-    power::judge_name(&unit, &mut code);
+    settings::judge_name(&unit, &mut code);
     let mut environment = exec::Environment::of(&unit);
     for entry in &unit.entries {
         let at = format!("{}, line {}", entry.key, entry.line);
-        // An empty one takes back what came before it, which is read all the same.
+        // An empty value resets the commands before it. Those are judged all the same.
         if keys::judgement(&entry.key) == Some(&keys::Judgement::Command) && !entry.value.is_empty() {
             if unit.name.ends_with(".socket") {
-                code.gives(format_args!("runs something that the start of the machine waits for, {at}"));
+                code.add_power(format_args!("runs something that the start of the machine waits for, {at}"));
             }
             let before = code.lines.len();
             exec::read(&unit, entry, &mut environment, &at, &mut code);
             let directory = unit.directory(&entry.section);
             code.lines[before..].iter_mut().for_each(|line| line.directory.clone_from(&directory));
         }
-        power::judge(&unit, entry, &at, &mut code);
+        settings::judge(&unit, entry, &at, &mut code);
     }
     code
 }
@@ -67,7 +67,7 @@ impl Unit {
         unit
     }
 
-    /// Adds what one more file says.
+    /// Adds the assignments of another file.
     fn add(&mut self, text: &str, code: &mut Code) {
         let mut section = String::new();
         if reads_differently(text) {
@@ -104,64 +104,65 @@ impl Unit {
         }
     }
 
-    /// The last assignment of a key.
+    /// The last assignment of this key.
     fn last(&self, section: &str, key: &str) -> Option<&Entry> {
         self.last.get(section)?.get(key).and_then(|at| self.entries.get(*at))
     }
 
-    /// What is assigned last, and isn't empty.
+    /// The last value of this key, if it is not empty.
     fn value(&self, section: &str, key: &str) -> Option<&str> {
         self.last(section, key).map(|entry| entry.value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Whose rights the commands of a section have. Where a specifier says so, anybody's, root's among them.
+    /// The account that the commands of a section run as; `None` for root. A specifier may stand for root.
     fn user(&self, section: &str) -> Option<String> {
         match (self.value(section, "User"), self.value(section, "DynamicUser")) {
             (Some(user), _) => not_root(user).filter(|user| !user.contains('%')),
-            (None, dynamic) => dynamic.is_some_and(is_true).then(|| format!("{DYNAMIC}{}", self.prefix())),
+            (None, dynamic) => {
+                dynamic.is_some_and(is_true).then(|| format!("{DYNAMIC_USER_PREFIX}{}", self.prefix()))
+            }
         }
     }
 
-    /// The name before its kind.
+    /// The unit's name without its suffix.
     fn stem(&self) -> Option<&str> {
         self.name.rsplit_once('.').map(|(stem, _)| stem)
     }
 
-    /// The name before its instance and kind, which systemd gives a dynamic user.
+    /// The unit's name without instance and suffix. systemd gives a dynamic user this name.
     fn prefix(&self) -> &str {
         let stem = self.stem().unwrap_or(&self.name);
         stem.split_once('@').map_or(stem, |(prefix, _)| prefix)
     }
 
-    /// Where its commands' relative paths begin.
+    /// The directory in which relative paths of the commands begin.
     fn directory(&self, section: &str) -> Option<String> {
         let directory = self.value(section, "WorkingDirectory")?;
         Some(specifiers::expand(directory.trim_start_matches('-'), &self.name))
     }
 
-    /// Whether its commands have an ordinary account's rights, and no program that they start has more. Of a drop-in, which
-    /// shows only a part, that isn't said.
+    /// Whether the commands have an ordinary account's rights, and can get no others. A drop-in alone doesn't tell that.
     fn is_confined(&self, section: &str) -> bool {
         self.user(section).is_some() && self.value(section, "NoNewPrivileges").is_some_and(is_true)
     }
 }
 
-pub use power::HANDS_OVER;
+pub use settings::HAND_OVER;
 
-/// What stands before the name of a dynamic user: an account that is there while the unit runs, and that nobody else has. But
-/// where there is an account or a group of that name already, systemd takes that one, systemd.exec(5).
-pub const DYNAMIC: &str = "dynamic:";
+/// The prefix before the name of a dynamic user. systemd makes that account while the unit runs, but uses an existing account
+/// or group of the same name, see systemd.exec(5).
+pub const DYNAMIC_USER_PREFIX: &str = "dynamic:";
 
-/// What systemd strips.
+/// The characters that systemd strips.
 const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
-/// As `parse_boolean` reads it.
+/// Whether `parse_boolean` of systemd reads the value as true.
 fn is_true(value: &str) -> bool {
     ["1", "yes", "y", "true", "t", "on"].iter().any(|word| word.eq_ignore_ascii_case(value))
 }
 
-/// Whether systemd before version 240 reads other lines: it takes a comment's backslash for the sign that the next line
-/// belongs to it, and a comment within a line that goes on for a part of that.
+/// Whether systemd before version 240 reads other lines. It continues a comment that ends in a backslash, and takes a comment
+/// within a continued line for a part of it.
 fn reads_differently(text: &str) -> bool {
     let mut goes_on = false;
     physical_lines(text).any(|line| {
@@ -173,8 +174,8 @@ fn reads_differently(text: &str) -> bool {
     })
 }
 
-/// With the number of their first physical line. A line that ends in a backslash goes on in the next one, a blank in
-/// its place; comments in between are left out, and a comment never goes on.
+/// The lines with the numbers of their first physical lines. A line that ends in a backslash is joined with the next one by a
+/// blank. Comments in between are left out, and a comment is never continued.
 fn logical_lines(text: &str) -> Vec<(usize, String)> {
     let mut found: Vec<(usize, String)> = Vec::new();
     let mut goes_on = false;
@@ -197,7 +198,7 @@ fn logical_lines(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Without their ends. A carriage return is one as well, alone or beside a newline.
+/// The lines without their ends. A carriage return ends a line as well, alone or beside a newline.
 fn physical_lines(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {

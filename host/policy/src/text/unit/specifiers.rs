@@ -1,7 +1,7 @@
-//! `%` in a unit: what systemd puts in its place (systemd.unit(5), "Specifiers").
+//! Expands the specifiers of units (systemd.unit(5), "Specifiers").
 
-/// The value with the specifiers that mean the same on every machine expanded, as the system's manager does it. Those
-/// that the machine or a template's instance decides stay as written.
+/// Expands the specifiers that mean the same on every machine, as the system's manager does. Specifiers that depend on the
+/// machine or on a template's instance stay as they are.
 pub fn expand(value: &str, unit: &str) -> String {
     if !value.contains('%') {
         return value.to_owned();
@@ -46,7 +46,7 @@ pub fn expand(value: &str, unit: &str) -> String {
                 continue;
             }
         };
-        // `%P` and `%I` undo the escaping of unit names: what they make of it is left open.
+        // `%P`, `%I` and `%J` undo the escaping of unit names. An escaped name stays unexpanded.
         if matches!(letter, 'P' | 'I' | 'J') && text.contains(['\\', '-']) {
             expanded.extend(['%', letter]);
         } else {

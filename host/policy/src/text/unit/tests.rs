@@ -1,8 +1,8 @@
 use super::*;
-use crate::text::{of_file, of_unit};
+use crate::text::{code_in_file, code_in_unit};
 
 fn service(lines: &str) -> Code {
-    of_file("/etc/systemd/system/app.service", format!("[Service]\n{lines}\n").as_bytes()).unwrap()
+    code_in_file("/etc/systemd/system/app.service", format!("[Service]\n{lines}\n").as_bytes()).unwrap()
 }
 
 fn argvs(code: &Code) -> Vec<Vec<&str>> {
@@ -11,7 +11,7 @@ fn argvs(code: &Code) -> Vec<Vec<&str>> {
 
 #[test]
 fn words_are_those_that_systemd_itself_shows() {
-    // What systemd 252.39-1~deb12u2 says with --test of the unit in the fixture, before it puts variables in.
+    // systemd 252.39-1~deb12u2 printed these words with --test for the unit in the fixture, before it replaced variables.
     let shown: [&[&str]; 14] = [
         &["/bin/echo", "ab cd", "e f", " ", ";"],
         &["/bin/echo", "two", "three", "x;y", ";four"],
@@ -30,19 +30,19 @@ fn words_are_those_that_systemd_itself_shows() {
     ];
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/text/fixtures/systemd252/words.service");
     let text = std::fs::read_to_string(path).unwrap();
-    // Without the variables, which systemd doesn't put in at this point.
+    // Variables are left out, because systemd has not replaced them at this point.
     let text: String = text
         .lines()
         .filter(|line| !line.starts_with("Environment="))
         .map(|line| format!("{line}\n"))
         .collect();
-    let code = of_file("/etc/systemd/system/t.service", text.as_bytes()).unwrap();
+    let code = code_in_file("/etc/systemd/system/t.service", text.as_bytes()).unwrap();
     let found = argvs(&code);
-    // A program that goes by another name is one line more, and a dollar that is doubled is one.
+    // A program with another name adds one line, and a doubled dollar sign becomes one.
     let found: Vec<_> = found.into_iter().filter(|argv| argv[0] != "/bin/busybox").collect();
     let undoubled = |words: &&[&str]| words.iter().map(|word| word.replace("$$", "$")).collect::<Vec<_>>();
     let expected: Vec<_> = shown.iter().filter(|words| !words.is_empty()).map(undoubled).collect();
-    // `:` before a program keeps the dollars as they are; there are none in that line.
+    // `:` before a program keeps dollar signs as they are; that line has none.
     assert_eq!(found, expected);
 }
 
@@ -103,10 +103,11 @@ fn what_is_done_to_other_units_is_said_of_each() {
     let code = service(
         "ExecStart=/bin/a\n[Unit]\nWants=b.service\nConflicts=c.service shutdown.target\n[Install]\nAlso=app.socket",
     );
-    let acts: Vec<_> = code.acts.iter().map(|act| (act.verb, act.unit.as_str())).collect();
+    let actions: Vec<_> =
+        code.unit_actions.iter().map(|action| (action.verb, action.unit.as_str())).collect();
     let expected =
         [("start", "b.service"), ("stop", "c.service"), ("enable", "app.socket"), ("disable", "app.socket")];
-    assert_eq!(acts, expected);
+    assert_eq!(actions, expected);
     assert_eq!(code.power, [""; 0]);
 }
 
@@ -114,7 +115,8 @@ fn what_is_done_to_other_units_is_said_of_each() {
 fn drop_ins_count_each_for_itself() {
     let text = "[Service]\nUser=ada\nExecStart=/bin/a\n[Install]\nWantedBy=multi-user.target\\";
     let of = |drop_in: &str| {
-        let code = of_unit("/etc/systemd/system/a.service", text.as_bytes(), &[drop_in.as_bytes().to_vec()]);
+        let code =
+            code_in_unit("/etc/systemd/system/a.service", text.as_bytes(), &[drop_in.as_bytes().to_vec()]);
         code.unwrap().lines[0].user.clone()
     };
     assert_eq!(of("[Service]\nNice=5\n").as_deref(), Some("ada"));
@@ -162,7 +164,7 @@ fn a_dynamic_user_has_the_name_of_its_unit() {
         ("@.service", "dynamic:"),
     ] {
         let text = "[Service]\nDynamicUser=yes\nExecStart=/bin/a\n";
-        let code = of_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
+        let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
         assert_eq!(code.lines[0].user.as_deref(), Some(user), "{name}");
     }
 }
@@ -194,11 +196,12 @@ fn every_kind_of_unit_has_its_commands() {
         ("a.service", "[Service]\rExecStart=/bin/a", &["/bin/a"]),
     ];
     for (name, text, expected) in table {
-        let code = of_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
+        let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
         assert_eq!(argvs(&code), [expected], "{text}");
     }
-    let code = of_file("/etc/systemd/system/a.service.d/x.conf", b"[Service]\nExecStart=\nExecStart=/bin/a")
-        .unwrap();
+    let code =
+        code_in_file("/etc/systemd/system/a.service.d/x.conf", b"[Service]\nExecStart=\nExecStart=/bin/a")
+            .unwrap();
     assert_eq!((argvs(&code), code.lines[0].at.as_str()), (vec![vec!["/bin/a"]], "ExecStart, line 3"));
 }
 
@@ -240,7 +243,7 @@ fn what_a_key_gives_is_said_with_its_line() {
     ];
     for (name, line, expected) in table {
         let path = format!("/etc/systemd/system/{name}");
-        let code = of_file(&path, format!("[Service]\n{line}\n").as_bytes()).unwrap();
+        let code = code_in_file(&path, format!("[Service]\n{line}\n").as_bytes()).unwrap();
         assert!(code.power.iter().any(|said| said.contains(expected)), "{line}: {:?}", code.power);
     }
 }
@@ -253,7 +256,7 @@ fn a_file_of_variables_is_asked_about_for_an_account_and_given_to_nobody_else() 
     assert_eq!(service("EnvironmentFile=/etc/default/app").power.len(), 1);
 }
 
-/// The keys of this machine's systemd are checked too, where it has one.
+/// Where this machine has systemd, its keys are checked too.
 #[test]
 fn every_key_of_the_installed_systemd_has_a_judgement() {
     let found = ["/usr/lib/systemd/systemd", "/lib/systemd/systemd"].into_iter().find_map(|systemd| {
@@ -261,7 +264,7 @@ fn every_key_of_the_installed_systemd_has_a_judgement() {
     });
     let dumped = match found {
         Some(output) if output.status.success() => String::from_utf8(output.stdout).unwrap(),
-        // The one that was recorded is asked about in any case.
+        // The recorded keys are checked in any case.
         _ => String::new(),
     };
     let recorded = include_str!("../fixtures/systemd252/configuration-items.txt");

@@ -6,7 +6,7 @@ fn gone() -> Option<Process> {
     Some(Process { boot_id: "another".to_owned(), ..Process::current().unwrap() })
 }
 
-/// As whoever runs the tests would have begun it here.
+/// A change that the account of the tests has begun on this machine.
 fn begun(facts: &Facts, files: Vec<FileChange>) -> ChangeBegun {
     let mut begun = ChangeBegun { process: gone(), files, ..host_audit::examples::begun("c1") };
     begun.target.machine_id = facts.machine_id.clone();
@@ -54,7 +54,7 @@ async fn what_there_is_to_recover_is_listed_and_everything_else_is_an_error() {
         log.append(&begun, Durability::Synced).unwrap();
     }
     log.append(&host_audit::examples::ended("c2", Outcome::Undone), Durability::Synced).unwrap();
-    // It is this process that makes it, says the record.
+    // By the record this process makes the change.
     let (done, out, _) = run(home.path(), None).await;
     assert!(done && out.contains("c1") && !out.contains("c2"), "{out}");
     assert!(out.contains("still being made") && out.contains("- write /etc/nginx/nginx.conf"), "{out}");

@@ -23,7 +23,7 @@ fn the_family_is_the_id_or_what_the_id_is_like() {
         ("ID=linuxmint\nID_LIKE=\"ubuntu debian\"", "debian"),
         ("ID=fedora", "rhel"),
         ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", "rhel"),
-        // What it is itself comes before what it is like.
+        // The distribution's own id comes before what it is like.
         ("ID=debian\nID_LIKE=fedora", "debian"),
         ("ID=mine\nID_LIKE=\"suse fedora debian\"", "rhel"),
         ("ID=arch", "arch"),
@@ -63,7 +63,8 @@ fn a_text_of_the_targets_is_short_and_hides_nothing() {
     ] {
         let text = ["ID", "NAME", "VERSION_ID", "VERSION_CODENAME"].map(|key| format!("{key}=\"{value}\"\n"));
         let facts = release(&text.concat());
-        let machine = Machine { hostname: value.into(), kernel: value.into(), architecture: value.into() };
+        let machine =
+            UnameOutput { hostname: value.into(), kernel: value.into(), architecture: value.into() };
         let other = derive(&Answers {
             files: Some(BTreeMap::from([
                 ("/proc/1/comm", value.to_owned()),
@@ -163,7 +164,7 @@ fn an_account_is_as_passwd_and_its_session_tell() {
         let facts = derive(&Answers {
             files: Some(BTreeMap::from([("/etc/passwd", passwd.to_owned())])),
             account: Account { uid, name: name.map(str::to_owned) },
-            session: Session {
+            session: SessionEnvironment {
                 home: home.map(str::to_owned),
                 shell: shell.map(str::to_owned),
                 ssh_connection: None,
@@ -216,7 +217,10 @@ fn the_client_is_the_first_word_where_it_is_an_address() {
         ("web1 1 2 3", None),
         ("", None),
     ] {
-        let session = Session { ssh_connection: Some(connection.to_owned()), ..Session::default() };
+        let session = SessionEnvironment {
+            ssh_connection: Some(connection.to_owned()),
+            ..SessionEnvironment::default()
+        };
         let facts = derive(&Answers { session, ..Answers::default() });
         assert_eq!(facts.ssh_client.map(|address| address.to_string()).as_deref(), address, "{connection}");
     }

@@ -3,11 +3,12 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::*;
+use host_base::Privilege;
 
 const DEBIAN: &str = include_str!("debian-12.json");
 const BUSYBOX: &str = include_str!("busybox-1.35.json");
 
-/// What a machine answered to [`questions`]; what it is stands in the file.
+/// The recorded answers of a machine to [`questions`]. The file says which machine it is.
 #[derive(Deserialize)]
 struct Recorded {
     answers: Vec<Answer>,
@@ -41,7 +42,7 @@ fn recorded(file: &str) -> Vec<Result<Output, Problem>> {
     recorded.answers.iter().map(|answer| output(answer.exit_code, answer.stdout.join("\n"))).collect()
 }
 
-/// Places in the answers.
+/// The indices of the answers.
 const GREP: usize = 0;
 const LS: usize = 1;
 const READLINK: usize = 2;
@@ -59,7 +60,7 @@ async fn both_ways_give_the_same_facts() {
     let running = questions.iter().map(|question| local.run(question, Rights::NONE));
     let answers = futures_util::future::join_all(running).await;
     let variable = |name: &str| std::env::var(name).ok();
-    let session = Session {
+    let session = SessionEnvironment {
         home: variable("HOME"),
         shell: variable("SHELL"),
         ssh_connection: variable("SSH_CONNECTION"),
@@ -70,13 +71,13 @@ async fn both_ways_give_the_same_facts() {
 #[test]
 fn the_questions_are_few_and_ask_for_nobodys_rights() {
     let questions = questions(&[]);
-    // With the one for the session's environment, they fit on one connection at once.
+    // Together with the question about the session's environment, they fit on one connection at once.
     assert!(questions.len() < 8);
     for question in questions {
         assert_eq!((question.privilege, question.stdin), (Privilege::Caller, None), "{}", question.program);
         let length: usize = question.args.iter().map(|argument| argument.len() + 3).sum();
         assert!(length < 16 << 10, "{}: {length} bytes", question.program);
-        // Answers are taken apart at these.
+        // The answers are split at these.
         let paths = question.args.iter().filter(|argument| argument.starts_with('/'));
         assert!(paths.into_iter().all(|path| !path.contains([':', ' ', '\n'])), "{}", question.program);
     }
@@ -84,7 +85,7 @@ fn the_questions_are_few_and_ask_for_nobodys_rights() {
 
 #[test]
 fn debian_12_is_told_from_its_answers() {
-    let session = Session {
+    let session = SessionEnvironment {
         home: Some("/home/ada".into()),
         shell: Some("/bin/bash".into()),
         ssh_connection: Some("192.0.2.7 51234 198.51.100.1 22".into()),
@@ -125,7 +126,7 @@ fn debian_12_is_told_from_its_answers() {
 
 #[test]
 fn a_router_with_busybox_alone_is_told_too() {
-    let facts = read(recorded(BUSYBOX), Session::default()).unwrap();
+    let facts = read(recorded(BUSYBOX), SessionEnvironment::default()).unwrap();
     assert_eq!((facts.family.as_str(), facts.version.as_str()), ("openwrt", "22.03.4"));
     assert_eq!((facts.package_manager.as_str(), facts.log_system.as_str()), ("none", "none"));
     assert_eq!((facts.hostname.as_str(), facts.architecture.as_str()), ("web1", "x86_64"));
@@ -170,9 +171,10 @@ fn a_question_without_an_answer_leaves_the_others_theirs() {
             let shown = format!("{place}: {answer:?}");
             let mut answers = recorded(DEBIAN);
             answers[place] = answer;
-            let session = Session { shell: Some("/bin/sh".into()), ..Session::default() };
+            let session =
+                SessionEnvironment { shell: Some("/bin/sh".into()), ..SessionEnvironment::default() };
             let facts = read(answers, session).unwrap();
-            // Without files, process 1 is known by its mark.
+            // Without files, a marker file tells what process 1 is.
             assert_eq!(facts.unknown, unknown, "{}", excerpt(&shown, 200));
             assert_eq!((facts.user.as_str(), facts.sudo_limited), ("ada", true));
         }
@@ -184,7 +186,7 @@ fn a_lost_connection_is_no_answer_at_all() {
     for place in 0..questions(&[]).len() {
         let mut answers = recorded(DEBIAN);
         answers[place] = Err(problem("CONNECTION_LOST", Category::Network));
-        assert_eq!(read(answers, Session::default()).unwrap_err().code, "CONNECTION_LOST");
+        assert_eq!(read(answers, SessionEnvironment::default()).unwrap_err().code, "CONNECTION_LOST");
     }
 }
 
@@ -203,9 +205,9 @@ fn without_knowing_the_account_nothing_is_known() {
         let shown = format!("{answer:?}");
         let mut answers = recorded(DEBIAN);
         answers[ID] = answer;
-        assert_eq!(read(answers, Session::default()).unwrap_err().code, code, "{shown}");
+        assert_eq!(read(answers, SessionEnvironment::default()).unwrap_err().code, code, "{shown}");
     }
-    assert_eq!(read(Vec::new(), Session::default()).unwrap_err().code, "INTERNAL_ERROR");
+    assert_eq!(read(Vec::new(), SessionEnvironment::default()).unwrap_err().code, "INTERNAL_ERROR");
 }
 
 #[test]
@@ -289,7 +291,7 @@ fn a_hosts_name_may_be_any_text() {
     }
 }
 
-/// As sudo 1.9.13p3 lists them.
+/// The rules as sudo 1.9.13p3 lists them.
 #[test]
 fn sudo_rules_with_exceptions_are_not_everything() {
     let said = |stdout: &str, exit_code| output(exit_code, stdout);

@@ -1,4 +1,4 @@
-//! What has no secret in it, and must not be touched: what people and models need to read.
+//! Text that holds no secret and that people and models need to read. Redaction must not touch it.
 
 pub(super) const LOOKALIKES: &[&str] = &[
     // Sums and identifiers.
@@ -21,7 +21,7 @@ pub(super) const LOOKALIKES: &[&str] = &[
     "inet6 fe80::5054:ff:fe12:3456/64 scope link",
     "inet6 2001:db8:1:2:3:4:5:6/64",
     "LISTEN 0 128 :::22 :::*",
-    // Public halves.
+    // Public keys.
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl joe@host",
     "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIJ joe@host",
     "sk-ecdsa-sha2-nistp256-cert-v01@openssh.com",
@@ -84,7 +84,7 @@ pub(super) const LOOKALIKES: &[&str] = &[
     "pam_unix(sudo:auth): conversation failed; auth could not identify password for [joe]",
     "type=USER_CHAUTHTOK msg=audit(1795213185.123:45): op=changing password comm=\"passwd\" exe=\"/usr/bin/passwd\" res=success",
     "system_u:object_r:passwd_file_t:s0 /etc/passwd",
-    // The words alone.
+    // Words without a value.
     "unexpected token near line 3",
     "syntax error near unexpected token `fi'",
     "Unexpected token: expected ','",
@@ -104,7 +104,7 @@ pub(super) const LOOKALIKES: &[&str] = &[
     "ii  passwd:amd64 1:4.13+dfsg1-1 amd64 change and administer password and group data",
     "Setting up libsecret-1-0:amd64 (0.20.5-3) ...",
     "Upgrade: passwd:amd64 (1:4.13, 1:4.14), libpam-token:arm64 (1.0)",
-    // What points to a secret.
+    // References to secrets.
     "ssl_certificate_key /etc/ssl/private/x.key;",
     "app --password-file=/etc/app/password",
     "private_key = /etc/ssl/private/x.key",
@@ -129,7 +129,7 @@ pub(super) const LOOKALIKES: &[&str] = &[
     "postgres://app:${DB_PASSWORD}@db/x",
     "PWD=/srv/app",
     "OLDPWD=/srv",
-    // Names that only end alike, and shell.
+    // Names with a similar ending, and shell.
     "keyboard=us",
     "monkey=1",
     "hotkey: f1",

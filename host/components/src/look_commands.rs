@@ -1,0 +1,263 @@
+//! The commands by which a module looks. The grants have to allow each command as it is written, and also the paths
+//! that its paths lead to on the target.
+
+use super::bindings::sysadmin::module::types;
+use super::convert;
+use super::imports::on_target;
+use super::store::Call;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
+use host_capability::{GrantedLook, HoleType, command_line};
+use host_gate::CommandNumber;
+use host_policy::check_only_looks;
+use host_text::redact::excerpt;
+
+/// The number of grants that the log names with a refused command.
+const NAMED: usize = 10;
+/// The number of characters of a command line in a problem.
+const SHOWN: usize = 300;
+
+impl Call {
+    /// Checks the commands and makes them ready to start. `how` is `run` where the module waits for all of them, and
+    /// `open` where it reads from them.
+    pub(super) async fn allowed(
+        &self,
+        how: &str,
+        commands: Vec<types::Command>,
+    ) -> Vec<Result<(Command, CommandNumber), Problem>> {
+        let mut looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
+        let mut paths = self.lead_where_granted(&looking).await;
+        // Where sudo doesn't allow resolving the paths, the commands run without sudo.
+        let mut again = false;
+        for (looking, paths) in looking.iter_mut().zip(&paths) {
+            let Ok((command, _)) = looking else { continue };
+            let refused = paths.as_ref().is_err_and(|problem| problem.category == Category::Privilege);
+            if refused && command.privilege == Privilege::RootIfAvailable {
+                command.privilege = Privilege::Caller;
+                again = true;
+            }
+        }
+        if again {
+            paths = self.lead_where_granted(&looking).await;
+        }
+        let mut ready = Vec::with_capacity(looking.len());
+        for (looking, paths) in looking.into_iter().zip(paths) {
+            ready.push(self.ready(looking, paths).await);
+        }
+        // Commands that run at the same time are logged in one line.
+        self.log.looks(how, || {
+            let ready = ready.iter().flatten();
+            ready.map(|(_, looking, prefix)| command_line(prefix, &looking.shown)).collect()
+        });
+        let noted = ready.into_iter().map(|ready| {
+            let (command, looking, prefix) = ready?;
+            // The log cuts a long line.
+            let number = self.command_log.push(&prefix, &looking.shown);
+            Ok((self.command_log.with_output_recorded(&command), number))
+        });
+        noted.collect()
+    }
+
+    /// The command, once its paths are allowed, with the words that call sudo.
+    async fn ready(
+        &self,
+        looking: Result<(Command, GrantedLook), Problem>,
+        paths: Result<(), Problem>,
+    ) -> Result<(Command, GrantedLook, String), Problem> {
+        let (command, looking) = looking?;
+        paths?;
+        let prefix = self.target.prefix(&command, &self.facts).await.map_err(|problem| {
+            let line = command_line("", &looking.shown);
+            problem.needed_for(&format!("`{}`", excerpt(&line, SHOWN)), &command.privilege)
+        })?;
+        Ok((command, looking, prefix))
+    }
+
+    fn may_look(&self, command: types::Command) -> Result<(Command, GrantedLook), Problem> {
+        on_target(command.place)?;
+        let command = convert::command(command, self.time_limits);
+        let grants = self.grants();
+        let looking = grants.may_look(&command).inspect_err(|problem| {
+            let mut granted = grants.patterns_of(&command.program);
+            granted.truncate(NAMED);
+            self.log.refused(problem, &granted);
+        })?;
+        check_only_looks(self.gate.policy(), &command, &looking.shown)
+            .inspect_err(|problem| self.log.refused(problem, &[]))?;
+        Ok((command, looking))
+    }
+
+    /// Resolves the paths of all commands together, and checks each resolved path.
+    async fn lead_where_granted(
+        &self,
+        looking: &[Result<(Command, GrantedLook), Problem>],
+    ) -> Vec<Result<(), Problem>> {
+        let mut verdicts: Vec<_> = looking.iter().map(|_| Ok(())).collect();
+        for (privilege, paths) in paths_by_privilege(looking) {
+            let asked = paths.iter().map(|(_, _, path)| (*path).clone()).collect();
+            let grants = self.grants();
+            let resolved = self.target.resolve(asked, &grants.access(privilege)).await;
+            for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
+                let verdict = resolved.and_then(|leads| {
+                    let led = grants.may_lead(hole, path, &leads.path);
+                    led.inspect_err(|problem| self.log.refused(problem, &[]))
+                });
+                if verdicts[command].is_ok() {
+                    verdicts[command] = verdict;
+                }
+            }
+        }
+        verdicts
+    }
+}
+
+/// Paths, each with the number of its command and with its hole. Nearly all commands have the same rights.
+type Paths<'a> = Vec<(usize, &'a HoleType, &'a String)>;
+
+fn paths_by_privilege(looking: &[Result<(Command, GrantedLook), Problem>]) -> Vec<(&Privilege, Paths<'_>)> {
+    let mut all: Vec<(&Privilege, Paths)> = Vec::new();
+    for (number, looking) in looking.iter().enumerate() {
+        let Ok((command, looking)) = looking else { continue };
+        for (hole, path) in &looking.paths {
+            let path = (number, hole, path);
+            match all.iter_mut().find(|(privilege, _)| **privilege == command.privilege) {
+                Some((_, paths)) => paths.push(path),
+                None => all.push((&command.privilege, vec![path])),
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::store::CallContext;
+    use host_base::Risk;
+    use host_capability::{CommandRequest, Effect, Grants, Place};
+    use host_target::{Overrides, Target};
+
+    /// A directory that root's rights may pass where the tests run as root.
+    fn directory() -> tempfile::TempDir {
+        match rustix::process::geteuid().is_root() {
+            true => tempfile::tempdir_in("/run"),
+            false => tempfile::tempdir(),
+        }
+        .unwrap()
+    }
+
+    async fn call(patterns: &[&str]) -> Call {
+        let mut grants = Grants::new("test");
+        for pattern in patterns {
+            let request = CommandRequest {
+                pattern: (*pattern).to_owned(),
+                effect: Effect::Read,
+                privilege: Privilege::Root,
+                place: Place::Target,
+                risk: Risk::ReadOnly,
+                reason: String::new(),
+            };
+            grants.command(&request).unwrap();
+        }
+        let target = Arc::new(Target::local(Overrides::default()));
+        let context = CallContext {
+            facts: target.facts().await.unwrap(),
+            target,
+            grants: Arc::new(grants),
+            ..CallContext::of_a_test()
+        };
+        Call::new(context, &Arc::from("test"))
+    }
+
+    fn cat(path: &str) -> types::Command {
+        types::Command {
+            program: "cat".into(),
+            args: vec!["--".into(), path.into()],
+            env: Vec::new(),
+            stdin: None,
+            privilege: types::Privilege::Caller,
+            place: types::Place::Target,
+            duration: types::DurationCategory::Instant,
+            keep: types::Keep::Head,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_path_in_a_command_is_asked_about_again_for_where_it_leads() {
+        let kept = directory();
+        let directory = kept.path().canonicalize().unwrap();
+        let at = |name: &str| directory.join("granted").join(name).to_str().unwrap().to_owned();
+        std::fs::create_dir(directory.join("granted")).unwrap();
+        std::fs::write(at("file"), "").unwrap();
+        symlink("file", at("inside")).unwrap();
+        symlink("..", at("up")).unwrap();
+        symlink("/etc/shadow", at("shadow")).unwrap();
+        symlink("nothing", at("dangling")).unwrap();
+        let call = call(&[&format!("cat -- <path:{}/**>", at("").trim_end_matches('/'))]).await;
+        let names = ["file", "shadow", "inside", "up/granted/file", "up/x", "none/x", "dangling", "../x"];
+        let answers = call.allowed("run", names.iter().map(|name| cat(&at(name))).collect()).await;
+        let codes: Vec<_> =
+            answers.iter().map(|answer| answer.as_ref().err().map_or("", |p| &p.code)).collect();
+        let denied = "CAPABILITY_DENIED";
+        assert_eq!(codes, ["", denied, "", "", denied, "", "UNRESOLVABLE_PATH", denied]);
+        let refused = answers[1].as_ref().unwrap_err();
+        assert!(refused.message.contains("leads to /etc/shadow: expected <path:/"), "{refused}");
+        // A refused command did not run.
+        assert_eq!(call.command_log.shown().unwrap(), "multiple (cat)");
+    }
+
+    #[tokio::test]
+    async fn as_root_a_path_through_a_directory_for_everybody_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = directory.path().canonicalize().unwrap();
+        std::fs::set_permissions(&shared, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::write(shared.join("file"), "").unwrap();
+        let call = call(&["cat -- <path>"]).await;
+        let answer = call.allowed("run", vec![cat(shared.join("file").to_str().unwrap())]).await.remove(0);
+        match rustix::process::geteuid().is_root() {
+            true => assert_eq!(answer.unwrap_err().code, "UNTRUSTED_DIRECTORY"),
+            false => assert!(answer.is_ok()),
+        }
+    }
+
+    #[tokio::test]
+    async fn rights_that_cannot_be_had_are_told_with_what_needs_them() {
+        let mut call = call(&[]).await;
+        let mut grants = Grants::new("test");
+        let privilege = Privilege::User("nobody".into());
+        let request = CommandRequest {
+            pattern: "echo <text>".into(),
+            effect: Effect::Read,
+            privilege,
+            place: Place::Target,
+            risk: Risk::ReadOnly,
+            reason: String::new(),
+        };
+        grants.command(&request).unwrap();
+        call.context.grants = Arc::new(grants);
+        call.context.facts = Arc::new(host_target::Facts { uid: 1000, ..Default::default() });
+        let echo = types::Command {
+            program: "echo".into(),
+            args: vec!["hello".into()],
+            privilege: types::Privilege::User("nobody".into()),
+            ..cat("")
+        };
+        let problem = call.allowed("run", vec![echo]).await.remove(0).unwrap_err();
+        assert_eq!(problem.code, "PRIVILEGE_REQUIRED");
+        assert!(problem.message.starts_with("`echo hello` as nobody: this needs"), "{problem}");
+        // The caller knows the module and the account, and adds what sudo has to allow.
+        assert!(problem.remediation.is_empty());
+    }
+
+    #[tokio::test]
+    async fn one_of_several_paths_that_leads_out_is_enough_to_refuse_the_command() {
+        let call = call(&["cat -- <path:/etc/*>..."]).await;
+        let mut both = cat("/etc/passwd");
+        both.args.push("/etc/shadow".into());
+        assert_eq!(call.allowed("run", vec![both]).await[0].as_ref().unwrap_err().code, "CAPABILITY_DENIED");
+        assert!(call.allowed("run", vec![cat("/etc/passwd")]).await[0].is_ok());
+    }
+}

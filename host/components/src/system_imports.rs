@@ -1,0 +1,117 @@
+//! The imports that only the host's own modules have: the session, the connections and the jobs.
+
+use std::path::PathBuf;
+
+use super::bindings::sysadmin::module::{jobs, session, target_control};
+use super::imports::Answer;
+use super::limits::Stopped;
+use super::store::State;
+use super::system_services::PublicKey;
+use host_target::SshOptions;
+
+fn missing() -> wasmtime::Error {
+    Stopped::NoImportsWhileDescribing.into()
+}
+
+impl session::Host for State {
+    async fn snapshot(&mut self) -> wasmtime::Result<String> {
+        let call = self.call()?;
+        Ok(call.system_services.session.as_ref().ok_or_else(missing)?.snapshot.clone())
+    }
+
+    async fn refresh(&mut self) -> wasmtime::Result<Answer<String>> {
+        let call = self.call()?;
+        let session = call.system_services.session.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest((session.refresh)().await))
+    }
+
+    async fn sudoers_reference(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
+        let call = self.call()?;
+        Ok((call.system_services.session.as_ref().ok_or_else(missing)?.sudoers)().await)
+    }
+}
+
+fn given(given: target_control::Given) -> SshOptions {
+    let target_control::Given { port, user, identity_file } = given;
+    SshOptions { hostname: None, port, user, identity_file: identity_file.map(PathBuf::from) }
+}
+
+impl target_control::Host for State {
+    async fn connect(
+        &mut self,
+        host: String,
+        over: target_control::Given,
+    ) -> wasmtime::Result<Answer<String>> {
+        // A person may have to confirm, which may take long.
+        let clock = self.clock.clone();
+        let _still = clock.pause();
+        let call = self.call()?;
+        let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(connections.connect(host, given(over)).await))
+    }
+
+    async fn disconnect(&mut self, host: Option<String>) -> wasmtime::Result<Answer<String>> {
+        let call = self.call()?;
+        let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(connections.disconnect(host).await))
+    }
+
+    async fn is_host(&mut self, name: String) -> wasmtime::Result<bool> {
+        let call = self.call()?;
+        Ok(call.system_services.connections.as_ref().ok_or_else(missing)?.is_host(&name))
+    }
+
+    async fn connection(&mut self) -> wasmtime::Result<Answer<String>> {
+        let call = self.call()?;
+        let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(connections.connection().await))
+    }
+
+    async fn test(&mut self, host: String, over: target_control::Given) -> wasmtime::Result<Answer<String>> {
+        let clock = self.clock.clone();
+        let _still = clock.pause();
+        let call = self.call()?;
+        let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(connections.test(host, given(over)).await))
+    }
+
+    async fn public_keys(&mut self) -> wasmtime::Result<Answer<Vec<PublicKey>>> {
+        let call = self.call()?;
+        let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(connections.public_keys().await))
+    }
+
+    async fn keys_used(&mut self) -> wasmtime::Result<Vec<String>> {
+        let call = self.call()?;
+        Ok(call.system_services.connections.as_ref().ok_or_else(missing)?.keys_used())
+    }
+
+    async fn key_in_use(&mut self) -> wasmtime::Result<Option<String>> {
+        let call = self.call()?;
+        Ok(call.system_services.connections.as_ref().ok_or_else(missing)?.key_in_use().await)
+    }
+}
+
+impl jobs::Host for State {
+    async fn list(&mut self, agent_id: Option<String>) -> wasmtime::Result<String> {
+        let call = self.call()?;
+        Ok(call.system_services.jobs.as_ref().ok_or_else(missing)?.list(agent_id.as_deref()))
+    }
+
+    async fn output(
+        &mut self,
+        id: String,
+        offset: u64,
+        wait_seconds: u32,
+    ) -> wasmtime::Result<Answer<String>> {
+        let call = self.call()?;
+        let jobs = call.system_services.jobs.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(jobs.output(id, offset, wait_seconds).await))
+    }
+
+    async fn cancel(&mut self, id: String, wait_seconds: u32) -> wasmtime::Result<Answer<String>> {
+        let call = self.call()?;
+        let jobs = call.system_services.jobs.as_ref().ok_or_else(missing)?;
+        Ok(call.to_guest(jobs.cancel(id, wait_seconds).await))
+    }
+}

@@ -1,0 +1,67 @@
+//! The services that the host's own modules may use besides the target: the session, the connections and the jobs. The
+//! caller of a module provides them.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use super::bindings::sysadmin::module::target_control;
+use host_base::problem::Problem;
+use host_target::SshOptions;
+
+/// The services of one call. A service that the module doesn't import is none.
+#[derive(Clone, Default)]
+pub struct SystemServices {
+    /// The service behind the session interface.
+    pub session: Option<Arc<SessionService>>,
+    /// The service behind the target-control interface.
+    pub connections: Option<Arc<dyn ConnectionService>>,
+    /// The service behind the jobs interface.
+    pub jobs: Option<Arc<dyn JobService>>,
+}
+
+/// The data of the session interface.
+pub struct SessionService {
+    /// A JSON object, see `wit/session.wit`.
+    pub snapshot: String,
+    /// The same object with facts that are gathered anew.
+    pub refresh: Box<dyn Fn() -> BoxFuture<'static, Result<String, Problem>> + Send + Sync>,
+    /// The sudoers fragments, which are found out on the target.
+    pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Fragments> + Send + Sync>,
+}
+
+/// The modules, each with the sudoers lines that it needs.
+type Fragments = Vec<(String, String)>;
+
+/// The target-control interface for one call. Its results are JSON, see `wit/target-control.wit`.
+pub trait ConnectionService: Send + Sync {
+    /// Connects to a host.
+    fn connect(&self, host: String, given: SshOptions) -> BoxFuture<'_, Result<String, Problem>>;
+    /// Ends a connection.
+    fn disconnect(&self, host: Option<String>) -> BoxFuture<'_, Result<String, Problem>>;
+    /// Whether calls can name this host.
+    fn is_host(&self, name: &str) -> bool;
+    /// The connection to the call's target.
+    fn connection(&self) -> BoxFuture<'_, Result<String, Problem>>;
+    /// Tests whether a connection can be made.
+    fn test(&self, host: String, given: SshOptions) -> BoxFuture<'_, Result<String, Problem>>;
+    /// The public keys of the account.
+    fn public_keys(&self) -> BoxFuture<'_, Result<Vec<PublicKey>, Problem>>;
+    /// The SHA-256 fingerprints of the keys by which any host was reached.
+    fn keys_used(&self) -> Vec<String>;
+    /// The SHA-256 fingerprint of the key that the target has accepted.
+    fn key_in_use(&self) -> BoxFuture<'_, Option<String>>;
+}
+
+/// A public key of the account that the server runs as.
+pub type PublicKey = target_control::PublicKey;
+
+/// The jobs interface. Its results are JSON, see `wit/jobs.wit`.
+pub trait JobService: Send + Sync {
+    /// All jobs, or those of one agent.
+    fn list(&self, agent_id: Option<&str>) -> String;
+    /// The state and new output of a job. It waits for at most this many seconds.
+    fn output(&self, id: String, offset: u64, wait_seconds: u32) -> BoxFuture<'_, Result<String, Problem>>;
+    /// Cancels a job.
+    fn cancel(&self, id: String, wait_seconds: u32) -> BoxFuture<'_, Result<String, Problem>>;
+}

@@ -1,0 +1,183 @@
+//! The commands of one call, as the envelope's `command_executed` and the audit log show them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use tokio::sync::SetOnce;
+use tokio_util::sync::CancellationToken;
+
+use host_base::Command;
+use host_base::output_buffer::OutputBuffer;
+use host_capability::command_line;
+use host_text::redact::excerpt;
+
+/// The number of commands that are kept. A call that runs more of them doesn't show the rest.
+const REMEMBERED: usize = 64;
+/// The number of characters of a command line that are shown.
+const SHOWN: usize = 2000;
+
+/// One command that was started.
+#[derive(Clone, Debug)]
+pub struct LoggedCommand {
+    program: String,
+    /// The command line as it is shown.
+    pub text: String,
+    /// The exit code. It is none while the command runs.
+    pub exit_code: Option<i32>,
+}
+
+/// Identifies a command of the log, so that its exit code can be added.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandNumber(usize);
+
+/// A change that has begun.
+struct RunningChange {
+    id: String,
+    /// Stops the change. The gate then undoes it.
+    cancel: CancellationToken,
+}
+
+/// The commands of one call, their output, and the change that the call makes.
+#[derive(Default)]
+pub struct CommandLog {
+    commands: Mutex<Vec<LoggedCommand>>,
+    change: OnceLock<RunningChange>,
+    /// Set once the change and its undo have ended.
+    is_over: SetOnce<()>,
+    /// The output of the commands while they run.
+    pub output: Arc<OutputBuffer>,
+    /// True once the call needs no confirmation any more.
+    is_decided: AtomicBool,
+}
+
+impl CommandLog {
+    /// Adds a command that is about to start. The command comes without its secrets; `prefix` holds the words that call
+    /// sudo.
+    pub fn push(&self, prefix: &str, command: &Command) -> CommandNumber {
+        let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        if commands.len() < REMEMBERED {
+            let text = excerpt(&command_line(prefix, command), SHOWN);
+            self.output.add_host_line(&format!("$ {text}"));
+            commands.push(LoggedCommand { program: command.program.clone(), text, exit_code: None });
+            return CommandNumber(commands.len() - 1);
+        }
+        CommandNumber(REMEMBERED)
+    }
+
+    /// Adds the exit code of a command.
+    pub fn ended(&self, number: CommandNumber, exit_code: i32) {
+        let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = commands.get_mut(number.0) {
+            line.exit_code = Some(exit_code);
+        }
+    }
+
+    /// Notes that the change with this id is on record from now on. A call makes at most one change.
+    pub fn begins(&self, change: &str, cancel: &CancellationToken) {
+        let _ = self.change.set(RunningChange { id: change.to_owned(), cancel: cancel.clone() });
+        self.mark_decided();
+    }
+
+    /// Notes that the change has ended.
+    pub fn ends(&self) {
+        let _ = self.is_over.set(());
+    }
+
+    /// Stops the change as far as it can still be stopped, and has it undone. The result is false where there is no
+    /// change.
+    pub fn cancel_change(&self) -> bool {
+        let Some(change) = self.change.get() else { return false };
+        change.cancel.cancel();
+        true
+    }
+
+    /// Waits until the change has ended.
+    pub async fn wait_until_over(&self) {
+        self.is_over.wait().await;
+    }
+
+    /// Notes that the call needs no confirmation any more, whatever it does.
+    pub fn mark_decided(&self) {
+        self.is_decided.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the call goes on without anybody's answer, so that a caller may stop waiting for it.
+    pub fn is_decided(&self) -> bool {
+        self.is_decided.load(Ordering::Relaxed)
+    }
+
+    /// The same command, with its output added to this log while it runs.
+    pub fn with_output_recorded(&self, command: &Command) -> Command {
+        Command { output_buffer: Some(self.output.clone()), ..command.clone() }
+    }
+
+    /// The id of the change that has begun. It is kept after the caller has gone.
+    pub fn change(&self) -> Option<&str> {
+        self.change.get().map(|change| change.id.as_str())
+    }
+
+    /// The commands that are kept, in the order in which they started.
+    pub fn lines(&self) -> Vec<LoggedCommand> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The command line, or the programs' names where several commands ran. None where nothing ran.
+    pub fn shown(&self) -> Option<String> {
+        let commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        match commands.as_slice() {
+            [] => None,
+            // A line that repeats is a command that was tried again.
+            [line, again @ ..] if again.iter().all(|other| other.text == line.text) => {
+                Some(line.text.clone())
+            }
+            several => {
+                let mut programs: Vec<&str> = Vec::new();
+                for line in several {
+                    if !programs.contains(&line.program.as_str()) {
+                        programs.push(&line.program);
+                    }
+                }
+                Some(format!("multiple ({})", programs.join(", ")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use host_base::{Keep, Privilege};
+
+    fn command(program: &str, arg: &str) -> Command {
+        Command {
+            program: program.to_owned(),
+            args: vec![arg.to_owned()],
+            env: Vec::new(),
+            stdin: None,
+            privilege: Privilege::Caller,
+            timeout: Duration::ZERO,
+            keep: Keep::Head,
+            output_buffer: None,
+        }
+    }
+
+    #[test]
+    fn one_line_is_shown_whole_however_often_it_was_tried_and_of_several_the_programs() {
+        for (commands, shown) in [
+            (&[][..], None),
+            (&[("cat", "a")], Some("cat a")),
+            (&[("cat", "a"), ("cat", "a")], Some("cat a")),
+            (&[("cat", "a"), ("cat", "b")], Some("multiple (cat)")),
+            (&[("cat", "a"), ("ls", "a"), ("cat", "a")], Some("multiple (cat, ls)")),
+        ] {
+            let command_log = CommandLog::default();
+            for (program, arg) in commands {
+                command_log.push("", &command(program, arg));
+            }
+            assert_eq!(command_log.shown().as_deref(), shown);
+            assert_eq!(command_log.lines().len(), commands.len());
+        }
+    }
+}

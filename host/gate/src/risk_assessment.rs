@@ -1,0 +1,599 @@
+//! The risks of a plan by the policy's rules. It assesses each command and each file, and the command lines in new
+//! contents and input that become code.
+
+use super::allowed::AllowedCommand;
+use super::files::Site;
+use super::path_rights::PathRights;
+use super::plan::Action;
+use super::privilege_check::PrivilegeCheck;
+use super::units;
+use host_base::Risk;
+use host_base::problem::{Category, Problem};
+use host_base::{Command, Privilege};
+use host_knowledge::{Knowledge, StepAction, raised_risks};
+use host_policy::text::{self, Code, CommandLine, UnitAction};
+use host_policy::{
+    AccountChange, FileStep, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words,
+};
+use host_target::{Facts, FileKind, Target};
+use host_text::redact::excerpt;
+
+/// The number of characters of a command line in a reason.
+const NAMED: usize = 160;
+/// The number of command lines of one text that are named.
+const MOST_NAMED: usize = 5;
+
+/// The findings so far.
+pub(super) struct RiskAssessment<'a> {
+    policy: &'a Policy,
+    target: &'a Target,
+    facts: &'a Facts,
+    knowledge: &'a Knowledge,
+    privileges: PrivilegeCheck<'a>,
+    /// The risks, each with its reason.
+    pub risks: Vec<(Risk, String)>,
+    /// The ids of the rules that the plan meets.
+    pub rules: Vec<String>,
+    /// The reasons for a confirmation whatever the risk.
+    pub asks: Vec<String>,
+}
+
+impl<'a> RiskAssessment<'a> {
+    /// An assessment without findings.
+    pub fn new(policy: &'a Policy, knowledge: &'a Knowledge, target: &'a Target, facts: &'a Facts) -> Self {
+        let privileges = PrivilegeCheck::new(target, facts);
+        Self {
+            policy,
+            target,
+            facts,
+            knowledge,
+            privileges,
+            risks: Vec::new(),
+            rules: Vec::new(),
+            asks: Vec::new(),
+        }
+    }
+
+    /// Checks that a command only looks, whatever the plan calls it. Such commands run before anybody is asked, or
+    /// validate a file.
+    pub fn harmless(&mut self, command: &AllowedCommand) -> Result<(), Problem> {
+        check_only_looks(self.policy, &command.command, &command.shown)
+    }
+
+    /// Assesses a command, and its input where that is code. `before` is the text that the input replaces, as the host
+    /// has seen it.
+    pub async fn command(&mut self, command: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
+        let argv = command_words(&command.command);
+        let verdict = self.policy.verdict(&argv);
+        let line = excerpt(&command.line(), NAMED);
+        self.apply_verdict(&verdict, &format!("`{line}`"))?;
+        // A link may lead to a path with a higher risk, so the command is also judged with the resolved paths.
+        for (asked, leads) in command.led() {
+            let led = |word: &String| match word.strip_suffix(asked) {
+                // The path stands alone, or is the value of an option.
+                Some(before) if before.is_empty() || before.ends_with('=') => format!("{before}{leads}"),
+                _ => word.clone(),
+            };
+            let led: Vec<String> = argv.iter().map(led).collect();
+            self.apply_verdict(&self.policy.verdict(&led), &format!("`{line}`, where {asked} is {leads},"))?;
+        }
+        if let Some(rights) = PathRights::of_command(&argv) {
+            for path in rights.paths.iter().copied().chain(command.led().map(|(_, leads)| leads)) {
+                if let Some(why) = self.gives_away(&rights, path).await {
+                    self.risks.push((Risk::High, format!("`{line}` {why}")));
+                }
+            }
+        }
+        for why in self.given(&argv).await {
+            self.risks.push((Risk::High, format!("`{line}` {why}")));
+        }
+        self.odd_instances(&argv, &line);
+        // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
+        if command.free_form && verdict.level == Level::Confirm {
+            self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
+        }
+        let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
+        // A crontab line without an account runs as the account that installs it.
+        let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
+            .then(|| self.facts.user.clone());
+        let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
+        let before = before.and_then(|before| text::code_on_stdin(&argv, before));
+        let before = match before {
+            Some(before) => Some(self.ordinary(before.with_default_user(own.as_deref())).await),
+            None => None,
+        };
+        self.code(code.with_default_user(own.as_deref()), before, &format!("what `{line}` would read")).await
+    }
+
+    /// Assesses an indirect effect of another command, as if it were a command of its own: by the rules, and by the
+    /// profiles of the services that it affects.
+    pub fn side_effect(&mut self, argv: &[String]) -> Result<(), Problem> {
+        let verdict = self.policy.verdict(argv);
+        let line = excerpt(&argv.join(" "), NAMED);
+        self.apply_verdict(&verdict, &format!("`{line}`, indirectly,"))?;
+        self.odd_instances(argv, &line);
+        if let Some((program, args)) = argv.split_first() {
+            self.risks.extend(raised_risks(
+                self.knowledge,
+                &self.facts.family,
+                &StepAction::Run { program, args },
+            ));
+        }
+        Ok(())
+    }
+
+    /// Adds a risk for instance names by which a template's shell may be given code as root.
+    fn odd_instances(&mut self, argv: &[String], line: &str) {
+        for unit in odd_instances(argv) {
+            self.risks.push((
+                Risk::High,
+                format!("`{line}` gives a template the text {unit}, which it may run as code"),
+            ));
+        }
+    }
+
+    /// The reason why setting these rights is a higher risk than the rules say. That is the case in home directories,
+    /// and for root's own files in directories for data, which root may run or keep secret.
+    async fn gives_away(&mut self, rights: &PathRights<'_>, path: &str) -> Option<String> {
+        let shown = excerpt(path, NAMED);
+        let owner = match text::home_owner_of_path(path) {
+            Some(owner) => Some(owner),
+            None => self.privileges.home_owner(path).await,
+        };
+        if let Some(owner) = owner {
+            if let Some(why) = self.privileges.root_equivalence(&owner).await {
+                return Some(format!(
+                    "changes {shown}, which is or is in the home of an account that is as good as root: {why}"
+                ));
+            }
+            if rights.owner.is_some_and(|to| to != owner) {
+                return Some(format!("gives {shown}, which is in {owner}'s home, to somebody else"));
+            }
+            if self.privileges.is_home(path).await && (rights.others_write || rights.shuts_owner_out) {
+                return Some(format!("changes {shown} so that {owner} may no longer be able to log in"));
+            }
+        }
+        let found = self.privileges.owned_by_root(path).await?;
+        if rights.owner.is_some() || rights.others_write {
+            return Some(format!(
+                "lets others write to {shown}, which is root's own and which root's programs may trust"
+            ));
+        }
+        let everybodys = if found.kind == FileKind::Directory { 0o001 } else { 0o004 };
+        let is_closed = found.metadata.mode & everybodys == 0;
+        let is_opened = rights.others_read || rights.others_enter || rights.group.is_some();
+        (is_closed && is_opened)
+            .then(|| format!("opens {shown} to others, which is root's own and not readable by everybody"))
+    }
+
+    /// The reasons why a change of an account's groups or home is a higher risk on this target than the rules say.
+    async fn given(&mut self, argv: &[String]) -> Vec<String> {
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        let given = AccountChange::of_command(&words);
+        let mut found = Vec::new();
+        for group in given.groups {
+            if let Some(why) = self.privileges.group_power(&group).await {
+                found.push(format!("gives an account the group {}, which {why}", excerpt(&group, NAMED)));
+            }
+        }
+        // An account's groups, home and comment decide who can log in and what its programs may do.
+        if let Some(account) = given.account
+            && let Some(why) = self.privileges.root_equivalence(&account).await
+        {
+            found.push(format!("changes {}, who is as good as root: {why}", excerpt(&account, NAMED)));
+        }
+        found
+    }
+
+    /// Assesses a command that undoes a step.
+    pub async fn undo(&mut self, undo: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
+        match self.removes_what_is_made(undo).await {
+            true => Ok(()),
+            false => self.command(undo, before).await,
+        }
+    }
+
+    /// Whether the command only removes files that don't exist now. Then the step itself makes them.
+    async fn removes_what_is_made(&self, undo: &AllowedCommand) -> bool {
+        let Command { program, args, .. } = &undo.command;
+        let Some(("--", paths)) = args.split_first().map(|(first, paths)| (first.as_str(), paths)) else {
+            return false;
+        };
+        if program != "rm" || paths.is_empty() {
+            return false;
+        }
+        for path in paths {
+            if !self.privileges.is_absent(path).await {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The part of existing code that runs as an ordinary account, which can do no more because it existed before.
+    /// Existing code of root counts as new, since it isn't known who put it there.
+    async fn ordinary(&mut self, code: Code) -> Code {
+        let mut lines = Vec::new();
+        for line in code.lines {
+            if let Some(account) = &line.user
+                && self.privileges.root_equivalence(account).await.is_none()
+            {
+                lines.push(line);
+            }
+        }
+        Code { lines, ..Code::default() }
+    }
+
+    /// Assesses a step on a file.
+    pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
+        let step = match action {
+            Action::Run(_) => return Ok(()),
+            Action::Write(_) => FileStep::Write,
+            Action::Remove(_) => FileStep::Remove,
+            Action::MakeDirectory(_) => FileStep::MakeDirectory,
+        };
+        let verdict = self.policy.file_verdict(step, &site.path);
+        self.apply_verdict(&verdict, &excerpt(&site.path, NAMED))?;
+        if let Some(why) = takes_root(action, &site.path) {
+            self.risks.push((Risk::High, why));
+        }
+        // With the account's own rights, only the contents can become its code.
+        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
+        if let Some(owner) = text::home_owner_of_file(&site.path).filter(|_| !is_own)
+            && let Some(why) = self.privileges.root_equivalence(&owner).await
+        {
+            let path = excerpt(&site.path, NAMED);
+            self.risks.push((
+                Risk::High,
+                format!("changes {path}, in the home of an account that is as good as root: {why}"),
+            ));
+        }
+        let Action::Write(write) = action else { return Ok(()) };
+        // A file that only root could write has been decided about before.
+        let is_roots = site
+            .found
+            .as_ref()
+            .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
+        let before = site.before.as_deref().filter(|_| is_roots);
+        let mut what = excerpt(&site.path, NAMED);
+        let mut along = Vec::new();
+        if let Some(unit) = units::unit_at(&site.path) {
+            match units::drop_ins(self.target, unit).await {
+                Ok(drop_ins) => {
+                    for (path, text) in drop_ins {
+                        what = format!("{what}, with {}", excerpt(&path, NAMED));
+                        along.push(text);
+                    }
+                }
+                Err(problem) => {
+                    let why = format!("{what} may have drop-ins that can't be read: {}", problem.message);
+                    self.risks.push((Risk::High, why));
+                }
+            }
+            let waiting = match site.found {
+                Some(_) => Vec::new(),
+                None => units::waiting_for(self.target, unit).await,
+            };
+            if let Some(first) = waiting.first() {
+                let first = excerpt(first, NAMED);
+                self.risks
+                    .push((Risk::High, format!("{what} is a unit that others already wait for ({first})")));
+            }
+        }
+        let before = before.and_then(|before| text::code_in_unit(&site.path, before, &along));
+        match text::code_in_unit(&site.path, &write.contents, &along) {
+            Some(code) => self.code(code, before, &what).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Assesses the new parts of code. Who adds a line to a file isn't asked about the other lines.
+    async fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
+        let before = before.unwrap_or_default();
+        let was_there = |line: &CommandLine| {
+            before.lines.iter().any(|old| {
+                (&old.argv, &old.user, &old.directory) == (&line.argv, &line.user, &line.directory)
+            })
+        };
+        let mut found = Vec::new();
+        for line in code.lines.iter().filter(|line| !was_there(line)) {
+            let is_ordinary = match &line.user {
+                Some(account) => self.privileges.root_equivalence(account).await.is_none(),
+                None => false,
+            };
+            let verdict = match is_ordinary {
+                true => self.policy.certain_verdict(&line.argv, line.directory.as_deref()),
+                false => self.policy.verdict_in(&line.argv, line.directory.as_deref()),
+            };
+            let shown = line.shell.clone().unwrap_or_else(|| line.argv.join(" "));
+            let shown = format!("`{}` in {what} ({})", excerpt(&shown, NAMED), line.at);
+            self.apply_verdict(&verdict, &shown)?;
+            found.extend(self.objection(line, &shown).await);
+        }
+        self.acts(&code.unit_actions, &before.unit_actions, what).await?;
+        let ports: Vec<u16> =
+            code.ports.iter().filter(|port| !before.ports.contains(port)).copied().collect();
+        if let Some(port) = units::taken(self.target, &ports).await {
+            let why = format!("{what} listens on port {port}, on which something else listens already");
+            self.risks.push((Risk::High, why));
+        }
+        for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
+            let secret = self.privileges.secrecy(path).await;
+            found.extend(
+                secret.map(|why| format!("{what} has root read {path} for somebody else ({at}): {why}")),
+            );
+        }
+        found.extend(
+            code.power
+                .iter()
+                // The text shows only the beginning of a long value, so it may hide a difference.
+                .filter(|one| one.contains('…') || !before.power.contains(one))
+                .map(|power| format!("{what} {power}")),
+        );
+        found.extend(code.unreadable.map(|why| format!("{what} becomes code, and can't be judged: {why}")));
+        found.truncate(MOST_NAMED);
+        self.risks.extend(found.into_iter().map(|reason| (Risk::High, excerpt(&reason, 3 * NAMED))));
+        Ok(())
+    }
+
+    /// Assesses the effects of a unit's text on other units, where the former text did not have them.
+    async fn acts(&mut self, acts: &[UnitAction], before: &[UnitAction], what: &str) -> Result<(), Problem> {
+        for verb in ["start", text::HAND_OVER, "stop", "enable", "disable"] {
+            let is_new = |act: &&UnitAction| {
+                act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
+            };
+            let units: Vec<&str> = acts.iter().filter(is_new).map(|act| act.unit.as_str()).collect();
+            // A unit name that systemd ignores would hide what the others are.
+            if self.facts.init_system == "systemd" && !units::are_answered_for(self.target, &units).await {
+                let units = excerpt(&units.join(", "), NAMED);
+                self.risks.push((
+                    Risk::High,
+                    format!("{what} names {units}, and the target doesn't say what they are"),
+                ));
+            }
+            let command = if verb == text::HAND_OVER { "start" } else { verb };
+            for unit in units::named(self.target, &units).await {
+                self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned))?;
+            }
+            if command == "start" {
+                for unit in units::stopped_by(self.target, &units).await {
+                    self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned))?;
+                }
+            }
+            if verb == text::HAND_OVER && units::of_packages(self.target, &units).await {
+                let units = excerpt(&units.join(", "), NAMED);
+                self.risks.push((Risk::High, format!("{what} changes what {units} listens on")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The reason why a command line isn't harmless. A line of root has to be known as harmless. A line of another
+    /// account is judged like root's where the account is as good as root, or where others may change the program.
+    async fn objection(&mut self, line: &CommandLine, shown: &str) -> Option<String> {
+        let root = match line.user.as_deref() {
+            None => Some("root".to_owned()),
+            Some(account) => self.privileges.root_equivalence(account).await,
+        };
+        let account = line
+            .user
+            .as_deref()
+            .map(|account| account.strip_prefix(text::DYNAMIC_USER_PREFIX).unwrap_or(account));
+        let who = match (&root, account) {
+            (Some(why), Some(account)) => format!("{account} ({why})"),
+            (_, account) => account.unwrap_or("root").to_owned(),
+        };
+        let listed = root.and_then(|_| text::objection(&line.argv));
+        let why = match listed {
+            Some(why) => Some(why),
+            // A bare name is found only in directories that root alone can write to.
+            None => match line.argv.first().filter(|program| program.starts_with('/')) {
+                Some(program) => self.privileges.program_risk(program, line.user.as_deref()).await,
+                None => None,
+            },
+        };
+        why.map(|why| format!("{who} would run {shown}: {why}"))
+    }
+
+    fn apply_verdict(&mut self, verdict: &Verdict, what: &str) -> Result<(), Problem> {
+        self.rules.extend(
+            verdict
+                .matched_rules
+                .iter()
+                .filter(|rule| *rule != UNKNOWN_RULE && !self.rules.contains(rule))
+                .cloned()
+                .collect::<Vec<_>>(),
+        );
+        if verdict.level == Level::Block {
+            return Err(blocked(verdict, what));
+        }
+        if let Some(risk) = verdict.risk {
+            self.risks.push((risk, format!("{what} {}", verdict.reason_with_rule())));
+        }
+        Ok(())
+    }
+}
+
+/// The template instances in a systemctl command whose name is more than plain text. A template may put the name into a
+/// line that root's shell reads.
+fn odd_instances(argv: &[String]) -> Vec<String> {
+    let is_systemctl = argv.first().is_some_and(|program| program.rsplit('/').next() == Some("systemctl"));
+    // These verbs start no instance. Every other verb may start one.
+    let harmless = ["show", "status", "cat", "is-active", "is-enabled", "is-failed", "stop", "disable"];
+    let verb = argv.iter().skip(1).find(|word| !word.starts_with('-'));
+    if !is_systemctl || verb.is_none_or(|verb| harmless.contains(&verb.as_str())) {
+        return Vec::new();
+    }
+    let is_odd = |unit: &&String| {
+        let instance = unit.split_once('@').map_or("", |(_, instance)| instance);
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:@-".contains(&byte);
+        instance.starts_with('-') || !instance.bytes().all(is_plain)
+    };
+    argv.iter()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .filter(is_odd)
+        .map(|unit| excerpt(unit, NAMED))
+        .collect()
+}
+
+/// The problem of a plan that the policy forbids. No confirmation changes that.
+fn blocked(verdict: &Verdict, what: &str) -> Problem {
+    let message =
+        format!("the policy forbids {what}: it {}; no confirmation changes that", verdict.reason_with_rule());
+    Problem::new("POLICY_BLOCKED", Category::Denied, message)
+        .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
+}
+
+/// The reason why a step on a file gives away or removes a part of the system, whatever its contents.
+fn takes_root(action: &Action, path: &str) -> Option<String> {
+    if !text::is_system_path(path) {
+        return None;
+    }
+    let shown = excerpt(path, NAMED);
+    let (owner, group, mode) = match action {
+        Action::Run(_) => return None,
+        // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps somebody
+        // out.
+        Action::Remove(_) if text::has_reader(path) => return None,
+        Action::Remove(_) => return Some(format!("removes {shown}, which root's programs may depend on")),
+        Action::Write(write) => (&write.owner, &write.group, write.mode.unwrap_or_default()),
+        Action::MakeDirectory(directory) => (&directory.owner, &directory.group, directory.mode),
+    };
+    let is_others = |name: &Option<String>| name.as_deref().is_some_and(|name| name != "root");
+    if is_others(owner) || is_others(group) && mode & 0o020 != 0 || mode & 0o002 != 0 {
+        return Some(format!("gives {shown}, which root's programs read or run, to others than root"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host_knowledge::LazyKnowledge;
+    use host_target::Overrides;
+
+    const UNIT: &str = "/etc/systemd/system/x.service";
+    const CRONTAB: &str = "/etc/cron.d/x";
+
+    /// The risks and reasons that the built-in rules find in new contents of a file, on this machine, reached as root.
+    async fn weighed(path: &str, before: &str, after: &str) -> (Vec<Risk>, String) {
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "root".to_owned(), ..Facts::default() };
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let before = text::code_in_file(path, before.as_bytes());
+        assessment.code(text::code_in_file(path, after.as_bytes()).unwrap(), before, path).await.unwrap();
+        let reasons: Vec<&str> = assessment.risks.iter().map(|(_, reason)| reason.as_str()).collect();
+        (assessment.risks.iter().map(|(risk, _)| *risk).collect(), reasons.join("\n"))
+    }
+
+    #[tokio::test]
+    async fn text_that_root_would_run_is_grave_unless_it_is_known_to_be_harmless() {
+        for (path, text, grave) in [
+            (UNIT, "[Service]\nExecStart=/bin/echo hello\n", false),
+            (UNIT, "[Service]\nExecStart=/usr/sbin/nginx -g 'daemon off;'\n", true),
+            (UNIT, "[Service]\nExecStart=/bin/echo hello\nExecStartPost=/bin/systemctl restart x\n", true),
+            (UNIT, "[Service]\nExecStart=/bin/true\nEnvironment=LD_PRELOAD=/tmp/x.so\n", true),
+            (UNIT, "[Service]\nUser=nobody\nExecStart=/bin/sleep 5\nEnvironment=A=/tmp/x.so\n", false),
+            (UNIT, "[Service]\nUser=nobody\nExecStart=/nowhere/x\n", true),
+            (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/usr/bin/find /\n", true),
+            (CRONTAB, "0 3 * * * root logger -t x y\n", false),
+            (CRONTAB, "0 3 * * * root /usr/bin/backup --quiet\n", true),
+            (CRONTAB, "0 3 * * * nobody curl -s http://x | sort\n", false),
+            ("/etc/cron.daily/x", "anything", true),
+            ("/etc/motd.d/x/y", "anything", true),
+        ] {
+            let (risks, reasons) = weighed(path, "", text).await;
+            assert_eq!(risks.iter().any(|risk| *risk >= Risk::High), grave, "{path} {text}: {reasons}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_only_might_become_grave_counts_for_root_alone() {
+        for command in [
+            "cp -p /srv/app/ledger.db \"/srv/app/exports/ledger-$(date +%F).db\"",
+            "cd ~/notes && /bin/true || echo 'not done'",
+            "find /srv/app/x -name \"$(hostname)*\"",
+            "rm -f \"$HOME/cache/$NAME\"",
+            "echo $(",
+        ] {
+            for (path, asks) in [
+                ("/var/spool/cron/crontabs/nobody", false),
+                ("/var/spool/cron/crontabs/root", true),
+                ("/var/spool/cron/crontabs/nobody-knows", true),
+            ] {
+                let (risks, reasons) = weighed(path, "", &format!("0 3 * * * {command}\n")).await;
+                assert_eq!(risks.iter().any(|risk| *risk >= Risk::High), asks, "{path} {command}: {reasons}");
+            }
+        }
+        // A certain effect counts for every account.
+        let sure = "0 3 * * * cat ~/.ssh/id_rsa /home/nobody/.ssh/id_rsa\n";
+        assert!(weighed("/var/spool/cron/crontabs/nobody", "", sure).await.0.contains(&Risk::High));
+    }
+
+    #[test]
+    fn an_instance_is_odd_that_a_shell_might_read_as_code() {
+        for (line, odd) in [
+            (r"systemctl start -- notify@\x3bid", 1),
+            (r"systemctl enable --now a@b\x20c.service d@e.service", 1),
+            ("systemctl restart a@-x.service", 1),
+            ("systemctl start -- postgresql@15-main.service queue@1 nginx", 0),
+            (r"systemctl stop notify@\x3bid", 0),
+            (r"systemctl show notify@\x3bid", 0),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(odd_instances(&argv).len(), odd, "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn rights_cost_more_on_what_root_may_run_and_in_homes_of_who_is_as_good_as_root() {
+        // These are root's own directory, file and program on every machine.
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "nobody-else".to_owned(), ..Facts::default() };
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let nothing = PathRights::default;
+        let to = |owner| PathRights { owner: Some(owner), ..PathRights::default() };
+        let write = || PathRights { others_write: true, ..PathRights::default() };
+        let read = || PathRights { others_read: true, ..PathRights::default() };
+        for (path, rights, asks) in [
+            ("/usr", to("ada"), true),
+            ("/usr", write(), true),
+            ("/usr", read(), false),
+            ("/etc/passwd", to("ada"), true),
+            ("/etc/passwd", write(), true),
+            ("/etc/passwd", read(), false),
+            ("/root", PathRights { others_enter: true, ..PathRights::default() }, true),
+            ("/usr", PathRights { others_enter: true, ..PathRights::default() }, false),
+            ("/etc/shadow", read(), true),
+            ("/etc/shadow", to("ada"), true),
+            ("/etc/shadow", PathRights { group: Some("ada"), ..PathRights::default() }, true),
+            ("/bin/true", write(), true),
+            ("/home/root", nothing(), true),
+            ("/home/nobody-knows/x", nothing(), true),
+            ("/home/nobody/x", write(), false),
+            ("/home/nobody/x", to("nobody"), false),
+            ("/home/nobody/x", to("ada"), true),
+            ("/home/nobody", to("ada"), true),
+            ("/home/nobody", write(), true),
+            ("/home/nobody", PathRights { shuts_owner_out: true, ..PathRights::default() }, true),
+            ("/home/nobody", read(), false),
+            ("/nowhere", to("ada"), false),
+        ] {
+            let why = assessment.gives_away(&rights, path).await;
+            assert_eq!(why.is_some(), asks, "{path}: {why:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_what_is_new_is_weighed() {
+        let old = "0 3 * * * root find / -delete\n";
+        let more = |line: &str| format!("{old}{line}");
+        assert!(weighed(CRONTAB, old, &more("0 4 * * * root true\n")).await.0.is_empty());
+        assert!(!weighed(CRONTAB, old, &more("0 4 * * * root find /srv -delete\n")).await.0.is_empty());
+        // The same line with other rights is another line.
+        assert!(!weighed(CRONTAB, "0 3 * * * nobody find / -delete\n", old).await.0.is_empty());
+    }
+}

@@ -1,0 +1,89 @@
+//! Reads from a command which account it changes, and which groups it adds it to. How grave that is depends on the machine,
+//! so the rules alone can't tell.
+
+use super::argv::{Argv, Wanted};
+
+/// How a command changes an account.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct AccountChange {
+    /// Groups that the account becomes a member of, by name or number.
+    pub groups: Vec<String>,
+    /// The existing account that is changed.
+    pub account: Option<String>,
+}
+
+impl AccountChange {
+    /// Reads the command lines of useradd(8), usermod(8), gpasswd(1) and Debian's adduser(8).
+    pub fn of_command(words: &[&str]) -> Self {
+        let argv = Argv::read(words);
+        let values = |options: &[&str]| -> Vec<Option<&str>> {
+            let wanted: Vec<_> = options.iter().map(|name| Wanted { name, exact: false }).collect();
+            wanted.iter().flat_map(|option| argv.values(option)).collect()
+        };
+        let operand = |at: usize| argv.operands.get(at).map(|operand| operand.word.to_owned());
+        let mut change = Self::default();
+        for name in argv.names.iter() {
+            match name {
+                "useradd" | "usermod" | "adduser" => {
+                    let lists = values(&["-G", "--groups", "-g", "--gid", "--ingroup"]);
+                    let groups = lists.into_iter().flatten().flat_map(|list| list.split(','));
+                    change.groups.extend(groups.filter(|group| !group.is_empty()).map(str::to_owned));
+                    // A new account without a group option gets a group of its own name.
+                    let own = values(&["-g", "--gid", "--ingroup", "-N", "--no-user-group"]).is_empty();
+                    if name != "usermod" && own && values(&["-D", "--defaults"]).is_empty() {
+                        change.groups.extend(operand(0));
+                    }
+                }
+                "gpasswd" if !values(&["-a", "--add", "-M", "--members"]).is_empty() => {
+                    change.groups.extend(operand(0));
+                }
+                _ => {}
+            }
+            match name {
+                "usermod" => change.account = operand(0),
+                "gpasswd" => {
+                    let accounts = values(&["-a", "--add", "-d", "--delete"]);
+                    change.account = accounts.into_iter().flatten().next().map(str::to_owned);
+                }
+                // The second operand is a group.
+                "adduser" => change.groups.extend(operand(1)),
+                _ => {}
+            }
+        }
+        change
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_and_accounts_are_found_however_they_are_written() {
+        for (line, groups, account) in [
+            ("useradd --groups=audio,mail -- ada", &["audio", "mail", "ada"][..], None),
+            ("useradd -mG mail ada", &["mail", "ada"], None),
+            ("useradd --system -- docker", &["docker"], None),
+            ("useradd -N docker", &[], None),
+            ("useradd --gid=8 ada", &["8"], None),
+            ("/usr/sbin/usermod -aG adm,mail ada", &["adm", "mail"], Some("ada")),
+            ("usermod --append --groups mail ada", &["mail"], Some("ada")),
+            ("usermod --home=/home/x -- unbound", &[], Some("unbound")),
+            ("usermod -md /home/x unbound", &[], Some("unbound")),
+            ("usermod --comment=x -- ada", &[], Some("ada")),
+            ("gpasswd --add=ada -- mail", &["mail"], Some("ada")),
+            ("gpasswd -a ada mail", &["mail"], Some("ada")),
+            ("gpasswd --delete=ada -- mail", &[], Some("ada")),
+            ("adduser ada mail", &["ada", "mail"], None),
+            ("adduser --ingroup mail ada", &["mail"], None),
+            ("groupadd mail", &[], None),
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            let expected = AccountChange {
+                groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+                account: account.map(str::to_owned),
+            };
+            assert_eq!(AccountChange::of_command(&words), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Checks commands that run without a confirmation: commands that look, and commands that simulate a change.
+
+use host_base::Command;
+use host_base::problem::{Category, Problem};
+use host_capability::command_line;
+use host_text::redact::excerpt;
+
+use crate::{Level, Policy, text};
+
+/// The number of characters of a command line in an error.
+const MAX_LINE: usize = 160;
+
+/// The words of a command as the rules read them. Variables stand before it, as for env(1).
+pub fn command_words(command: &Command) -> Vec<String> {
+    let mut argv = Vec::new();
+    if !command.env.is_empty() {
+        argv.push("env".to_owned());
+        argv.extend(command.env.iter().map(|(name, value)| format!("{name}={value}")));
+    }
+    argv.push(command.program.clone());
+    argv.extend(command.args.iter().cloned());
+    argv
+}
+
+/// Refuses a command that changes something by the rules, or that reads text which makes it change something.
+pub fn check_only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result<(), Problem> {
+    let argv = command_words(command);
+    let verdict = policy.verdict(&argv);
+    let line = excerpt(&command_line("", shown), MAX_LINE);
+    let refused = |why: String| {
+        let message =
+            format!("`{line}` is to change nothing, and the policy doesn't take it for that: it {why}");
+        Err(Problem::new("POLICY_BLOCKED", Category::Denied, message))
+    };
+    if verdict.level == Level::Block || verdict.changes() {
+        return refused(verdict.reason_with_rule());
+    }
+    // The operator who granted this pattern knows what an unknown program does with its input.
+    let code = command.stdin.as_deref().and_then(|stdin| text::code_on_known_stdin(&argv, stdin)).flatten();
+    let Some(code) = code else {
+        return Ok(());
+    };
+    let unsafe_line = code.lines.iter().find(|line| text::objection(&line.argv).is_some());
+    let power = code.power.first().or(code.unreadable.as_ref());
+    match (unsafe_line, power) {
+        (Some(line), _) => refused(format!("reads code that isn't harmless ({})", line.at)),
+        (None, Some(power)) => refused(format!("reads code that {power}")),
+        (None, None) => Ok(()),
+    }
+}

@@ -1,0 +1,282 @@
+//! Judges the settings of a unit, by the judgement that `keys.yaml` has for each key.
+
+use super::exec::{OpenQuote, assignments, first_word};
+use super::keys::{Judgement, judgement};
+use super::specifiers::expand;
+use super::{Entry, Unit, critical_units};
+use crate::text::{Code, harmless, shown};
+
+/// What a socket does with its service: the service may use the socket instead of one of its own.
+pub const HAND_OVER: &str = "hand over";
+
+/// Judges one setting.
+pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
+    // systemd ignores these sections, which are for other programs.
+    if entry.section.starts_with("X-") {
+        return;
+    }
+    let Some(judgement) = judgement(&entry.key) else {
+        return code
+            .add_power(format_args!("sets `{}`, which isn't known to be harmless, {at}", shown(&entry.key)));
+    };
+    let (key, value) = (entry.key.as_str(), entry.value.as_str());
+    match judgement {
+        Judgement::Harmless | Judgement::Command => {}
+        Judgement::Account => account(unit, entry, at, code),
+        // An empty value resets the values before it.
+        _ if value.is_empty() => {}
+        Judgement::Accounts => {
+            if unit.user(&entry.section).is_none() {
+                code.add_power(format_args!(
+                    "says where root's programs leave what they die with ({key}={}), {at}",
+                    shown(value)
+                ));
+            }
+        }
+        Judgement::Confined => {
+            if !unit.is_confined(&entry.section) {
+                code.add_power(format_args!(
+                    "has system calls fail, or hides files, for what has more rights as well ({key}={}), {at}",
+                    shown(value)
+                ));
+            }
+        }
+        Judgement::Variables => variables(unit, entry, at, code),
+        Judgement::File => match unit.user(&entry.section) {
+            // A glob may stand for any file.
+            Some(_) if !value.contains(['%', '*', '?', '[', '{', '\\']) => {
+                code.add_file(value.trim_start_matches('-'), at)
+            }
+            _ => code.add_power(format_args!("has root read variables from {}, {at}", shown(value))),
+        },
+        Judgement::Starts => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                if critical_units::is_dangerous_to_start(&name) {
+                    code.add_power(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
+                } else if is_anothers_instance(&name, &unit.name) {
+                    // Only the template knows what it does with the instance's name.
+                    code.add_power(format_args!(
+                        "pulls in {}, an instance of a template ({key}=), {at}",
+                        shown(&name)
+                    ));
+                } else {
+                    code.add_unit_action(
+                        if entry.section == "Socket" { HAND_OVER } else { "start" },
+                        &name,
+                        at,
+                    );
+                }
+            }
+        }
+        Judgement::Siblings => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                // A specifier may stand for any unit.
+                if name.contains('%')
+                    || critical_units::is_dangerous_to_start(&name)
+                    || critical_units::is_dangerous_to_stop(&name)
+                {
+                    code.add_power(format_args!(
+                        "is enabled and disabled together with {} ({key}=), {at}",
+                        shown(&name)
+                    ));
+                } else {
+                    code.add_unit_action("enable", &name, at);
+                    code.add_unit_action("disable", &name, at);
+                }
+            }
+        }
+        Judgement::Stops => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                // A shutdown stops everything anyway.
+                if name == "shutdown.target" {
+                    continue;
+                }
+                match name.contains('%') || critical_units::is_dangerous_to_stop(&name) {
+                    true => code.add_power(format_args!("stops {} ({key}=), {at}", shown(&name))),
+                    false => code.add_unit_action("stop", &name, at),
+                }
+            }
+        }
+        Judgement::Holds => {
+            for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                if critical_units::is_dangerous_to_delay(&name, &unit.name) {
+                    code.add_power(format_args!("may keep {} from starting ({key}=), {at}", shown(&name)));
+                }
+            }
+        }
+        Judgement::Only(values) => {
+            let is_one = |word: &String| match values.first().map(String::as_str) {
+                Some("port") => is_port(word),
+                Some("minutes") => true,
+                Some("plain") => !word.contains(':'),
+                _ => values.contains(word),
+            };
+            if values.first().is_some_and(|first| first == "port") {
+                code.ports.extend(words(value).iter().filter_map(|word| port_of(word)));
+            }
+            let is_short = values.first().is_none_or(|first| first != "minutes") || is_short(value);
+            if !is_short || !words(value).iter().all(is_one) {
+                code.add_power(format_args!(
+                    "sets {key}={}, and not to what is known to be harmless ({}), {at}",
+                    shown(value),
+                    values.join(", ")
+                ));
+            }
+        }
+        Judgement::Asks(does) => code.add_power(format_args!("{does} ({key}={}), {at}", shown(value))),
+    }
+}
+
+/// Judges the name of a unit file. The unit may replace one of the system's.
+pub fn judge_name(unit: &Unit, code: &mut Code) {
+    if unit.is_drop_in {
+        // Limits that are harmless for other services could keep this one from starting.
+        if critical_units::is_dangerous_to_stop(&unit.name) {
+            code.add_power(format_args!(
+                "changes {}, by which people come in, or which protects the machine",
+                shown(&unit.name)
+            ));
+        }
+        // Drop-ins in `service.d` or `a-.service.d` apply to many units.
+        if !unit.name.contains('.') || unit.name.contains("-.") {
+            code.add_power(format_args!("changes every unit that `{}` stands for", shown(&unit.name)));
+        }
+        return;
+    }
+    if let Some(started) = unit.started_by_name() {
+        match critical_units::is_dangerous_to_start(&started) {
+            true => code.add_power(format_args!("starts {} when its time comes", shown(&started))),
+            false => {
+                let verb = if unit.name.ends_with(".socket") { HAND_OVER } else { "start" };
+                code.add_unit_action(verb, &started, "its name");
+            }
+        }
+    }
+    if critical_units::is_dangerous_to_start(&unit.name) {
+        code.add_power(format_args!(
+            "is {}, by which the running system ends or a shell is opened",
+            shown(&unit.name)
+        ));
+    }
+    if critical_units::is_dangerous_to_stop(&unit.name) {
+        code.add_power(format_args!(
+            "takes the place of {}, by which people come in, or which protects the machine",
+            shown(&unit.name)
+        ));
+    }
+}
+
+impl Unit {
+    /// The service that a timer, a path or a socket starts where it names none.
+    fn started_by_name(&self) -> Option<String> {
+        let (stem, kind) = self.name.rsplit_once('.')?;
+        let has = |section, key| self.value(section, key).is_some();
+        let names_unit = match kind {
+            "timer" => has("Timer", "Unit"),
+            "path" => has("Path", "Unit"),
+            "socket" => has("Socket", "Service"),
+            _ => true,
+        };
+        (!names_unit).then(|| format!("{stem}.service"))
+    }
+}
+
+/// Judges the settings of the account. `User=` itself is in the command lines.
+fn account(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
+    let (key, value) = (entry.key.as_str(), entry.value.as_str());
+    if unit.is_drop_in {
+        return code.add_power(format_args!(
+            "changes whose rights {} has ({key}={}), {at}",
+            unit.name,
+            shown(value)
+        ));
+    }
+    if value.contains('%') {
+        // A template with `User=%i` runs as root for the instance `root`.
+        return code.add_power(format_args!("runs as who `{}` turns out to be, {at}", shown(value)));
+    }
+    if !matches!(key, "Group" | "SupplementaryGroups") {
+        return;
+    }
+    // An account's own group gives nothing more.
+    let own = unit.value(&entry.section, "User");
+    for group in words(value).iter().filter(|group| Some(group.as_str()) != own) {
+        code.add_power(format_args!("runs in the group {} ({key}=), {at}", shown(group)));
+    }
+}
+
+fn variables(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
+    // Variables of an ordinary account's commands can do no more than the account.
+    if unit.user(&entry.section).is_some() {
+        return;
+    }
+    let set = match entry.key.as_str() {
+        "PassEnvironment" => words(&entry.value).into_iter().map(|name| (name, None)).collect(),
+        _ => {
+            let set = assignments(&entry.value, &unit.name).into_iter();
+            set.map(|(name, value)| (name, Some(value))).collect::<Vec<_>>()
+        }
+    };
+    for (name, value) in set.into_iter().filter(|(name, value)| !harmless::variable(name, value.as_deref())) {
+        let value = value.map(|value| format!("={value}")).unwrap_or_default();
+        code.add_power(format_args!("sets {} for what runs as root, {at}", shown(&format!("{name}{value}"))));
+    }
+}
+
+/// Whether the name is an instance of another unit's template, such as `modprobe@evil.service`.
+fn is_anothers_instance(name: &str, own: &str) -> bool {
+    let template = |name: &str| name.split_once('@').map(|(template, _)| template.to_owned());
+    let stem = own.rsplit_once('.').map_or(own, |(stem, _)| stem);
+    match template(name) {
+        Some(of) => of != stem && Some(of) != template(own),
+        None => false,
+    }
+}
+
+/// Whether a time span (systemd.time(7)) is at most ten minutes. A number alone is seconds.
+fn is_short(value: &str) -> bool {
+    let mut seconds = 0.0;
+    let mut rest = value.trim();
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let Ok(number) = rest[..end].parse::<f64>() else { return false };
+        let behind = rest[end..].trim_start();
+        let end = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
+        seconds += number
+            * match &behind[..end] {
+                "us" | "usec" => 1e-6,
+                "ms" | "msec" => 1e-3,
+                "" | "s" | "sec" | "second" | "seconds" => 1.0,
+                "m" | "min" | "minute" | "minutes" => 60.0,
+                _ => return false,
+            };
+        rest = behind[end..].trim_start();
+    }
+    // No value and 0 mean no limit.
+    seconds > 0.0 && seconds <= 600.0
+}
+
+/// Whether the word is a port that every account may listen on, with or without an address, and no path.
+fn is_port(word: &str) -> bool {
+    let is_address = word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:[]".contains(&byte));
+    is_address && port_of(word).is_some_and(|port| port >= FIRST_UNPRIVILEGED_PORT)
+}
+
+/// The port behind the last colon of an address.
+fn port_of(word: &str) -> Option<u16> {
+    word.rsplit(':').next()?.parse().ok()
+}
+
+/// The first port that every account may listen on.
+const FIRST_UNPRIVILEGED_PORT: u16 = 1024;
+
+fn words(value: &str) -> Vec<String> {
+    let mut rest = value;
+    let mut found = Vec::new();
+    loop {
+        match first_word(&mut rest) {
+            Ok(Some(word)) => found.push(word),
+            Ok(None) | Err(OpenQuote) => return found,
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! Describes a module and its requests for the operator who decides about it, with the gravest requests first, 80 columns
+//! wide.
+//!
+//! Text that a third party wrote stands in quotes on one line, and has no character that a terminal acts upon.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::cli::text::{risk_name, wrap};
+use host_base::Privilege;
+use host_capability::{
+    CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, by_concern,
+};
+use host_components::{Aliases, Description, Examined, Module, Origin};
+use host_text::visible::visible;
+
+/// The number of characters of a word in a third party's text. A longer one is divided.
+const MAX_WORD: usize = 40;
+
+/// Displays a module, or a component that could become one.
+pub(super) struct ModuleView<'a> {
+    description: &'a Description,
+    sha256: &'a str,
+    size: u64,
+    file: String,
+    /// The module's origin; `None` where it is not installed.
+    origin: Option<Origin>,
+    /// The requests that were accepted; `None` where it is not installed.
+    granted: Option<Requests>,
+    conflicts: Vec<String>,
+    replaces: Vec<String>,
+    used: bool,
+}
+
+impl<'a> ModuleView<'a> {
+    pub(super) fn of_module(module: &'a Module) -> Self {
+        Self {
+            description: &module.description,
+            sha256: &module.sha256,
+            size: module.size(),
+            file: module.path().display().to_string(),
+            origin: Some(module.origin),
+            granted: Some(module.granted()),
+            conflicts: Vec::new(),
+            replaces: module.replaced().to_vec(),
+            used: true,
+        }
+    }
+
+    pub(super) fn of_file(examined: &'a Examined) -> Self {
+        Self {
+            description: examined.description(),
+            sha256: examined.sha256(),
+            size: examined.size,
+            file: examined.path().display().to_string(),
+            origin: None,
+            granted: None,
+            conflicts: examined.conflicts.iter().map(ToString::to_string).collect(),
+            replaces: Vec::new(),
+            used: true,
+        }
+    }
+}
+
+impl ModuleView<'_> {
+    /// A module that is installed and not used now.
+    pub(super) fn of_unused(self, origin: Origin, granted: Requests) -> Self {
+        Self { origin: Some(origin), granted: Some(granted), conflicts: Vec::new(), used: false, ..self }
+    }
+}
+
+impl Display for ModuleView<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Description { name, version, summary, license, homepage, serves, tools, imports, .. } =
+            self.description;
+        let whose = self.origin.map_or("not installed".to_owned(), |origin| match origin {
+            Origin::Host => "comes with the host".to_owned(),
+            Origin::System => "a third party's, added by root for everyone".to_owned(),
+            Origin::User => "a third party's, added by this account".to_owned(),
+        });
+        let used = if self.used { "" } else { "; NOT USED now, see `modules list`" };
+        writeln!(f, "{name} {version}: {whose}{used}")?;
+        writeln!(f, "{}", wrap(&quoted(summary), "  ", "  "))?;
+        let mut fact =
+            |name: &str, value: &str| writeln!(f, "{}", wrap(value, &format!("  {name:<9}"), "           "));
+        fact("file", &visible(&self.file))?;
+        fact("size", &format!("{} bytes", grouped(self.size)))?;
+        fact("sha256", self.sha256)?;
+        fact("license", &license.as_deref().map_or("it doesn't say".to_owned(), quoted))?;
+        if let Some(homepage) = homepage {
+            fact("homepage", &quoted(homepage))?;
+        }
+        let conditions: Vec<String> = serves
+            .iter()
+            .map(|condition| format!("{} is {}", condition.fact, condition.any_of.join(" or ")))
+            .collect();
+        let serves = if conditions.is_empty() { "every target".to_owned() } else { conditions.join(", ") };
+        fact("serves", &format!("targets: {serves}").replace("targets: every", "every"))?;
+        for conflict in &self.conflicts {
+            writeln!(f, "\n{}", wrap(conflict, "CONFLICT: ", "  "))?;
+        }
+        for replaced in &self.replaces {
+            let what = format!("{replaced}, a tool of the modules that come with the host");
+            writeln!(f, "\n{}", wrap(&what, "TAKES THE PLACE OF ", "  "))?;
+        }
+        requests(f, &self.description.requests, self.granted.as_ref())?;
+        writeln!(f, "\nTools, each with the risk that the module itself states")?;
+        let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+        for tool in tools {
+            let head = format!("  {:width$}  {:<9}  ", tool.name, risk_name(tool.risk));
+            let indent = " ".repeat(head.len());
+            writeln!(f, "{}", wrap(&quoted(&tool.summary), &head, &indent))?;
+            if let Some(older) = older_names(&tool.aliases) {
+                writeln!(f, "{}", wrap(&older, &indent, &indent))?;
+            }
+        }
+        writeln!(f, "\nImports, besides an empty WASI")?;
+        let ours: Vec<&str> =
+            imports.iter().filter_map(|import| import.strip_prefix("sysadmin:module/")).collect();
+        let ours = if ours.is_empty() { "none".to_owned() } else { ours.join(", ") };
+        writeln!(f, "{}", wrap(&ours, "  ", "  "))
+    }
+}
+
+/// The older names that a tool understands. They have only characters that need no quotes.
+fn older_names(aliases: &Aliases) -> Option<String> {
+    let names = aliases.tool.iter().map(|alias| format!("answers to {alias}"));
+    let arguments = aliases.arguments.iter().map(|(alias, name)| format!("takes {alias} as {name}"));
+    let values = aliases.values.iter().flat_map(|(argument, values)| {
+        values.iter().map(move |(alias, value)| format!("takes {alias} as {value}, in {argument}"))
+    });
+    let all: Vec<String> = names.chain(arguments).chain(values).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// All requests, numbered, under a heading for each concern.
+fn requests(f: &mut Formatter<'_>, asked: &Requests, granted: Option<&Requests>) -> fmt::Result {
+    let all = by_concern(asked);
+    if all.is_empty() {
+        return writeln!(f, "\nIt asks for nothing: it can run no command and read no file.");
+    }
+    let mut heading = "";
+    for (number, (concern, request)) in all.iter().enumerate() {
+        let its_heading = self::heading(*concern);
+        if its_heading != heading {
+            heading = its_heading;
+            writeln!(f, "\n{}", wrap(heading, "", "  "))?;
+        }
+        let denied = granted.is_some_and(|granted| !holds(granted, request));
+        write!(f, "{}", line(number + 1, *concern, request, denied))?;
+    }
+    Ok(())
+}
+
+/// Whether this request was accepted.
+pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
+    match request {
+        Request::Command(request) => granted.commands.contains(request),
+        Request::Path(request) => granted.paths.contains(request),
+    }
+}
+
+pub(super) fn heading(concern: Concern) -> &'static str {
+    match concern {
+        Concern::Anything => {
+            "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
+        }
+        Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
+        Concern::Secret(_) => "SECRETS: reads these files, or writes them too where it says so",
+        Concern::Files => "Files that it reads; those known to hold secrets are left out of every wildcard",
+        Concern::Reviewed(_) => "Commands reviewed as harmless, whatever they are given",
+    }
+}
+
+/// Describes one request. The module's own reason stands in the last line.
+pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denied: bool) -> String {
+    let head = format!("{number:>3}. ");
+    let indent = " ".repeat(head.len());
+    let (what, text, reason) = match request {
+        Request::Command(CommandRequest { pattern, effect, privilege, risk: least, reason, .. }) => {
+            let does = match effect {
+                Effect::Read => "to look".to_owned(),
+                Effect::DryRun => "to simulate a change".to_owned(),
+                Effect::Change => {
+                    format!("to change something (the module calls the risk {})", risk_name(*least))
+                }
+            };
+            // No hole limits what a command gets on its standard input.
+            let stdin = match Pattern::parse(pattern).is_ok_and(|pattern| pattern.stdin()) {
+                true => ", with any standard input it likes",
+                false => "",
+            };
+            (format!("{}, {does}{stdin}", account(privilege)), pattern, reason)
+        }
+        Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
+            let does = match write {
+                true => "to WRITE and read",
+                false => "to read",
+            };
+            let whose = match place {
+                Place::Controller => "by itself, on the machine that the server runs on".to_owned(),
+                Place::Target => account(privilege),
+            };
+            let what = match concern {
+                Concern::Secret(why) => format!("{whose}, {does}: {why}"),
+                _ => format!("{whose}, {does}"),
+            };
+            (what, glob, reason)
+        }
+    };
+    let denied = if denied { "NOT GRANTED: " } else { "" };
+    let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
+    let verdict = match concern {
+        Concern::Reviewed(why) => format!("reviewed: {why}\n"),
+        _ => String::new(),
+    };
+    let below = format!("{indent}  ");
+    format!(
+        "{}\n{}\n{}{}\n",
+        wrap(&format!("{denied}{what}"), &head, &indent),
+        // Words stay whole, so that they can be compared and copied.
+        wrap(&visible(text), &below, &format!("{indent}    ")),
+        if verdict.is_empty() { verdict } else { wrap(&verdict, &below, &below) },
+        wrap(&format!("it says: {reason}"), &below, &below),
+    )
+}
+
+fn account(privilege: &Privilege) -> String {
+    match privilege {
+        Privilege::Caller => "as the server's own account".to_owned(),
+        Privilege::Root => "as ROOT".to_owned(),
+        Privilege::RootIfAvailable => "as ROOT where that can be had".to_owned(),
+        Privilege::User(name) => format!("as {}", visible(name)),
+    }
+}
+
+/// Puts a third party's text on one line and in quotes that it can't close, with hidden characters made visible. A word that
+/// would fill a line is divided, so that no line consists of its text alone.
+pub(super) fn quoted(text: &str) -> String {
+    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
+    let text = visible(&text);
+    let mut shown = String::new();
+    for word in text.split_whitespace() {
+        for (at, character) in word.chars().enumerate() {
+            if at % MAX_WORD == 0 && !shown.is_empty() {
+                shown.push(' ');
+            }
+            shown.push(character);
+        }
+    }
+    format!("\"{shown}\"")
+}
+
+/// The number with its digits in groups, such as 1,234,567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_third_partys_text_stays_within_its_quotes_and_its_line() {
+        assert_eq!(
+            quoted("harmless\n\nREVIEWED: by us\r\x1b[2J"),
+            "\"harmless REVIEWED: by us\\u{d}\\u{1b}[2J\""
+        );
+    }
+
+    #[test]
+    fn whether_files_are_written_is_said_at_once_and_within_the_line() {
+        let path = |glob: &str, write, privilege| PathRequest {
+            glob: glob.to_owned(),
+            write,
+            privilege,
+            place: Place::Target,
+            reason: "units ".repeat(30),
+        };
+        let requests = Requests {
+            commands: Vec::new(),
+            paths: vec![
+                path("/etc/systemd/system/*", true, Privilege::Root),
+                path("/etc/hosts", false, Privilege::Root),
+                path("/etc/gshadow", true, Privilege::Root),
+                path("/home/*/.x", true, Privilege::User("ada".into())),
+            ],
+        };
+        let shown: Vec<(&str, String)> = by_concern(&requests)
+            .iter()
+            .map(|(concern, request)| (heading(*concern), line(1, *concern, request, false)))
+            .collect();
+        for ((heading, line), (its_heading, first)) in shown.iter().zip([
+            ("NOT REVIEWED", "  1. as ROOT, to WRITE and read\n       /etc/systemd/system/*\n"),
+            ("NOT REVIEWED", "  1. as ada, to WRITE and read\n       /home/*/.x\n"),
+            ("SECRETS", "  1. as ROOT, to WRITE and read: password hashes\n       /etc/gshadow\n"),
+            ("Files that it reads", "  1. as ROOT, to read\n       /etc/hosts\n"),
+        ]) {
+            assert!(heading.starts_with(its_heading) && line.starts_with(first), "{heading}\n{line}");
+            assert!(line.lines().all(|line| line.len() <= 80), "{line}");
+        }
+        assert_eq!(shown.len(), 4);
+    }
+
+    #[test]
+    fn bytes_are_grouped() {
+        for (number, shown) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), shown);
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The modules and their tools as they are loaded at one time. A call keeps those that it began with.
+
+use std::sync::Arc;
+
+use crate::arguments::Validators;
+use host_base::problem::{Category, Problem};
+use host_components::{Module, Registry, Route, Tool};
+use host_target::Facts;
+use host_text::suggestion;
+use host_text::visible::excerpt;
+
+/// The modules that are loaded, with what depends on them.
+pub struct LoadedModules {
+    /// The modules and their tools.
+    pub registry: Registry,
+    /// The compiled schemas of the tools' arguments.
+    pub validators: Validators,
+    /// Why the configuration file as it is now is not used.
+    pub config_error: Option<String>,
+}
+
+impl LoadedModules {
+    /// True for a tool about the server's own connections or jobs, which works on no target.
+    pub fn is_server_tool(&self, tool: &str) -> bool {
+        let is_it = |known: &Tool| known.name == tool && known.on_controller;
+        let is_about_server =
+            |module: &&Arc<Module>| module.imports("target-control") || module.imports("jobs");
+        self.registry
+            .modules()
+            .iter()
+            .filter(is_about_server)
+            .any(|module| module.description.tools.iter().any(is_it))
+    }
+
+    /// Chooses the module whose tool of this name serves a target with these facts.
+    pub fn route(&self, name: &str, facts: &Facts) -> Result<(Arc<Module>, Tool), Problem> {
+        match self.registry.route(name, facts) {
+            Route::Module(module, tool) => Ok((module, tool)),
+            Route::NotServed(reasons) => {
+                let message = format!("{name} doesn't work on this target: {}", reasons.join("; "));
+                Err(Problem::new("TARGET_NOT_SERVED", Category::State, message))
+            }
+            Route::Unknown => Err(self.unknown_tool(name)),
+        }
+    }
+
+    /// The error of a tool that does not exist, with tools of similar names.
+    pub fn unknown_tool(&self, name: &str) -> Problem {
+        let wanted = excerpt(name, 64);
+        let close = suggestion::closest(name, self.registry.tools().map(|tool| tool.name.as_str()));
+        let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
+        match close.as_slice() {
+            [] => problem,
+            close => {
+                let names = &close[..close.len().min(3)];
+                problem.remedy(format!("Did you mean {}?", names.join(", ")))
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The problems of commands that didn't end by themselves, or that weren't run.
+
+use std::time::Duration;
+
+use host_base::problem::{Category, PRIVILEGE_REQUIRED, Problem};
+use host_text::visible::excerpt;
+
+/// The time that the host waits for output after the command itself has ended. A process that the command left behind may
+/// hold the pipe.
+pub(super) const LEFTOVER: Duration = Duration::from_millis(250);
+
+pub(super) fn no_root() -> Problem {
+    Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, "this needs the rights of another account")
+}
+
+/// Returns sudo's message where sudo refused to run the program. sudo writes its messages untranslated here.
+pub(super) fn refused_by_sudo(exit_code: i32, said_anything: bool, stderr: &[u8]) -> Option<String> {
+    let said = String::from_utf8_lossy(stderr);
+    let is_sudos = |line: &str| {
+        let refusal = line.strip_prefix("sudo: ").is_some_and(|rest| {
+            ["a password is required", "a terminal is required", "sorry, you must have a tty"]
+                .iter()
+                .any(|refusal| rest.starts_with(refusal))
+        });
+        let words: Vec<&str> = line.split(' ').collect();
+        let of_user = matches!(words[..], ["Sorry,", "user", _, "is" | "may", "not", ..])
+            || matches!(words[..], [_, "is", "not", "in", "the", "sudoers", ..])
+            || matches!(words[..], [_, "is", "not", "allowed", "to", "run", "sudo", ..]);
+        refusal || of_user
+    };
+    let refused = exit_code == 1 && !said_anything && said.lines().any(is_sudos);
+    refused.then(|| excerpt(said.trim(), 300))
+}
+
+pub(super) fn refused(program: &str, said: &str) -> Problem {
+    let mut problem = no_root();
+    problem.message = format!("{}, and {program} was not run: {said}", problem.message);
+    problem
+}
+
+/// `left` says whether processes of the command may still run.
+pub(super) fn timed_out(program: &str, limit: Duration, left: bool) -> Problem {
+    stopped(&format!("{program} took longer than {} s", limit.as_secs_f64()), left)
+}
+
+pub(super) fn stopped(why: &str, left: bool) -> Problem {
+    let ended = match left {
+        false => "was stopped",
+        true => "was told to stop; processes that it started may still run, which this account can't end",
+    };
+    Problem::new("COMMAND_TIMEOUT", Category::Timeout, format!("{why} and {ended}"))
+}
