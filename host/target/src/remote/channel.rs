@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use russh::client::Msg;
 use russh::{ChannelMsg, ChannelReadHalf, ChannelWriteHalf};
 use tokio::io::AsyncWriteExt;
@@ -22,9 +23,12 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output};
 use host_text::redact::excerpt;
 
-/// The time that the connection may be silent after the command itself has ended. A process that the command left behind
-/// may hold the pipe.
+/// The time that the connection may be silent after the command itself has ended before the server is asked whether more
+/// comes. A process that the command left behind may hold the pipe.
 const LEFTOVER: Duration = Duration::from_millis(250);
+/// The number of answers of the server in a row, without output between them, after which the pipe of an ended command is
+/// empty.
+const QUIET_ANSWERS: usize = 2;
 /// The time that the host waits, after the command has ended, for output that is still on its way over a slow connection.
 /// It doesn't listen longer to a process that the command left behind and that goes on printing.
 const ON_ITS_WAY: Duration = Duration::from_secs(60);
@@ -261,19 +265,42 @@ impl RemoteCommand {
         })
     }
 
+    /// Returns what the channel says after the command has ended, and `None` once no output of the command can come any
+    /// more.
+    ///
+    /// sshd tells the end of a command before it has sent all of its output, and ends the channel only when every process
+    /// has closed the pipe. Silence means nothing on a busy machine, so the server is asked: sshd reads the pipe in the same
+    /// turn of its loop in which it answers a request. Where it had no room to send, it has after the first answer.
+    async fn next_after_end(&mut self, ended: tokio::time::Instant) -> Result<Option<ChannelEvent>, Problem> {
+        let rest = ON_ITS_WAY.saturating_sub(ended.elapsed());
+        if rest.is_zero() {
+            return Ok(None);
+        }
+        if let Ok(said) = tokio::time::timeout(LEFTOVER.min(rest), self.next()).await {
+            return said.map(Some);
+        }
+        let connection = self.connection.clone();
+        for _ in 0..QUIET_ANSWERS {
+            tokio::select! {
+                biased;
+                said = self.next() => return said.map(Some),
+                answered = connection.round_trip() => if answered.is_err() {
+                    return Ok(None);
+                },
+            }
+        }
+        // What the server sent before its last answer has reached the channel.
+        self.next().now_or_never().transpose()
+    }
+
     async fn collect(&mut self, keep: Keep, out: &mut Captured, err: &mut Captured) -> Result<(), Problem> {
         let mut ended: Option<tokio::time::Instant> = None;
         loop {
             let said = match ended {
                 None => self.next().await?,
-                Some(at) => match tokio::time::timeout(
-                    LEFTOVER.min(ON_ITS_WAY.saturating_sub(at.elapsed())),
-                    self.next(),
-                )
-                .await
-                {
-                    Ok(said) => said?,
-                    Err(_) => {
+                Some(at) => match self.next_after_end(at).await? {
+                    Some(said) => said,
+                    None => {
                         self.end_leftovers();
                         return Ok(());
                     }
