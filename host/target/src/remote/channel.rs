@@ -18,7 +18,7 @@ use super::connection::Connection;
 use super::quote;
 use crate::cancelled;
 use crate::rights::EndMethod;
-use crate::stream::{Captured, KEPT_BYTES, with_last_words};
+use crate::stream::{Captured, with_last_words};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output};
 use host_text::redact::excerpt;
@@ -107,11 +107,11 @@ pub(super) struct RemoteCommand {
     /// The two halves of the channel. If this is dropped before the command's end was seen, the command is ended.
     halves: Option<(ChannelReadHalf, ChannelWriteHalf<Msg>)>,
     permit: Option<OwnedSemaphorePermit>,
-    out: MarkedStream,
+    pub(super) out: MarkedStream,
     err: MarkedStream,
     ends: EndMethod,
     status: Option<i32>,
-    eof: bool,
+    pub(super) eof: bool,
 }
 
 /// An event that a channel reports.
@@ -332,7 +332,7 @@ impl RemoteCommand {
     }
 
     /// Ends the command and all that it started, and waits for it. Returns whether any process may be left.
-    async fn end(&mut self) -> bool {
+    pub(super) async fn end(&mut self) -> bool {
         let Some((mut read, write)) = self.halves.take() else { return false };
         let permit = self.permit.take();
         if self.status.is_some() {
@@ -356,7 +356,7 @@ impl RemoteCommand {
     }
 
     /// Returns the problem where the line never reached the host's script.
-    fn not_run_problem(&mut self) -> Problem {
+    pub(super) fn not_run_problem(&mut self) -> Problem {
         let said = [&self.err.noise[..], &self.out.noise].concat();
         let said = match excerpt(String::from_utf8_lossy(&said).trim(), 300) {
             said if said.is_empty() => said,
@@ -458,7 +458,7 @@ pub(super) async fn close(write: ChannelWriteHalf<Msg>) {
 
 /// A stream whose first part, before the host's marker, isn't the command's own.
 #[derive(Default)]
-struct MarkedStream {
+pub(super) struct MarkedStream {
     marker: Vec<u8>,
     noise: Vec<u8>,
     pid: Option<u32>,
@@ -469,7 +469,7 @@ impl MarkedStream {
         Self { marker: format!("{nonce} ").into_bytes(), noise: Vec::new(), pid: None }
     }
 
-    fn is_past(&self) -> bool {
+    pub(super) fn is_past(&self) -> bool {
         self.pid.is_some()
     }
 
@@ -519,83 +519,6 @@ fn signal_number(signal: &russh::Sig) -> i32 {
         Sig::ALRM => 14,
         Sig::TERM => 15,
         Sig::Custom(_) => 0,
-    }
-}
-
-/// A running command whose stdout is read piece by piece. Dropping it ends the command.
-pub struct RemoteOutputStream {
-    running: RemoteCommand,
-    program: String,
-    limit: Duration,
-    deadline: tokio::time::Instant,
-    /// Output that arrived and wasn't asked for yet.
-    rest: Bytes,
-    stderr_start: Vec<u8>,
-    said_anything: bool,
-}
-
-/// The bytes of stderr that are kept. They are enough to recognize a refusal of sudo.
-const STDERR_KEPT: usize = 4 << 10;
-
-impl RemoteOutputStream {
-    pub(super) fn new(running: RemoteCommand, command: &Command) -> Self {
-        let deadline = tokio::time::Instant::now() + command.timeout;
-        let (program, limit) = (command.program.clone(), command.timeout);
-        Self {
-            running,
-            program,
-            limit,
-            deadline,
-            rest: Bytes::new(),
-            stderr_start: Vec::new(),
-            said_anything: false,
-        }
-    }
-
-    /// Reads at most `max_bytes`, and at most 1 MiB. The result is empty at the end.
-    pub async fn read(&mut self, max_bytes: u32) -> Result<Vec<u8>, Problem> {
-        let most = (max_bytes as usize).clamp(1, KEPT_BYTES);
-        while self.rest.is_empty() && !self.running.eof {
-            match tokio::time::timeout_at(self.deadline, self.running.next()).await {
-                Err(_) => return Err(self.timed_out().await),
-                Ok(said) => match said? {
-                    ChannelEvent::Out(piece) => self.rest = piece,
-                    ChannelEvent::Err(piece) => {
-                        let room = STDERR_KEPT.saturating_sub(self.stderr_start.len());
-                        self.stderr_start.extend_from_slice(&piece[..piece.len().min(room)]);
-                    }
-                    ChannelEvent::Status | ChannelEvent::Eof => {}
-                },
-            }
-        }
-        if self.rest.is_empty() && !std::mem::replace(&mut self.said_anything, true) {
-            self.unless_refused().await?;
-        }
-        self.said_anything = true;
-        Ok(self.rest.split_to(most.min(self.rest.len())).into())
-    }
-
-    async fn timed_out(&mut self) -> Problem {
-        let left = self.running.end().await;
-        crate::command_problem::timed_out(&self.program, self.limit, left)
-    }
-
-    /// Returns a problem where the command wasn't run. A command without any output may not have been.
-    async fn unless_refused(&mut self) -> Result<(), Problem> {
-        while self.running.status().is_none() {
-            match tokio::time::timeout_at(self.deadline, self.running.next()).await {
-                Err(_) => return Err(self.timed_out().await),
-                Ok(said) => drop(said?),
-            }
-        }
-        if !self.running.out.is_past() {
-            return Err(self.running.not_run_problem());
-        }
-        let exit_code = self.running.status().unwrap_or(0);
-        match crate::command_problem::refused_by_sudo(exit_code, false, &self.stderr_start) {
-            Some(said) => Err(crate::command_problem::refused(&self.program, &said)),
-            None => Ok(()),
-        }
     }
 }
 
