@@ -8,3 +8,24 @@ pub fn excerpt(text: &str, most: usize) -> String {
     }
     short
 }
+
+/// The first `most` names with commas between them, and the number of the others.
+pub fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
+    let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();
+    match names.len().saturating_sub(most) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_and_a_long_list_counts_its_others() {
+        assert_eq!((excerpt("äbc", 3), excerpt("äbc", 2)), ("äbc".to_owned(), "äb…".to_owned()));
+        assert_eq!(list(&["a", "b"], 2), "a, b");
+        assert_eq!(list(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+    }
+}

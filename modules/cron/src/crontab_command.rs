@@ -1,7 +1,7 @@
 //! Accounts' crontabs on the target, through the command `crontab`. On Debian a group may write to the spool directory,
 //! so that its files aren't read as root. `crontab` also checks the syntax of a new crontab, and tells the daemon.
 
-use linux_sysadmin_sdk::{Category, Privilege, accounts, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, accounts, prelude::*, text};
 
 /// Prints an account's crontab.
 pub(crate) const LIST_OF: CommandLine = CommandLine::new("crontab -u <user> -l");
@@ -266,12 +266,7 @@ fn account_names(cx: &Context, notes: &mut Vec<String>) -> Vec<String> {
 
 /// The first names of a list, and the number of the others.
 pub(crate) fn few(names: &[String]) -> String {
-    const MOST: usize = 10;
-    let mut text = names.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        text += &format!(" and {} more", names.len() - MOST);
-    }
-    text
+    text::list(names, 10)
 }
 
 #[cfg(test)]
@@ -317,12 +312,5 @@ mod tests {
         let whole = output(0, b"@daily true\n", "");
         let output = Output { stdout_bytes: 2 << 20, stdout_lines: 100_000, truncated: true, ..whole };
         assert_eq!(contents("ada", Ok(output)).unwrap_err().code, "OUTPUT_TOO_LARGE");
-    }
-
-    #[test]
-    fn a_long_list_of_names_stays_short() {
-        let names: Vec<String> = (0..12).map(|name| name.to_string()).collect();
-        assert_eq!(few(&names), "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more");
-        assert_eq!(few(&names[..2]), "0, 1");
     }
 }

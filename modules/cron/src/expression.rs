@@ -149,7 +149,7 @@ pub enum Element {
 /// A parsed field.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// Which of the five fields it is.
+    /// The kind of the field.
     pub unit: Unit,
     /// The field as written, with names in lower case.
     pub text: String,

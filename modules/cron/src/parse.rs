@@ -59,7 +59,7 @@ pub fn parse(text: &str) -> Result<Expression, Vec<Problem>> {
 ///
 /// # Errors
 ///
-/// Those of [`parse`].
+/// The same problems as [`parse`].
 pub fn parse_as(text: &str, dialect: Dialect) -> Result<Expression, Vec<Problem>> {
     if text.len() > MAX_LENGTH {
         return Err(vec![whole(

@@ -16,9 +16,9 @@ pub struct Problem {
     pub value: String,
     /// Why the value is refused.
     pub message: String,
-    /// What the field takes.
+    /// The values that the field takes.
     pub expected: String,
-    /// What to write in place of the value, where that can be guessed.
+    /// A text to write in place of the value, where one can be guessed.
     pub suggestion: Option<String>,
 }
 

@@ -51,7 +51,7 @@ pub struct Schedule {
     wildcard: bool,
 }
 
-/// How a run relates to a change of the clock.
+/// The relation of a run to a change of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The clock shows the scheduled time.

@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     keepalive_interval_seconds: Option<Number>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sftp: Option<Value>,
-    /// How often the connection was lost and restored.
+    /// The number of times that the connection was lost and restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     restored: Option<Number>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

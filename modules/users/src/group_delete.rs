@@ -56,10 +56,10 @@ pub(crate) fn group_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delet
         );
         return Err(denied("PROTECTED_GROUP", message).remedy("Where it is meant: system=true"));
     }
-    let guard = LockoutCheck::look(accounts, cx)?;
-    let mut after = guard.accounts.clone();
+    let lockout = LockoutCheck::look(accounts, cx)?;
+    let mut after = lockout.accounts.clone();
     after.groups.retain(|other| other.name != *name);
-    guard.must_keep(&after, guard.sudoers.as_ref())?;
+    lockout.must_keep(&after, lockout.sudoers.as_ref())?;
     let mut change = plan::new(format!("Delete the group {name} (gid {})", group.gid));
     if is_system {
         change = change

@@ -29,19 +29,19 @@ impl LockoutCheck {
         let accounts = accounts.with_caller(&caller, cx)?;
         let sudoers = Sudoers::read(Privilege::Root, cx)?;
         let unable = Logins::look(None, cx).ended(cx.now());
-        let mut guard = Self { accounts, caller, sudoers, unable };
-        if let Some(rules) = guard.sudoers.as_ref().map(Sudoers::rules) {
+        let mut lockout = Self { accounts, caller, sudoers, unable };
+        if let Some(rules) = lockout.sudoers.as_ref().map(Sudoers::rules) {
             let is_asked = |name: &String| {
-                let user = guard.accounts.user(name);
-                user.is_some_and(|user| !rules.standing(&Identity::of(user, &guard.accounts)).unasked)
+                let user = lockout.accounts.user(name);
+                user.is_some_and(|user| !rules.standing(&Identity::of(user, &lockout.accounts)).unasked)
             };
-            let mut asked = guard.administrators(&guard.accounts, &rules);
+            let mut asked = lockout.administrators(&lockout.accounts, &rules);
             asked.retain(is_asked);
             if asked.len() <= ASKED {
-                guard.unable.extend(logins::locked(asked, cx));
+                lockout.unable.extend(logins::locked(asked, cx));
             }
         }
-        Ok(guard)
+        Ok(lockout)
     }
 
     /// The sudo rules that an account gains by a new name or by new groups.

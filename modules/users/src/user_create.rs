@@ -96,12 +96,12 @@ pub(crate) fn user_create(args: CreateArgs, cx: &Context) -> Result<Noted<Create
         )
         .remedy(format!("Make it the account's: primary_group={name}")));
     }
-    let guard = LockoutCheck::look(accounts, cx)?;
+    let lockout = LockoutCheck::look(accounts, cx)?;
     let creates_home = args.create_home.unwrap_or(!args.system);
     let home = args.home.clone().unwrap_or_else(|| format!("/home/{name}"));
     let mut change = plan::new(format!("Create the account {name}"));
     // There may be rules for a former account of this name, or for the groups.
-    let gained = guard.gained(None, &with(&args, &guard.accounts)?, name);
+    let gained = lockout.gained(None, &with(&args, &lockout.accounts)?, name);
     change = gained.into_iter().fold(change, |change, what| change.risk(Risk::High).warning(what));
     let there = files::stat(&[&home], cx)?;
     if let Some(found) = there.first() {

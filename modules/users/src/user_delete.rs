@@ -49,11 +49,11 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
     check_user(&args.user)?;
     let (accounts, user) = Accounts::look(cx)?.with(&args.user, cx)?;
     accounts.must_be_local(&user)?;
-    let guard = LockoutCheck::look(accounts, cx)?;
-    guard.must_not_be_in_use(&user, "deleted")?;
-    let mut after = guard.accounts.clone();
+    let lockout = LockoutCheck::look(accounts, cx)?;
+    lockout.must_not_be_in_use(&user, "deleted")?;
+    let mut after = lockout.accounts.clone();
     after.users.retain(|other| other.name != user.name);
-    guard.must_keep(&after, guard.sudoers.as_ref())?;
+    lockout.must_keep(&after, lockout.sudoers.as_ref())?;
     must_be_idle(&user, "deleted", cx)?;
 
     let name = &user.name;
@@ -102,7 +102,7 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
             .map(|count| format!(" ({}, {})", count.text(), count.size()))
             .unwrap_or_default();
         if args.remove_home {
-            must_be_own_home(&user, home, &guard.accounts)
+            must_be_own_home(&user, home, &lockout.accounts)
                 .map_err(|problem| problem.remedy("Leave it: remove_home=false"))?;
             change = change.warning(format!("{}{held} is deleted, and can't be had back", home.path));
             removed = Some(format!("{}{held}", home.path));
@@ -110,11 +110,11 @@ pub(crate) fn user_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delete
             left.push(format!("home: {}{held}", home.path));
         }
     }
-    let own_rules = guard.sudoers.as_ref().map(|sudoers| sudoers.rules().rules).unwrap_or_default();
+    let own_rules = lockout.sudoers.as_ref().map(|sudoers| sudoers.rules().rules).unwrap_or_default();
     for placed in own_rules.iter().filter(|placed| placed.rule.users.contains(name)) {
         left.push(format!("sudo rule: {}:{}", placed.file, placed.line));
     }
-    if guard.accounts.ranges.is_system_uid(user.uid) {
+    if lockout.accounts.ranges.is_system_uid(user.uid) {
         change = change.warning(format!(
             "{name} is a system account (uid {}): the package or service that made it may need it",
             user.uid

@@ -79,7 +79,7 @@ pub(crate) fn record_of(uid: u32, cx: &Context) -> Result<Option<String>> {
 /// The current state of an account.
 struct Now {
     user: User,
-    guard: LockoutCheck,
+    lockout: LockoutCheck,
     login: Login,
     password: Password,
 }
@@ -90,14 +90,14 @@ impl Now {
         let (accounts, user) = Accounts::look(cx)?.with(&args.user, cx)?;
         accounts.must_be_local(&user)?;
         // This comes first, because its problem names the missing rights.
-        let guard = LockoutCheck::look(accounts, cx)?;
+        let lockout = LockoutCheck::look(accounts, cx)?;
         let login = Logins::look(Some(&user.name), cx).of(&user.name);
         let password = logins::password(&user.name, cx).filter(|_| login.is_known).ok_or_else(|| {
             let message = format!("whether {} is locked isn't known: that takes root's rights", user.name);
             Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message)
                 .remedy("Allow this account to run the module's commands through sudo: `linux-sysadmin modules sudoers users` prints the rules")
         })?;
-        Ok(Self { user, guard, login, password })
+        Ok(Self { user, lockout, login, password })
     }
 
     fn expires(&self) -> Expiry {
@@ -120,15 +120,15 @@ impl Now {
 pub(crate) fn user_lock(args: LockArgs, cx: &Context) -> Result<Noted<Locked>> {
     let now = Now::look(&args, cx)?;
     let name = now.user.name.clone();
-    now.guard.must_not_be_in_use(&now.user, "locked")?;
+    now.lockout.must_not_be_in_use(&now.user, "locked")?;
     if now.expires().is_over(cx.now()) && now.password == Password::Locked {
         let note =
             format!("{name} is locked already: no password opens it, and it expired on {}", now.expires());
         return Ok(Noted { data: now.reply(&now.expires(), now.password, cx.now()), notes: vec![note] });
     }
-    let mut after = now.guard.accounts.clone();
+    let mut after = now.lockout.accounts.clone();
     after.users.retain(|other| other.name != name);
-    now.guard.must_keep(&after, now.guard.sudoers.as_ref())?;
+    now.lockout.must_keep(&after, now.lockout.sudoers.as_ref())?;
 
     let locks_password = now.password != Password::Locked;
     // A lock without a password hash doesn't change anything.
@@ -151,7 +151,7 @@ pub(crate) fn user_lock(args: LockArgs, cx: &Context) -> Result<Noted<Locked>> {
     if processes.is_some() {
         change = change.warning(format!("processes of {name} run on: locking ends no session"));
     }
-    if now.guard.accounts.ranges.is_system_uid(now.user.uid) {
+    if now.lockout.accounts.ranges.is_system_uid(now.user.uid) {
         change = change
             .risk(Risk::High)
             .warning(format!("{name} is a system account: jobs of cron that run as it stop"));

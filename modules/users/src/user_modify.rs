@@ -223,16 +223,16 @@ impl Modification {
         if self.rename.is_some() || moves.is_some() {
             must_be_idle(user, "renamed, and its home not moved,", cx)?;
         }
-        let guard = LockoutCheck::look(accounts, cx)?;
+        let lockout = LockoutCheck::look(accounts, cx)?;
         if self.fields.shell.as_ref().is_some_and(|shell| validate::NO_LOGIN.contains(&shell.as_str())) {
-            guard.must_not_be_in_use(user, "shut out")?;
+            lockout.must_not_be_in_use(user, "shut out")?;
         }
-        let after = self.after(user, &guard, cx.now());
-        guard.must_keep(&after, guard.sudoers.as_ref())?;
+        let after = self.after(user, &lockout, cx.now());
+        lockout.must_keep(&after, lockout.sudoers.as_ref())?;
         let mut change = plan::new(format!("Modify the account {name}: {}", self.changed.join(", ")));
-        let gained = guard.gained(Some(user), &after, self.rename.as_ref().unwrap_or(name));
+        let gained = lockout.gained(Some(user), &after, self.rename.as_ref().unwrap_or(name));
         change = gained.into_iter().fold(change, |change, what| change.risk(Risk::High).warning(what));
-        if guard.accounts.ranges.is_system_uid(user.uid) {
+        if lockout.accounts.ranges.is_system_uid(user.uid) {
             change = change.risk(Risk::High).warning(format!(
                 "{name} is a system account (uid {}): a service may depend on it as it is",
                 user.uid
@@ -254,7 +254,7 @@ impl Modification {
             // A home that doesn't exist can't be moved.
             fields.move_home &= !home.is_empty();
             if let Some(home) = home.first().filter(|_| fields.move_home) {
-                must_be_own_home(user, home, &guard.accounts)
+                must_be_own_home(user, home, &lockout.accounts)
                     .map_err(|problem| problem.remedy("Leave it where it is: move_home=false"))?;
                 let held = Count::of(&home.path, cx)?;
                 change = change.warning(format!(
@@ -282,8 +282,8 @@ impl Modification {
     }
 
     /// The accounts after the change.
-    fn after(&self, user: &User, guard: &LockoutCheck, now: f64) -> Accounts {
-        let mut after = guard.accounts.clone();
+    fn after(&self, user: &User, lockout: &LockoutCheck, now: f64) -> Accounts {
+        let mut after = lockout.accounts.clone();
         for group in &mut after.groups {
             if self.leaves.contains(&group.name) {
                 group.members.retain(|member| *member != user.name);

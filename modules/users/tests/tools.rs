@@ -810,7 +810,7 @@ fn below_a_shared_directory_the_owners_rights_are_taken() {
 }
 
 #[test]
-fn a_tree_is_counted_and_has_no_way_back() {
+fn a_change_of_a_tree_is_counted_and_cannot_be_undone() {
     let target = way(host(), "/srv/x", "41ed", "root")
         .answer(&["find", "/srv/x", "-printf", "%y %m %D %s\\n"], 0, "d 755 1 1\nf 4755 1 1\nl 777 1 1\n", "")
         .outcome(dry());
@@ -820,7 +820,7 @@ fn a_tree_is_counted_and_has_no_way_back() {
         json!({"path": "/srv/x", "mode": "o+w", "owner": "ada", "group": "adm", "recursive": true}),
     );
     assert_eq!(data["tree"], json!({"files": 1, "directories": 1, "symlinks": 1, "setuid": 1, "bytes": 1}));
-    assert!(notes[0].contains("no way back"), "{notes:?}");
+    assert!(notes[0].contains("can't be undone"), "{notes:?}");
     let expected = plan("Set mode o+w, owner ada, group adm of /srv/x and everything below")
         .risk(Risk::High)
         .warning("everybody on the machine may write to /srv/x")
@@ -1086,7 +1086,7 @@ fn what_amounts_to_everything_is_said_before_anybody_says_yes() {
         "{made}"
     );
     let made = warned(json!(["/usr/bin/"]), false, &["/usr", "/usr/bin"], &bin("/usr/bin")[..2]);
-    assert!(made.contains("every program in that directory"), "{made}");
+    assert!(made.contains("every program that is in that directory"), "{made}");
     let home = [("/home", "41ed", "root"), ("/home/ada", "41ed", "ada"), ("/home/ada/x", "81ed", "ada")];
     let made = warned(json!(["/home/ada/x"]), false, &["/home", "/home/ada", "/home/ada/x"], &home);
     assert!(made.contains("/home/ada is ada's: that amounts to ALL"), "{made}");

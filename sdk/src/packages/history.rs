@@ -29,7 +29,7 @@ pub(super) struct Past {
     by: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<String>,
-    /// As `upgrade lab-hello 1.0 -> 2.0`.
+    /// The operations, as `upgrade lab-hello 1.0 -> 2.0`.
     operations: Vec<String>,
     /// The number of operations that aren't shown.
     #[serde(skip_serializing_if = "is_zero")]

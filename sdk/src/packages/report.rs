@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::types::{Operation, Request, Simulated, Verb};
+use crate::text;
 
 /// The end of a message that says what has changed; empty where nothing has.
 pub(super) fn changes_text(operations: &[Operation]) -> String {
@@ -20,15 +21,14 @@ pub(super) fn changes_text(operations: &[Operation]) -> String {
 pub(super) fn summary(request: &Request, simulated: &Simulated) -> String {
     let count = |verb: Verb| simulated.operations.iter().filter(|operation| operation.verb == verb).count();
     let named = |names: &[String]| {
-        let versions = names.iter().take(10).map(|name| {
-            let found = simulated.operations.iter().find(|operation| operation.name == *name);
-            found.map_or(name.clone(), Operation::versions)
-        });
-        let mut text = versions.collect::<Vec<_>>().join(", ");
-        if names.len() > 10 {
-            text += &format!(" and {} more", names.len() - 10);
-        }
-        text
+        let versions: Vec<_> = names
+            .iter()
+            .map(|name| {
+                let found = simulated.operations.iter().find(|operation| operation.name == *name);
+                found.map_or(name.clone(), Operation::versions)
+            })
+            .collect();
+        text::list(&versions, 10)
     };
     let (head, asked) = match request {
         Request::Install(names) => (format!("Install {}", named(names)), names.len()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::types::{Installed, Operation, Request, Simulated, Verb};
-use crate::Risk;
+use crate::{Risk, text};
 
 /// A risk above the tool's own, and the warnings that a person reads before saying yes.
 #[derive(Debug, Default, PartialEq)]
@@ -42,6 +42,9 @@ const VITAL: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// The most names in a warning.
+const MOST_NAMES: usize = 30;
+
 /// Names of boot loaders. A package name may go on with a dash: `grub-pc`, `grub2-efi-x64`, `shim-signed`.
 const BOOT_LOADERS: &[&str] = &["grub", "grub2", "shim", "systemd-boot"];
 
@@ -68,7 +71,7 @@ pub(super) fn assess(
     let besides: Vec<_> =
         removed.iter().map(|operation| &operation.name).filter(|name| !asked.contains(name)).collect();
     if !besides.is_empty() {
-        let names = listed(&besides);
+        let names = text::list(&besides, MOST_NAMES);
         match request {
             Request::Remove(_) | Request::Purge(_) => {
                 assessment.add(None, format!("removes as well: {names}"));
@@ -120,16 +123,6 @@ fn is_kernel(operation: &Operation, kernel: &str) -> bool {
         && !version.is_empty()
         && kernel.starts_with(version);
     is_flavour || is_debian || is_fedora
-}
-
-/// The first 30 names, and the number of the others.
-fn listed(names: &[&String]) -> String {
-    const MOST: usize = 30;
-    let mut text = names.iter().take(MOST).map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-    if names.len() > MOST {
-        text += &format!(" and {} more", names.len() - MOST);
-    }
-    text
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 const KEYS: &str = include_str!("../../tests/data/keys.pub");
-/// Everything that may stand in such a file, beside keys that ssh-keygen of OpenSSH 9.2p1 has made.
+/// A file with every kind of line, and with keys that ssh-keygen of OpenSSH 9.2p1 made.
 const FILE: &str = include_str!("../../tests/data/authorized_keys");
 const CERTIFICATE: &str = include_str!("../../tests/data/certificate.pub");
 
@@ -15,7 +15,7 @@ fn fingerprint(number: usize) -> String {
     Authorized::read(key(number)).unwrap().key.fingerprint()
 }
 
-/// Line, options, comment.
+/// The line number, the options and the comment of each key.
 fn listed(file: &[u8]) -> Vec<(usize, String, String)> {
     let lines = lines(file);
     keys(&lines).map(|(number, key)| (number, key.options.join(" | "), key.comment.clone())).collect()
@@ -34,7 +34,7 @@ fn a_file_is_read_as_sshd_reads_it() {
         (8, "cert-authority | principals=\"ada,root\"", "the authority"),
         (10, "", "ada@example.org sk-ed25519"),
         (11, "environment=\"TOKEN=a b\" | no-X11-forwarding", "ada@example.org sk-ecdsa"),
-        // Of known_hosts: to sshd an option that it doesn't know, and so nothing.
+        // This line is from known_hosts. sshd reads an option that it doesn't know, and ignores the line.
         (13, "|1|F1E1KeoE/eEWhi10WpGv4OdiO6Y=|3988QV0VE8wmZL7suNrYQLITLCg=", ""),
         (15, "", "ada@example.org dsa"),
         (17, "", "ada@example.org ecdsa-256"),
@@ -49,7 +49,7 @@ fn a_file_is_read_as_sshd_reads_it() {
         .filter(|line| line.entry == Entry::Junk)
         .map(|line| line.number)
         .collect::<Vec<_>>();
-    // Of SSH 1; without a key; an open quote; cut.
+    // These lines have a key of SSH 1, no key, an open quote, and a cut key.
     assert_eq!(junk, [9, 12, 14, 16]);
 }
 
@@ -113,7 +113,7 @@ fn what_is_no_login_key_opens_nothing() {
 
 #[test]
 fn a_backslash_counts_before_a_quote_only() {
-    // As sshd's own reading: two backslashes and a quote are a backslash and an escaped quote.
+    // sshd reads two backslashes and a quote as a backslash and an escaped quote.
     for (options, count) in [(r#"a="\\" b""#, 1), (r#"a="\"",b"#, 2), (r#"a="x\",b""#, 1)] {
         assert_eq!(split(options).len(), count, "{options}");
     }
@@ -121,7 +121,7 @@ fn a_backslash_counts_before_a_quote_only() {
     assert_eq!(end_of_options("command=\"a b"), None);
 }
 
-/// Lines of any bytes, keys among them.
+/// Lines of any bytes, some of them with keys.
 fn some_line() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         (0usize..10).prop_map(|number| key(number).as_bytes().to_vec()),

@@ -6,7 +6,7 @@ use crate::authorized_keys::lines;
 
 const KEYS: &str = include_str!("../../tests/data/keys.pub");
 
-/// Those that sshd takes: neither DSA nor a certificate.
+/// The keys that sshd accepts: neither DSA nor a certificate.
 const NUMBERS: [usize; 5] = [0, 1, 4, 5, 8];
 
 fn key(number: usize) -> &'static str {
@@ -44,9 +44,9 @@ fn what_the_way_in_may_depend_on_stays() {
         (file(&[0, 1, 4]), 4, &own, by_key(), Ok(false)),
         (file(&[0, 1, 4]), 0, &own, by_key(), Err("KEY_IN_USE")),
         (file(&[0, 4]), 0, &other, by_key(), Err("KEY_IN_USE")),
-        // Another of the controller's goes, where that in use stays.
+        // Another key of the controller is removed, and the key in use stays.
         (file(&[0, 1]), 1, &own, by_key(), Ok(false)),
-        // Over another connection that one has been removed.
+        // The key in use was removed over another connection.
         (file(&[1, 4]), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
         (file(&[1, 4]), 1, &other, by_key(), Err("KEY_OF_CONTROLLER")),
         (file(&[4, 5]), 4, &other, by_key(), Ok(false)),
@@ -61,7 +61,7 @@ fn what_the_way_in_may_depend_on_stays() {
         // Old DSA keys open nothing, so that they don't count.
         (file(&[4, 7]), 4, &own, here(), Err("LAST_KEY")),
         (file(&[4, 7]), 7, &own, here(), Ok(false)),
-        // The connection's key may have come in by another line than the one that is left of it.
+        // The connection may have used another line of its key than the one that is left.
         (limited("restrict"), 1, &own, by_key(), Ok(false)),
         (limited("from=\"192.0.2.1\""), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
         (limited("no-pty,expiry-time=\"20200101\""), 1, &own, by_key(), Err("KEY_OF_CONTROLLER")),
@@ -84,10 +84,10 @@ fn what_the_way_in_may_depend_on_stays() {
     }
 }
 
-/// Connections that are there at the same time: to which of two accounts, by which of the controller's keys.
+/// Connections at the same time: each with its account, and with the controller's key that it uses.
 const CONNECTIONS: [(usize, usize); 3] = [(0, 0), (1, 1), (0, 8)];
 
-/// One call: over which of them, to which account, to add or remove which key.
+/// A call: its connection, its account, whether it adds or removes a key, and the key.
 type Call = (usize, usize, bool, usize);
 
 fn calls() -> impl Strategy<Value = Vec<Call>> {
@@ -95,7 +95,8 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 }
 
 proptest! {
-    /// In any order, over all of them: an account that one of the controller's keys opens is opened by one ever after.
+    /// Calls come in any order over all connections. An account that one of the controller's keys opens always stays open
+    /// for one of them.
     #[test]
     fn no_sequence_of_calls_shuts_the_controller_out(calls in calls()) {
         let names = ["ada", "root"];
@@ -126,7 +127,7 @@ proptest! {
         }
     }
 
-    /// Whatever is removed, the key in use stays where it was.
+    /// The key in use stays, whatever is removed.
     #[test]
     fn the_key_in_use_stays(
         numbers in proptest::collection::vec(0usize..NUMBERS.len(), 0..20),
@@ -142,7 +143,8 @@ proptest! {
         prop_assert!(String::from_utf8(file).unwrap().contains(key(0)));
     }
 
-    /// Over a connection by a key that isn't known nothing of its own account goes; without one, not the last.
+    /// Over a connection by an unknown key, no key of its own account is removed. Without a connection, the last key
+    /// isn't removed.
     #[test]
     fn where_the_key_is_not_known_more_stays(
         numbers in proptest::collection::vec(0usize..NUMBERS.len(), 0..20),

@@ -1,8 +1,9 @@
 use super::*;
 
-/// One of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12); those of security keys have others' numbers.
+/// Keys of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12). The numbers of the security keys come from other
+/// keys.
 const KEYS: &str = include_str!("../../tests/data/keys.pub");
-/// What `ssh-keygen -l -f keys.pub` of the same version says: bits, fingerprint, comment, kind.
+/// The output of `ssh-keygen -l -f keys.pub` of the same version: bits, fingerprint, comment, kind.
 const LISTED: &str = include_str!("../../tests/data/keys.list");
 const CERTIFICATE: &str = include_str!("../../tests/data/certificate.pub");
 
@@ -54,12 +55,12 @@ fn a_key_that_is_cut_or_called_otherwise_is_none() {
 fn weak_keys_are_found() {
     let found: Vec<Option<String>> = KEYS.lines().map(|line| Key::read(line).unwrap().0.finding()).collect();
     let weak: Vec<usize> = (0..found.len()).filter(|number| found[*number].is_some()).collect();
-    // RSA of 2048 and of 1024 bits, and DSA.
+    // These are RSA keys of 2048 and of 1024 bits, and a DSA key.
     assert_eq!(weak, [2, 3, 7]);
 }
 
-/// What `ssh-keygen -lf` of OpenSSH 9.2p1 (Debian 12) took for the key of this line of keys.pub, with the same fingerprint:
-/// the word in front, and the name within base64.
+/// Names that `ssh-keygen -lf` of OpenSSH 9.2p1 (Debian 12) accepted for the key at this line of keys.pub, with the same
+/// fingerprint: the word before the base64, and the name within it.
 const OTHER_NAMES: [(usize, &str, &str); 19] = [
     (1, "rsa-sha2-256", "ssh-rsa"),
     (1, "rsa-sha2-512", "ssh-rsa"),
@@ -82,7 +83,7 @@ const OTHER_NAMES: [(usize, &str, &str); 19] = [
     (4, "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256"),
 ];
 
-/// And what it said of these: "is not a public key file".
+/// Names of which it printed "is not a public key file".
 const NO_NAMES: [(usize, &str, &str); 14] = [
     (1, "RSA", "ssh-rsa"),
     (1, "rsa", "rsa"),
@@ -100,7 +101,7 @@ const NO_NAMES: [(usize, &str, &str); 14] = [
     (9, "ECDSA-SK", "ECDSA-SK"),
 ];
 
-/// With other names, and with the numbers behind them as they are or as given.
+/// The line with other names, and with its numbers changed by `change`.
 fn renamed(line: &str, outer: &str, inner: &str, change: impl Fn(&mut Vec<Vec<u8>>)) -> String {
     let blob = STANDARD.decode(line.split(' ').nth(1).unwrap()).unwrap();
     let (mut rest, mut fields) = (&blob[..], Vec::new());
@@ -127,7 +128,8 @@ fn a_key_by_another_name_is_the_key_that_sshd_takes_it_for() {
     }
 }
 
-/// Of a certificate ssh-keygen takes other names only in front: the one within is signed.
+/// ssh-keygen accepts other names of a certificate's algorithm only before the base64, because the name within it is
+/// signed.
 #[test]
 fn a_certificate_by_another_name_is_one() {
     let rsa = "ssh-rsa-cert-v01@openssh.com";
@@ -149,7 +151,7 @@ fn a_key_written_otherwise_is_the_key_that_sshd_takes_it_for() {
     let line = KEYS.lines().nth(1).unwrap();
     let key = Key::read(line).unwrap().0;
     let read = |text: &str| Key::read(text).map(|(key, _)| key);
-    // As ssh-keygen of 9.2p1 has it, too: zeros in front count for nothing, a negative number is none.
+    // ssh-keygen of 9.2p1 ignores zeros before a number, and refuses a negative number.
     for which in [1, 2] {
         let padded =
             renamed(line, "ssh-rsa", "ssh-rsa", |fields| fields[which].splice(..0, [0, 0]).for_each(drop));
@@ -160,7 +162,7 @@ fn a_key_written_otherwise_is_the_key_that_sshd_takes_it_for() {
     });
     let longer = renamed(line, "ssh-rsa", "ssh-rsa", |fields| fields.push(Vec::new()));
     assert_eq!((read(&negative), read(&longer)), (None, None));
-    // And so are blanks within base64, but not in front of it.
+    // It also ignores blanks within base64, but not before it.
     let (algorithm, rest) = line.split_once(' ').unwrap();
     for blank in ['\r', '\x0b', '\x0c'] {
         let text = format!("{algorithm} {blank}{}{blank}{}", &rest[..20], &rest[20..]);

@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn entries_are_told_by_their_path() {
-        // In the form of getfacl(1), OUTPUT FORMAT.
+        // The text has the form of getfacl(1), OUTPUT FORMAT.
         let text = "# file: /srv/a\\040b\n# owner: root\n# group: www\n# flags: -s-\nuser::rwx\nuser:ada:rwx\t\t#effective:r-x\n\
                     group::r-x\nmask::r-x\nother::---\ndefault:user::rwx\n\n# file: /x\nuser::r--\n";
         let all = read(text);

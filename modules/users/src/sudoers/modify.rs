@@ -60,8 +60,8 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
     if args.action != Action::Remove && wanted.commands.is_none() {
         return Err(Problem::validation("INVALID_COMMAND", "commands is missing: expected what may be run"));
     }
-    let guard = LockoutCheck::look(Accounts::look(cx)?, cx)?;
-    let Some(sudoers) = guard.sudoers.clone() else {
+    let lockout = LockoutCheck::look(Accounts::look(cx)?, cx)?;
+    let Some(sudoers) = lockout.sudoers.clone() else {
         return Err(state("NO_SUDO", format!("there is no {MAIN} on this machine: sudo isn't installed")));
     };
     let root = cx.files_as(Privilege::Root);
@@ -74,7 +74,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
     let mut data = Modified { file: path.clone(), line: None, rule: None, former: None, would: None };
     let after = match args.action {
         Action::Add => {
-            must_be_somebody(&wanted.user, &guard.accounts, cx)?;
+            must_be_somebody(&wanted.user, &lockout.accounts, cx)?;
             if let Some(known) = sudoers.rules().rules.iter().find(|placed| wanted.is_same(&placed.rule)) {
                 return Ok(holds(data, known));
             }
@@ -89,7 +89,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
             if args.action == Action::Remove {
                 replaced(old, found.line, "")
             } else {
-                must_be_somebody(&wanted.user, &guard.accounts, cx)?;
+                must_be_somebody(&wanted.user, &lockout.accounts, cx)?;
                 if !is_plain(found.rule) {
                     return Err(not_plain(&found, &path));
                 }
@@ -113,7 +113,7 @@ pub(crate) fn sudoers_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Mod
         parse::lines(&after).into_iter().find(|line| Some(line.number) == number).map(|line| line.text)
     };
     data.rule = if args.action == Action::Remove { None } else { new_line(data.line) };
-    guard.must_keep(&guard.accounts, Some(&sudoers.with(&path, &after)))?;
+    lockout.must_keep(&lockout.accounts, Some(&sudoers.with(&path, &after)))?;
 
     let (verb, summary) = match (args.action, &data.former, &data.rule) {
         (Action::Add, _, Some(rule)) => ("add", format!("Add a rule of sudo to {path}: {rule}")),

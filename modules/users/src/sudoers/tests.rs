@@ -216,7 +216,7 @@ fn names_with_a_dot_or_a_tilde_at_the_end_are_passed_over() {
     }
 }
 
-/// As `linux-sysadmin modules sudoers` writes them, which sudo 1.9.13p3 reads.
+/// The aliases have the form of `linux-sysadmin modules sudoers`, which sudo 1.9.13p3 reads.
 #[test]
 fn a_regular_expression_is_one_argument_whatever_signs_are_in_it() {
     let file = r#"
@@ -242,7 +242,7 @@ Cmnd_Alias LSA_2 = /usr/bin/whoami "", /usr/bin/sleep ^(0|[1-9][0-9]{0,18})$, /u
 
 #[test]
 fn a_comment_ends_with_its_line_and_a_rule_with_the_last_that_a_backslash_joins() {
-    // As cvtsudoers 1.9.13p3 reads it: six rules.
+    // cvtsudoers 1.9.13p3 reads six rules.
     let text = "ada ALL=(ALL) /bin/id # x \\\nbob ALL=(ALL) NOPASSWD: ALL\n# y \\\ncat ALL=(ALL) ALL\n\
                 dan ALL=(ALL) /bin/a b\\ \t\nc, \\\n /bin/b\neve ALL=(ALL) /bin/a b\\\\\nfay ALL=ALL\n";
     let rules: Vec<(usize, Vec<String>)> = parse::lines(text.as_bytes())
