@@ -330,6 +330,12 @@ impl<'a> RiskAssessment<'a> {
                 .filter(|one| one.contains('…') || !before.power.contains(one))
                 .map(|power| format!("{what} {power}")),
         );
+        for power in &code.account_power {
+            let is_new = power.sentence.contains('…') || !before.account_power.contains(power);
+            if is_new && let Some(why) = self.privileges.root_equivalence(&power.account).await {
+                found.push(format!("{what} {}: {why}", power.sentence));
+            }
+        }
         found.extend(code.unreadable.map(|why| format!("{what} becomes code, and can't be judged: {why}")));
         found.truncate(MOST_NAMED);
         self.risks.extend(found.into_iter().map(|reason| (Risk::High, excerpt(&reason, 3 * NAMED))));
@@ -496,6 +502,9 @@ mod tests {
             (UNIT, "[Service]\nExecStart=/bin/echo hello\nExecStartPost=/bin/systemctl restart x\n", true),
             (UNIT, "[Service]\nExecStart=/bin/true\nEnvironment=LD_PRELOAD=/tmp/x.so\n", true),
             (UNIT, "[Service]\nUser=nobody\nExecStart=/bin/sleep 5\nEnvironment=A=/tmp/x.so\n", false),
+            (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/bin/sleep 5\nEnvironment=A=/tmp/x.so\n", true),
+            (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/bin/sleep 5\nEnvironment=TZ=UTC\n", false),
+            (UNIT, "[Service]\nUser=nobody\nExecStart=!/bin/true\nEnvironment=A=/tmp/x.so\n", true),
             (UNIT, "[Service]\nUser=nobody\nExecStart=/nowhere/x\n", true),
             (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/usr/bin/find /\n", true),
             (CRONTAB, "0 3 * * * root logger -t x y\n", false),

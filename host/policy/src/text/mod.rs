@@ -37,6 +37,8 @@ pub struct Code {
     pub lines: Vec<CommandLine>,
     /// The settings that give power without being commands, as a sentence each: `sets LD_PRELOAD for what runs as root, line 4`.
     pub power: Vec<String>,
+    /// The settings that give power only where their account is as good as root.
+    pub account_power: Vec<AccountPower>,
     /// Why the text can't be read, such as `a script`. It may run more than `lines` has.
     pub unreadable: Option<String>,
     /// Files that root reads for a command with an ordinary account's rights, each with its position in the text.
@@ -45,6 +47,15 @@ pub struct Code {
     pub unit_actions: Vec<UnitAction>,
     /// The ports that a socket unit listens on.
     pub ports: Vec<u16>,
+}
+
+/// A setting that gives power where this account is as good as root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountPower {
+    /// The account that the commands run as.
+    pub account: String,
+    /// What the setting does, as a sentence of [`Code::power`].
+    pub sentence: String,
 }
 
 /// What happens to another unit.
@@ -76,6 +87,8 @@ pub struct CommandLine {
 
 /// The number of sentences about power. One is enough for a decision, and a hostile text could have thousands.
 const MAX_SENTENCES: usize = 20;
+/// The same for sentences that count only for some accounts. An honest unit may set many variables.
+const MAX_ACCOUNT_SENTENCES: usize = 500;
 /// The number of bytes of the largest text that is read. No honest text comes near it.
 const MAX_BYTES: usize = 1 << 20;
 /// The number of characters of the text that a sentence shows.
@@ -199,6 +212,17 @@ impl Code {
         }
     }
 
+    /// Adds a sentence about a setting that gives power to commands of this account; `None` is root.
+    fn add_power_of(&mut self, account: Option<&str>, sentence: impl Display) {
+        let Some(account) = account else { return self.add_power(sentence) };
+        match self.account_power.len() < MAX_ACCOUNT_SENTENCES {
+            true => self
+                .account_power
+                .push(AccountPower { account: account.to_owned(), sentence: sentence.to_string() }),
+            false => self.cannot_read("it gives more than can be listed"),
+        }
+    }
+
     /// Adds the code of another text.
     fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
@@ -206,6 +230,9 @@ impl Code {
         self.unit_actions.extend(other.unit_actions);
         self.ports.extend(other.ports);
         other.power.into_iter().for_each(|sentence| self.add_power(sentence));
+        for power in other.account_power {
+            self.add_power_of(Some(&power.account), power.sentence);
+        }
         if let Some(why) = other.unreadable {
             self.cannot_read(why);
         }

@@ -174,6 +174,31 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Service]\nType=oneshot\n{key}\nExecStart=/usr/bin/logger x\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
+    // A command with root's rights, or an account as good as root, gets the same variables, files and directories as root.
+    for setting in [
+        "Environment=BASH_ENV=/home/lsa-ada/x.sh",
+        "Environment=PATH=/home/lsa-ada",
+        "EnvironmentFile=-/srv/lsa-roots-text/later",
+        "PassEnvironment=LD_PRELOAD",
+        "WorkingDirectory=/home/lsa-ada",
+        "LimitCORE=infinity",
+        "NoNewPrivileges=yes\nInaccessiblePaths=/etc/sudoers",
+    ] {
+        for who in [
+            "User=lsa-ada\nExecStart=+/bin/bash -c true",
+            "User=lsa-ada\nExecStart=/usr/bin/sleep 1\nExecStopPost=!/usr/bin/true",
+            "DynamicUser=yes\nExecStart=!!/usr/bin/true",
+            "User=lsa-sudoer\nExecStart=/bin/bash -c true",
+            "User=lsa-daemon\nExecStart=/usr/bin/true",
+            "User=lsa-nobody-knows\nExecStart=/usr/bin/true",
+        ] {
+            calls.push(("svc_create_unit", unit(&format!("[Service]\nType=oneshot\n{who}\n{setting}\n"))));
+        }
+    }
+    calls.push((
+        "svc_create_unit",
+        unit("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep 9\nExecReload=+/bin/kill -KILL $MAINPID\n"),
+    ));
     // A unit that is started along with another is weighed as if it were started by itself.
     if machine.holds("systemctl cat nftables.service") {
         for text in ["[Unit]\nWants=nftables.service\n", "[Unit]\nOnSuccess=nftables.service\n"] {
@@ -416,6 +441,7 @@ async fn what_is_harmless_is_not_asked_about() {
         "[Service]\nUser=lsa-ada\nExecStart=/srv/lsa-roots-text/link\nProtectSystem=strict\nPrivateTmp=yes\n",
         "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\nMemoryMax=64M\n",
         "[Service]\nType=oneshot\nExecStart=/usr/bin/true\n",
+        "[Service]\nUser=lsa-ada\nWorkingDirectory=/srv\nEnvironment=PATH=/srv/bin\nExecStart=/usr/bin/find / -mtime +30\n",
         "[Service]\nUser=nobody\nExecStart=/usr/bin/sleep infinity\n",
         "[Service]\nUser=lsa-wiki\nExecStart=/usr/bin/sleep infinity\n",
     ]

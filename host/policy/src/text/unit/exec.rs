@@ -53,6 +53,29 @@ struct Prefixes {
     by_shell: bool,
 }
 
+/// Whether a command of the assignment has a prefix that gives it more rights than its account has.
+pub fn has_privileged_command(value: &str) -> bool {
+    let mut rest = value;
+    let mut is_program = true;
+    loop {
+        let next = rest.trim_start_matches(BLANK);
+        let separator =
+            next.strip_prefix(';').filter(|behind| behind.is_empty() || behind.starts_with(BLANK));
+        if let Some(behind) = separator.filter(|_| !is_program) {
+            rest = behind;
+            is_program = true;
+            continue;
+        }
+        match first_word(&mut rest) {
+            Ok(Some(word)) if is_program && prefixes(&word).0.privileged => return true,
+            Ok(Some(_)) => is_program = false,
+            Ok(None) => return false,
+            // Such a command can't be read, which asks.
+            Err(OpenQuote) => return false,
+        }
+    }
+}
+
 /// Reads all commands of one assignment.
 pub fn read(unit: &Unit, entry: &Entry, environment: &mut Environment, at: &str, code: &mut Code) {
     let mut rest = entry.value.as_str();
@@ -131,7 +154,9 @@ fn run(
     if prefixes.by_shell {
         return code.shell(&argv.join(" "), at, user);
     }
-    if signals_itself(&argv) {
+    // With a prefix, root would signal a process that another account names.
+    let names_anothers = prefixes.privileged && unit.user(&entry.section).is_some();
+    if signals_itself(&argv) && !names_anothers {
         return;
     }
     code.run(argv, at, user);

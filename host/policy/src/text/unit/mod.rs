@@ -7,7 +7,7 @@ mod keys;
 mod settings;
 mod specifiers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::format::not_root;
 use super::{Code, shown};
@@ -28,6 +28,8 @@ struct Unit {
     entries: Vec<Entry>,
     /// The index of the last assignment by section and key.
     last: HashMap<String, HashMap<String, usize>>,
+    /// The sections in which a command has more rights than its account.
+    privileged: HashSet<String>,
 }
 
 /// Finds what systemd does by a unit file and its drop-ins, which are in the order in which systemd reads them.
@@ -61,8 +63,13 @@ impl Unit {
         let drop_in =
             parts.next().and_then(|parent| parent.strip_suffix(".d")).filter(|_| file.ends_with(".conf"));
         let name = drop_in.unwrap_or(file).to_owned();
-        let mut unit =
-            Self { name, is_drop_in: drop_in.is_some(), entries: Vec::new(), last: HashMap::new() };
+        let mut unit = Self {
+            name,
+            is_drop_in: drop_in.is_some(),
+            entries: Vec::new(),
+            last: HashMap::new(),
+            privileged: HashSet::new(),
+        };
         unit.add(text, code);
         unit
     }
@@ -87,6 +94,10 @@ impl Unit {
             match content.split_once('=') {
                 Some((key, value)) => {
                     let (key, value) = (key.trim_matches(BLANK), value.trim_matches(BLANK));
+                    let is_command = keys::judgement(key) == Some(&keys::Judgement::Command);
+                    if is_command && exec::has_privileged_command(value) {
+                        self.privileged.insert(section.clone());
+                    }
                     let of_section = self.last.entry(section.clone()).or_default();
                     of_section.insert(key.to_owned(), self.entries.len());
                     self.entries.push(Entry {
@@ -124,6 +135,12 @@ impl Unit {
         }
     }
 
+    /// The account whose rights decide what a section's settings give; `None` for root. systemd gives the settings to every
+    /// command of the section, so one command with root's rights makes them root's.
+    fn settings_user(&self, section: &str) -> Option<String> {
+        self.user(section).filter(|_| !self.privileged.contains(section))
+    }
+
     /// The unit's name without its suffix.
     fn stem(&self) -> Option<&str> {
         self.name.rsplit_once('.').map(|(stem, _)| stem)
@@ -143,7 +160,7 @@ impl Unit {
 
     /// Whether the commands have an ordinary account's rights, and can get no others. A drop-in alone doesn't tell that.
     fn is_confined(&self, section: &str) -> bool {
-        self.user(section).is_some() && self.value(section, "NoNewPrivileges").is_some_and(is_true)
+        self.settings_user(section).is_some() && self.value(section, "NoNewPrivileges").is_some_and(is_true)
     }
 }
 

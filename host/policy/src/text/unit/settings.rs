@@ -25,30 +25,36 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         Judgement::Account => account(unit, entry, at, code),
         // An empty value resets the values before it.
         _ if value.is_empty() => {}
-        Judgement::Accounts => {
-            if unit.user(&entry.section).is_none() {
-                code.add_power(format_args!(
-                    "says where root's programs leave what they die with ({key}={}), {at}",
-                    shown(value)
-                ));
-            }
-        }
+        Judgement::Accounts => code.add_power_of(
+            unit.settings_user(&entry.section).as_deref(),
+            format_args!(
+                "says where root's programs leave what they die with ({key}={}), {at}",
+                shown(value)
+            ),
+        ),
         Judgement::Confined => {
-            if !unit.is_confined(&entry.section) {
-                code.add_power(format_args!(
+            let user = unit.settings_user(&entry.section).filter(|_| unit.is_confined(&entry.section));
+            code.add_power_of(
+                user.as_deref(),
+                format_args!(
                     "has system calls fail, or hides files, for what has more rights as well ({key}={}), {at}",
                     shown(value)
-                ));
-            }
+                ),
+            );
         }
         Judgement::Variables => variables(unit, entry, at, code),
-        Judgement::File => match unit.user(&entry.section) {
+        Judgement::File => {
             // A glob may stand for any file.
-            Some(_) if !value.contains(['%', '*', '?', '[', '{', '\\']) => {
-                code.add_file(value.trim_start_matches('-'), at)
+            let is_one_file = !value.contains(['%', '*', '?', '[', '{', '\\']);
+            let user = unit.settings_user(&entry.section).filter(|_| is_one_file);
+            if user.is_some() {
+                code.add_file(value.trim_start_matches('-'), at);
             }
-            _ => code.add_power(format_args!("has root read variables from {}, {at}", shown(value))),
-        },
+            code.add_power_of(
+                user.as_deref(),
+                format_args!("has root read variables from {}, {at}", shown(value)),
+            );
+        }
         Judgement::Starts => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
                 if critical_units::is_dangerous_to_start(&name) {
@@ -207,9 +213,8 @@ fn account(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
 
 fn variables(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     // Variables of an ordinary account's commands can do no more than the account.
-    if unit.user(&entry.section).is_some() {
-        return;
-    }
+    let user = unit.settings_user(&entry.section);
+    let whom = user.as_deref().unwrap_or("root");
     let set = match entry.key.as_str() {
         "PassEnvironment" => words(&entry.value).into_iter().map(|name| (name, None)).collect(),
         _ => {
@@ -219,7 +224,10 @@ fn variables(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     };
     for (name, value) in set.into_iter().filter(|(name, value)| !harmless::variable(name, value.as_deref())) {
         let value = value.map(|value| format!("={value}")).unwrap_or_default();
-        code.add_power(format_args!("sets {} for what runs as root, {at}", shown(&format!("{name}{value}"))));
+        code.add_power_of(
+            user.as_deref(),
+            format_args!("sets {} for what runs as {whom}, {at}", shown(&format!("{name}{value}"))),
+        );
     }
 }
 

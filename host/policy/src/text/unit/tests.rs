@@ -188,6 +188,38 @@ fn a_signal_to_the_units_own_process_is_nothing_to_say() {
 }
 
 #[test]
+fn settings_are_judged_by_the_commands_with_the_most_rights() {
+    let settings = [
+        "Environment=BASH_ENV=/x",
+        "EnvironmentFile=-/srv/q",
+        "PassEnvironment=LD_PRELOAD",
+        "WorkingDirectory=/srv",
+        "LimitCORE=infinity",
+        "NoNewPrivileges=yes\nInaccessiblePaths=/etc/sudoers",
+    ];
+    for setting in settings {
+        for (who, root, account) in [
+            ("User=ada\nExecStart=/bin/a -mtime +30", 0, Some("ada")),
+            ("DynamicUser=yes\nExecStart=/bin/a", 0, Some("dynamic:app")),
+            ("User=ada\nExecStart=/bin/a \\; +/bin/b", 0, Some("ada")),
+            ("User=ada\nExecStart=/bin/a\nExecStartPre=+/bin/b", 1, None),
+            ("User=ada\nExecStart=/bin/a ; -!/bin/b", 1, None),
+            ("DynamicUser=yes\nExecStart=/bin/a\nExecStop=\"@!!/bin/b\" b", 1, None),
+            ("ExecStart=/bin/a", 1, None),
+        ] {
+            let code = service(&format!("{who}\n{setting}"));
+            let accounts: Vec<_> = code.account_power.iter().map(|power| power.account.as_str()).collect();
+            assert_eq!(code.power.len(), root, "{who} {setting}: {code:?}");
+            assert_eq!(accounts, account.into_iter().collect::<Vec<_>>(), "{who} {setting}: {code:?}");
+        }
+    }
+    // Root would signal whatever process another account names.
+    assert!(!service("User=ada\nExecReload=+/bin/kill -KILL $MAINPID").lines.is_empty());
+    let many: String = (0..100).map(|number| format!("Environment=A{number}=x\n")).collect();
+    assert!(service(&format!("User=ada\n{many}ExecStart=/bin/a")).unreadable.is_none());
+}
+
+#[test]
 fn every_kind_of_unit_has_its_commands() {
     let table: [(&str, &str, &[&str]); 4] = [
         ("a.socket", "[Socket]\nExecStartPre=/bin/a b", &["/bin/a", "b"]),
