@@ -228,7 +228,7 @@ impl PlanContext<'_> {
             steps.push(prepared);
         }
         for argv in interrupted(&change) {
-            assessment.side_effect(&argv)?;
+            assessment.side_effect(&argv).await?;
         }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.leads = command.leads_where_granted(self.target, self.grants).await?;

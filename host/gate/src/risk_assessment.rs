@@ -87,7 +87,7 @@ impl<'a> RiskAssessment<'a> {
         for why in self.given(&argv).await {
             self.risks.push((Risk::High, format!("`{line}` {why}")));
         }
-        self.odd_instances(&argv, &line);
+        self.odd_instances(&argv, &line).await;
         // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
@@ -107,11 +107,11 @@ impl<'a> RiskAssessment<'a> {
 
     /// Assesses an indirect effect of another command, as if it were a command of its own: by the rules, and by the
     /// profiles of the services that it affects.
-    pub fn side_effect(&mut self, argv: &[String]) -> Result<(), Problem> {
+    pub async fn side_effect(&mut self, argv: &[String]) -> Result<(), Problem> {
         let verdict = self.policy.verdict(argv);
         let line = excerpt(&argv.join(" "), NAMED);
         self.apply_verdict(&verdict, &format!("`{line}`, indirectly,"))?;
-        self.odd_instances(argv, &line);
+        self.odd_instances(argv, &line).await;
         if let Some((program, args)) = argv.split_first() {
             self.risks.extend(raised_risks(
                 self.knowledge,
@@ -123,13 +123,43 @@ impl<'a> RiskAssessment<'a> {
     }
 
     /// Adds a risk for instance names by which a template's shell may be given code as root.
-    fn odd_instances(&mut self, argv: &[String], line: &str) {
+    async fn odd_instances(&mut self, argv: &[String], line: &str) {
         for unit in odd_instances(argv) {
             self.risks.push((
                 Risk::High,
                 format!("`{line}` gives a template the text {unit}, which it may run as code"),
             ));
         }
+        for (unit, instance) in instances(argv) {
+            if let Some(why) = self.instance_leads(unit, instance).await {
+                let unit = excerpt(unit, NAMED);
+                self.risks.push((Risk::High, format!("`{line}` starts {unit}, {why}")));
+            }
+        }
+    }
+
+    /// The reason why the name of an instance may lead root's commands to another path.
+    async fn instance_leads(&mut self, unit: &str, instance: &str) -> Option<String> {
+        let (has_slash, has_dot) = (instance.contains('-'), instance.starts_with('.'));
+        let Some(uses) = units::instance_uses(self.target, unit).await else {
+            let is_path = has_slash || has_dot;
+            return is_path.then(|| "whose template the target doesn't show".to_owned());
+        };
+        for place in uses {
+            let leads = match place.form {
+                text::InstanceForm::Plain => has_dot,
+                text::InstanceForm::Unescaped => has_slash || has_dot,
+                text::InstanceForm::Path => true,
+            };
+            let is_ordinary = match &place.account {
+                Some(account) => self.privileges.root_equivalence(account).await.is_none(),
+                None => false,
+            };
+            if leads && !is_ordinary {
+                return Some("whose template uses this name as a path, with root's rights".to_owned());
+            }
+        }
+        None
     }
 
     /// The reason why setting these rights is a higher risk than the rules say. That is the case in home directories,
@@ -274,6 +304,12 @@ impl<'a> RiskAssessment<'a> {
                 Some(_) => Vec::new(),
                 None => units::waiting_for(self.target, unit).await,
             };
+            let waiting = match (waiting.is_empty(), &site.found) {
+                (true, None) if self.facts.init_system == "systemd" => {
+                    units::named_in_file(self.target, unit).await.into_iter().collect()
+                }
+                _ => waiting,
+            };
             if let Some(first) = waiting.first() {
                 let first = excerpt(first, NAMED);
                 self.risks
@@ -313,9 +349,8 @@ impl<'a> RiskAssessment<'a> {
         self.acts(&code.unit_actions, &before.unit_actions, what).await?;
         let ports: Vec<u16> =
             code.ports.iter().filter(|port| !before.ports.contains(port)).copied().collect();
-        if let Some(port) = units::taken(self.target, &ports).await {
-            let why = format!("{what} listens on port {port}, on which something else listens already");
-            self.risks.push((Risk::High, why));
+        if let Some(why) = units::taken(self.target, &ports).await {
+            self.risks.push((Risk::High, format!("{what} listens on {why}")));
         }
         for (path, at) in code.files.iter().filter(|file| !before.files.contains(file)) {
             let secret = self.privileges.secrecy(path).await;
@@ -344,7 +379,7 @@ impl<'a> RiskAssessment<'a> {
 
     /// Assesses the effects of a unit's text on other units, where the former text did not have them.
     async fn acts(&mut self, acts: &[UnitAction], before: &[UnitAction], what: &str) -> Result<(), Problem> {
-        for verb in ["start", text::HAND_OVER, "stop", "enable", "disable"] {
+        for verb in ["start", text::HAND_OVER, text::DELAY, "stop", "enable", "disable"] {
             let is_new = |act: &&UnitAction| {
                 act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
             };
@@ -357,16 +392,33 @@ impl<'a> RiskAssessment<'a> {
                     format!("{what} names {units}, and the target doesn't say what they are"),
                 ));
             }
-            let command = if verb == text::HAND_OVER { "start" } else { verb };
+            let command = match verb {
+                text::HAND_OVER => "start",
+                // Who waits for a unit that never comes up is gone.
+                text::DELAY => "stop",
+                verb => verb,
+            };
+            if verb == text::DELAY {
+                for unit in units.iter().take(MOST_NAMED) {
+                    if let Some(why) = units::why_not_delayed(self.target, unit).await {
+                        let unit = excerpt(unit, NAMED);
+                        self.risks.push((Risk::High, format!("{what} may keep {unit} from starting: {why}")));
+                    }
+                }
+                if units.len() > MOST_NAMED {
+                    let why = format!("{what} may keep {} units from starting", units.len());
+                    self.risks.push((Risk::High, why));
+                }
+            }
             for unit in units::named(self.target, &units).await {
-                self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned))?;
+                self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned)).await?;
             }
             if command == "start" {
                 for unit in units::stopped_by(self.target, &units).await {
-                    self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned))?;
+                    self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned)).await?;
                 }
             }
-            if verb == text::HAND_OVER && units::of_packages(self.target, &units).await {
+            if verb == text::HAND_OVER && units::is_one_there(self.target, &units).await {
                 let units = excerpt(&units.join(", "), NAMED);
                 self.risks.push((Risk::High, format!("{what} changes what {units} listens on")));
             }
@@ -423,6 +475,13 @@ impl<'a> RiskAssessment<'a> {
 /// The template instances in a systemctl command whose name is more than plain text. A template may put the name into a
 /// line that root's shell reads.
 fn odd_instances(argv: &[String]) -> Vec<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:@-".contains(&byte);
+    let is_odd = |(_, instance): &(&str, &str)| instance.starts_with('-') || !instance.bytes().all(is_plain);
+    instances(argv).into_iter().filter(is_odd).map(|(unit, _)| excerpt(unit, NAMED)).collect()
+}
+
+/// The template instances that a systemctl command may start, each with its name between `@` and the kind of unit.
+fn instances(argv: &[String]) -> Vec<(&str, &str)> {
     let is_systemctl = argv.first().is_some_and(|program| program.rsplit('/').next() == Some("systemctl"));
     // These verbs start no instance. Every other verb may start one.
     let harmless = ["show", "status", "cat", "is-active", "is-enabled", "is-failed", "stop", "disable"];
@@ -430,18 +489,21 @@ fn odd_instances(argv: &[String]) -> Vec<String> {
     if !is_systemctl || verb.is_none_or(|verb| harmless.contains(&verb.as_str())) {
         return Vec::new();
     }
-    let is_odd = |unit: &&String| {
-        let instance = unit.split_once('@').map_or("", |(_, instance)| instance);
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:@-".contains(&byte);
-        instance.starts_with('-') || !instance.bytes().all(is_plain)
-    };
-    argv.iter()
-        .skip(1)
-        .filter(|word| !word.starts_with('-'))
-        .filter(is_odd)
-        .map(|unit| excerpt(unit, NAMED))
-        .collect()
+    let units = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+    units.filter_map(|unit| Some((unit.as_str(), instance_of(unit)?))).collect()
 }
+
+/// The name of an instance, between the `@` and the kind of unit. None for other units, and for the template itself.
+fn instance_of(unit: &str) -> Option<&str> {
+    let (_, instance) = unit.split_once('@')?;
+    let kind = instance.rsplit_once('.').filter(|(_, kind)| KINDS.contains(kind));
+    let instance = kind.map_or(instance, |(instance, _)| instance);
+    (!instance.is_empty()).then_some(instance)
+}
+
+/// The kinds of units that can be templates.
+const KINDS: [&str; 10] =
+    ["service", "socket", "timer", "path", "target", "mount", "automount", "swap", "slice", "scope"];
 
 /// The problem of a plan that the policy forbids. No confirmation changes that.
 fn blocked(verdict: &Verdict, what: &str) -> Problem {
@@ -553,6 +615,20 @@ mod tests {
         ] {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(odd_instances(&argv).len(), odd, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_what_lies_between_the_template_and_the_kind() {
+        for (line, expected) in [
+            ("systemctl start -- show@..-..-root-vault.tok.service a.service", &["..-..-root-vault.tok"][..]),
+            ("systemctl enable --now show@...service x@a.b", &["..", "a.b"]),
+            ("systemctl enable show@.service nginx", &[]),
+            ("systemctl stop show@x-y.service", &[]),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let found: Vec<&str> = instances(&argv).into_iter().map(|(_, instance)| instance).collect();
+            assert_eq!(found, expected, "{line}");
         }
     }
 

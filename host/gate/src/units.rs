@@ -8,16 +8,19 @@ use std::time::Duration;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Privilege};
 use host_capability::Access;
+use host_policy::text::{self, InstanceUse};
 use host_target::{PathCheck, ReadRequest, Target};
 
 /// The directories of system units and their drop-ins, the strongest first, see systemd.unit(5).
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 13] = [
     "/etc/systemd/system.control",
     "/run/systemd/system.control",
     "/run/systemd/transient",
     "/run/systemd/generator.early",
     "/etc/systemd/system",
+    "/etc/systemd/system.attached",
     "/run/systemd/system",
+    "/run/systemd/system.attached",
     "/run/systemd/generator",
     "/usr/local/lib/systemd/system",
     "/usr/lib/systemd/system",
@@ -49,8 +52,17 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
         kinds.extend(of_name.pop());
         names.extend(of_name);
     }
+    // The environment of systemd can add directories.
+    let mut places: Vec<String> = PLACES.map(str::to_owned).into();
+    let more = show(target, "UnitPath", &[]).await.unwrap_or_default();
+    for place in more.split_whitespace().filter(|place| place.starts_with('/')) {
+        if !places.iter().any(|known| known == place) {
+            places.push(place.to_owned());
+        }
+    }
+    let places = &places;
     let at = |names: Vec<String>| {
-        PLACES
+        places
             .iter()
             .flat_map(move |place| names.clone().into_iter().map(move |name| format!("{place}/{name}")))
     };
@@ -76,21 +88,29 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
 }
 
 /// The names of the directories of a unit's drop-ins: for the unit, for its template, for each prefix that ends in a
-/// dash, and for all units of its kind.
+/// dash, alone and as a template or with the instance, and for all units of its kind.
 fn directories(unit: &str) -> Vec<String> {
     let Some((stem, kind)) = unit.rsplit_once('.') else { return Vec::new() };
     let mut names = vec![format!("{unit}.d")];
-    let prefix = match stem.split_once('@') {
+    let (prefix, instance) = match stem.split_once('@') {
         Some((prefix, instance)) => {
             if !instance.is_empty() {
                 names.push(format!("{prefix}@.{kind}.d"));
             }
-            prefix
+            (prefix, Some(instance))
         }
-        None => stem,
+        None => (stem, None),
     };
     let dashes = prefix.char_indices().filter(|(_, character)| *character == '-').map(|(at, _)| at);
-    names.extend(dashes.map(|at| format!("{}.{kind}.d", &prefix[..=at])));
+    for short in dashes.map(|at| &prefix[..=at]) {
+        names.push(format!("{short}.{kind}.d"));
+        if let Some(instance) = instance {
+            names.push(format!("{short}@.{kind}.d"));
+            if !instance.is_empty() {
+                names.push(format!("{short}@{instance}.{kind}.d"));
+            }
+        }
+    }
     names.push(format!("{kind}.d"));
     names
 }
@@ -100,6 +120,74 @@ pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
     let shown = show(target, "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy", &[unit]).await;
     let said = shown.unwrap_or_default();
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
+}
+
+/// A unit file that names this unit among those that it comes after or depends on. systemd shows that only of units that are
+/// loaded.
+pub async fn named_in_file(target: &Target, unit: &str) -> Option<String> {
+    let escaped = unit.replace('\\', r"\\").replace('.', r"\.").replace('+', r"\+");
+    let pattern = format!(
+        "^[[:space:]]*(After|Requires|Requisite|BindsTo)[[:space:]]*=(.*[[:space:]])?{escaped}([[:space:]]|$)"
+    );
+    let args = ["-rlsE", "-e", &pattern, "--"].into_iter().chain(SEARCHED);
+    let command = Command {
+        program: "grep".to_owned(),
+        args: args.map(str::to_owned).collect(),
+        env: Vec::new(),
+        stdin: None,
+        privilege: Privilege::Caller,
+        timeout: TIMEOUT,
+        keep: Keep::Head,
+        output_buffer: None,
+    };
+    match target.run_all(&[command]).await.pop() {
+        // Exit code 2 of grep(1): one of the directories isn't there.
+        Some(Ok(output)) if output.exit_code <= 2 => {
+            String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
+        }
+        _ => Some("the target doesn't let its unit files be searched".to_owned()),
+    }
+}
+
+/// The directories with unit files, in which units of a package or of the administrator may name others.
+const SEARCHED: [&str; 4] =
+    ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+
+/// The reason why a unit may not have to wait for a new one. None for a unit of the administrator's own that comes last at
+/// the start, since waiting then makes no cycle, and nothing of the system waits along.
+pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
+    let (own, before) =
+        match (show(target, "FragmentPath", &[unit]).await, show(target, "Before", &[unit]).await) {
+            (Some(own), Some(before)) => (own, before),
+            _ => return Some("the target doesn't say what it is".to_owned()),
+        };
+    if !own.trim().starts_with("/etc/systemd/system/") {
+        return Some("it is none of the administrator's own".to_owned());
+    }
+    if let Some(other) = before.split_whitespace().find(|name| !LAST.contains(name)) {
+        return Some(format!("{other} waits for it"));
+    }
+    named_in_file(target, unit).await.map(|file| format!("others wait for it ({file})"))
+}
+
+/// What the administrator's own services come before.
+const LAST: [&str; 4] = ["multi-user.target", "graphical.target", "default.target", "shutdown.target"];
+
+/// The uses of the instance's name in the template of an instance, together with its drop-ins. None where the target doesn't
+/// answer, or has no such template.
+pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<InstanceUse>> {
+    let fragment = show(target, "FragmentPath", &[instance]).await?;
+    let fragment = fragment.trim();
+    if !fragment.starts_with('/') {
+        return None;
+    }
+    let drop_ins = drop_ins(target, instance).await.ok()?;
+    let drop_ins: Vec<Vec<u8>> = drop_ins.into_iter().map(|(_, text)| text).collect();
+    let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+    let request = ReadRequest { path: fragment.to_owned(), offset: 0, max_bytes: LARGEST };
+    let texts = target.read_all(vec![request], &access, Arc::new(|_, _| Ok(()))).await;
+    let text = texts.into_iter().next()?.ok()?;
+    text::instance_uses(fragment, &text, &drop_ins)
 }
 
 /// Whether systemd answers for these names. It answers for none of them where one is no valid unit name.
@@ -130,29 +218,45 @@ pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
     said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
 }
 
-/// Whether one of the units exists and comes from a package.
-pub async fn of_packages(target: &Target, units: &[&str]) -> bool {
+/// Whether one of the units exists.
+pub async fn is_one_there(target: &Target, units: &[&str]) -> bool {
     if units.is_empty() {
         return false;
     }
     let said = show(target, "FragmentPath", units).await.unwrap_or_default();
-    said.split_whitespace().any(|path| !path.starts_with("/etc/systemd/system/"))
+    !said.trim().is_empty()
 }
 
 /// The kernel's tables of sockets, see proc(5).
 const SOCKETS: [&str; 4] = ["/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp", "/proc/net/udp6"];
 
-/// The first of these ports on which a program listens now.
-pub async fn taken(target: &Target, ports: &[u16]) -> Option<u16> {
+/// The reason why one of these ports may be taken: the first on which a program listens now, or a table that can't be read
+/// to its end. None where all of them are free.
+pub async fn taken(target: &Target, ports: &[u16]) -> Option<String> {
     if ports.is_empty() {
         return None;
     }
     let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
     let request = |path: &str| ReadRequest { path: path.to_owned(), offset: 0, max_bytes: LARGEST };
     let tables = target.read_all(SOCKETS.map(request).into(), &access, Arc::new(|_, _| Ok(()))).await;
-    let listening: Vec<u16> =
-        tables.into_iter().flatten().flat_map(|table| listening(&String::from_utf8_lossy(&table))).collect();
-    ports.iter().copied().find(|port| listening.contains(port))
+    taken_by(tables, ports)
+}
+
+fn taken_by(tables: Vec<Result<Vec<u8>, Problem>>, ports: &[u16]) -> Option<String> {
+    let mut found = Vec::new();
+    for (path, table) in SOCKETS.iter().zip(tables) {
+        match table {
+            // A kernel without IPv6 doesn't have its tables.
+            Err(problem) if problem.category == Category::NotFound && path.ends_with('6') => {}
+            // A table that was cut has no whole line at its end, or the size of what is read.
+            Ok(table) if table.ends_with(b"\n") && (table.len() as u64) < LARGEST => {
+                found.extend(listening(&String::from_utf8_lossy(&table)));
+            }
+            _ => return Some(format!("a port that may be taken, since {path} can't be read to its end")),
+        }
+    }
+    let port = ports.iter().find(|port| found.contains(port))?;
+    Some(format!("port {port}, on which something else listens already"))
 }
 
 /// The local ports of the sockets in a table that listen. Their remote port is 0.
@@ -194,7 +298,18 @@ mod tests {
             ("a.service", &["a.service.d", "service.d"][..]),
             ("a-b-c.timer", &["a-b-c.timer.d", "a-.timer.d", "a-b-.timer.d", "timer.d"]),
             ("a@.service", &["a@.service.d", "service.d"]),
-            ("a-b@x-y.service", &["a-b@x-y.service.d", "a-b@.service.d", "a-.service.d", "service.d"]),
+            (
+                "a-b@x-y.service",
+                &[
+                    "a-b@x-y.service.d",
+                    "a-b@.service.d",
+                    "a-.service.d",
+                    "a-@.service.d",
+                    "a-@x-y.service.d",
+                    "service.d",
+                ],
+            ),
+            ("a-b@.service", &["a-b@.service.d", "a-.service.d", "a-@.service.d", "service.d"]),
         ] {
             assert_eq!(directories(unit), expected, "{unit}");
         }
@@ -209,6 +324,29 @@ mod tests {
                      2: 0100007F:0016 0100007F:D4C2 01 00000000:00000000 00:00000000 00000000     0        0 3 1 0 20 4 30 10 -1\n";
         assert_eq!(listening(table), [22, 8080]);
         assert!(listening("").is_empty() && listening("x\ny z\n").is_empty());
+    }
+
+    #[test]
+    fn ports_count_as_taken_where_the_kernels_table_is_missing_or_cut() {
+        let head = b"  sl  local_address rem_address\n".to_vec();
+        let line = b"   0: 00000000:1F90 00000000:0000 0A\n";
+        let gone = || Err(Problem::new("FILE_NOT_FOUND", Category::NotFound, "no such file"));
+        let whole = || Ok(head.clone());
+        let listens = || Ok([&head[..], line].concat());
+        let long = || Ok(line.repeat((LARGEST as usize).div_ceil(line.len())));
+        let cut = || Ok([&head[..], b"   0: 0000"].concat());
+        for (tables, is_taken) in [
+            (vec![whole(), whole(), whole(), whole()], false),
+            (vec![whole(), gone(), whole(), gone()], false),
+            (vec![listens(), gone(), whole(), gone()], true),
+            (vec![whole(), whole(), whole(), listens()], true),
+            (vec![gone(), whole(), whole(), whole()], true),
+            (vec![long(), whole(), whole(), whole()], true),
+            (vec![whole(), cut(), whole(), whole()], true),
+        ] {
+            assert_eq!(taken_by(tables, &[8080]).is_some(), is_taken);
+        }
+        assert!(taken_by(vec![listens(), gone(), whole(), gone()], &[8081]).is_none());
     }
 
     #[test]

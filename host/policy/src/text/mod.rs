@@ -22,7 +22,7 @@ mod yaml;
 pub use format::{has_reader, home_owner_of_file, home_owner_of_path, is_system_path};
 pub use harmless::objection;
 pub use stdin::{code_on_known_stdin, code_on_stdin};
-pub use unit::{DYNAMIC_USER_PREFIX, HAND_OVER};
+pub use unit::{DELAY, DYNAMIC_USER_PREFIX, HAND_OVER, InstanceForm, InstanceUse};
 
 use std::fmt::Display;
 
@@ -61,7 +61,7 @@ pub struct AccountPower {
 /// What happens to another unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitAction {
-    /// A verb of systemctl, or [`HAND_OVER`].
+    /// A verb of systemctl, [`HAND_OVER`] or [`DELAY`].
     pub verb: &'static str,
     /// The unit's name.
     pub unit: String,
@@ -116,6 +116,12 @@ pub fn code_in_unit(path: &str, contents: &[u8], drop_ins: &[Vec<u8>]) -> Option
         (Some(Format::Unit), Ok(_), None) => Some(Code::unreadable("a drop-in that is no text")),
         _ => code_in_file(&path, contents),
     }
+}
+
+/// The uses of the instance's name in a template together with its drop-ins. `None` where one of them is no text.
+pub fn instance_uses(path: &str, contents: &[u8], drop_ins: &[Vec<u8>]) -> Option<Vec<InstanceUse>> {
+    let drop_ins: Option<Vec<&str>> = drop_ins.iter().map(|text| decoded(text).ok()).collect();
+    Some(unit::instance_uses(path, decoded(contents).ok()?, &drop_ins?))
 }
 
 fn read(format: &Format, path: &str, contents: &[u8]) -> Code {

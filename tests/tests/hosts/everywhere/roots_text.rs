@@ -36,9 +36,18 @@ for place in lsa-left.service.d lsa-bound-.service.d; do
   printf '[Service]\nUser=root\n' > /etc/systemd/system/$place/o.conf
 done
 printf '[Service]\nType=oneshot\nExecStart=/bin/sh -c "echo %%I"\n' > /etc/systemd/system/lsa-tells@.service
+printf '[Service]\nType=oneshot\nExecStart=/usr/bin/cat %%f\n' > /etc/systemd/system/lsa-shows@.service
+printf '[Service]\nUser=lsa-ada\nEnvironment=A=%%I\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-queue@.service
+printf '[Service]\nExecStart=/usr/bin/true\nStandardInput=socket\n' > /etc/systemd/system/lsa-inline@.service
+printf '[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-own.service
+printf '[Unit]\nAfter=lsa-unloaded.service\n[Service]\nExecStart=/usr/bin/true\n' > /etc/systemd/system/lsa-third.service
+for place in lsa-pre-@.service.d ../system.attached/lsa-attached.service.d; do
+  mkdir -p /etc/systemd/system/$place
+  printf '[Service]\nExecStartPre=+/bin/sh -c id\n' > /etc/systemd/system/$place/o.conf
+done
 mkdir -p /etc/systemd/system/lsa-calm.service.d
 printf '[Service]\nNice=5\n' > /etc/systemd/system/lsa-calm.service.d/o.conf
-printf '[Unit]\nAfter=lsa-first.service\n[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-second.service
+printf '[Unit]\nAfter=lsa-first.service\n[Service]\nSlice=lsa-any.slice\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-second.service
 printf '[Socket]\nListenStream=18023\n' > /etc/systemd/system/lsa-listens.socket
 printf '[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-listens.service
 systemctl daemon-reload; systemctl start lsa-second.service lsa-listens.socket
@@ -51,7 +60,7 @@ const CLEAN: &str = r"
 for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
-systemctl stop lsa-second.service lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-*; systemctl daemon-reload
+systemctl stop lsa-second.service lsa-queue@a-b.service lsa.slice lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-* /etc/systemd/system.attached/lsa-*; systemctl daemon-reload
 ";
 
 fn changing(test: &str) -> Option<Changing> {
@@ -220,6 +229,14 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     }
     calls.push(("svc_start", json!({"service": r"lsa-tells@\x3bid"})));
     calls.push(("svc_start", json!({"service": "modprobe@loop"})));
+    // The name of an instance can be a path.
+    calls.push(("svc_start", json!({"service": "lsa-tells@..-..-etc-shadow"})));
+    calls.push(("svc_start", json!({"service": "lsa-shows@root-secret"})));
+    calls.push(("svc_start", json!({"service": "lsa-shows@root"})));
+    let raw = "[Unit]\nWants=lsa-shows@root-secret.service\n[Service]\nExecStart=/usr/bin/true\n";
+    calls.push(("svc_create_unit", json!({"name": "lsa-shows.service", "raw_content": raw})));
+    let timer = json!({"name": "lsa-shows", "on_calendar": "daily", "unit": "lsa-shows@root-secret.service"});
+    calls.push(("timer_create", timer));
     let raw = "[Unit]\nWants=lsa-tells@\\x3bid.service\n[Service]\nExecStart=/usr/bin/true\n";
     calls.push(("svc_create_unit", json!({"name": "lsa-tells.service", "raw_content": raw})));
     let timer = json!({"name": "lsa-tells", "on_calendar": "daily", "unit": r"lsa-tells@\x3bid.service"});
@@ -233,14 +250,16 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let raw = "[Socket]\nListenStream=18023\n";
         calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
     }
-    for service in ["ssh.service", "sshd.service", "cron.service", "crond.service"] {
+    let raw = "[Socket]\nListenStream=18022\nAccept=yes\n";
+    calls.push(("svc_create_unit", json!({"name": "lsa-inline.socket", "raw_content": raw})));
+    for service in ["lsa-own.service", "ssh.service", "sshd.service", "cron.service", "crond.service"] {
         if machine.holds(&format!("systemctl cat {service}")) {
             let raw = format!("[Socket]\nListenStream=18022\nService={service}\n");
             calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
         }
     }
     // Drop-ins that exist already count as well, and so do units that wait for a unit of this name.
-    for name in ["lsa-left", "lsa-bound-x", "lsa-first"] {
+    for name in ["lsa-left", "lsa-bound-x", "lsa-first", "lsa-pre-x@y", "lsa-attached", "lsa-unloaded"] {
         let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/find /\n";
         calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
     }
@@ -270,6 +289,18 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         "[Unit]\nBefore=sysinit.target\n[Install]\nWantedBy=multi-user.target\n",
         "[Unit]\nDefaultDependencies=no\n",
         "[Unit]\nBefore=ssh.service\n",
+        "[Unit]\nBefore=systemd-sysctl.service\n",
+        "[Unit]\nBefore=systemd-tmpfiles-setup.service\n",
+        "[Unit]\nBefore=dbus-org.freedesktop.login1.service\n",
+        "[Unit]\nBefore=udev.service\n",
+        "[Unit]\nBefore=getty@tty1.service\n",
+        "[Unit]\nBefore=lsa-nowhere.service\n",
+        "[Unit]\nAfter=multi-user.target\nBefore=lsa-own.service\n",
+        "[Unit]\nWants=ufw.service\n",
+        "[Unit]\nWants=firewalld.service\n",
+        "[Unit]\nWants=systemd-networkd.service\n",
+        "[Unit]\nConflicts=docker.slice\n",
+        "[Unit]\nConflicts=console-getty.service\n",
         "[Install]\nRequiredBy=sysinit.target\n",
         "[Install]\nRequiredBy=ssh.service\n",
         "[Install]\nUpheldBy=basic.target\n",
@@ -284,6 +315,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
             unit(&format!("{text}[Service]\nUser=lsa-ada\nExecStart=/usr/bin/false\n")),
         ));
     }
+    for lines in ["NotifyAccess=all".to_owned(), "ExecStop=/usr/bin/sleep 590\n".repeat(20)] {
+        let raw = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{lines}\n");
+        calls.push(("svc_create_unit", unit(&raw)));
+    }
+    calls.push(("svc_stop", json!({"service": "lsa-any.slice"})));
     for name in ["system-getty.slice", "system-sshd.slice", "user-0.slice"] {
         let raw = "[Slice]\nTasksMax=1\n";
         calls.push(("svc_create_unit", json!({"name": name, "raw_content": raw})));
@@ -444,6 +480,7 @@ async fn what_is_harmless_is_not_asked_about() {
         "[Service]\nUser=lsa-ada\nWorkingDirectory=/srv\nEnvironment=PATH=/srv/bin\nExecStart=/usr/bin/find / -mtime +30\n",
         "[Service]\nUser=nobody\nExecStart=/usr/bin/sleep infinity\n",
         "[Service]\nUser=lsa-wiki\nExecStart=/usr/bin/sleep infinity\n",
+        "[Unit]\nBefore=lsa-own.service\n[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n",
     ]
     .iter()
     .enumerate()
@@ -458,6 +495,8 @@ async fn what_is_harmless_is_not_asked_about() {
     let envelope = client.envelope("svc_create_unit", arguments).await;
     assert_eq!(envelope["status"], "success", "{envelope}");
     for (tool, arguments) in [
+        ("svc_start", json!({"service": "lsa-queue@a-b"})),
+        ("svc_start", json!({"service": "lsa-tells@plain"})),
         ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "unit": "lsa-fine0.service"})),
         (
             "cron_add",

@@ -39,6 +39,7 @@ pub fn read(path: &str, text: &str, drop_ins: &[&str]) -> Code {
     drop_ins.iter().for_each(|drop_in| unit.add(drop_in, &mut code));
     settings::judge_name(&unit, &mut code);
     let mut environment = exec::Environment::of(&unit);
+    let mut stop_commands = 0;
     for entry in &unit.entries {
         let at = format!("{}, line {}", entry.key, entry.line);
         // An empty value resets the commands before it. Those are judged all the same.
@@ -48,12 +49,64 @@ pub fn read(path: &str, text: &str, drop_ins: &[&str]) -> Code {
             }
             let before = code.lines.len();
             exec::read(&unit, entry, &mut environment, &at, &mut code);
+            if ["ExecStop", "ExecStopPost"].contains(&entry.key.as_str()) {
+                stop_commands += code.lines.len() - before;
+            }
             let directory = unit.directory(&entry.section);
             code.lines[before..].iter_mut().for_each(|line| line.directory.clone_from(&directory));
         }
         settings::judge(&unit, entry, &at, &mut code);
     }
+    if stop_commands > MAX_STOP_COMMANDS {
+        code.add_power(format_args!(
+            "has {stop_commands} commands at its end, for which the end of the machine may have to wait"
+        ));
+    }
     code
+}
+
+/// A place where a unit uses the name of its instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceUse {
+    /// The account whose rights the place has; `None` for root.
+    pub account: Option<String>,
+    /// What systemd makes of the name there.
+    pub form: InstanceForm,
+}
+
+/// A form of an instance's name, see systemd.unit(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstanceForm {
+    /// `%i`: the name as it is.
+    Plain,
+    /// `%I`: the name with each dash made a slash.
+    Unescaped,
+    /// `%f`: the same as an absolute path.
+    Path,
+}
+
+/// The uses of the instance's name in a template and its drop-ins. Settings that are harmless with any value don't count.
+pub fn instance_uses(path: &str, text: &str, drop_ins: &[&str]) -> Vec<InstanceUse> {
+    let mut code = Code::default();
+    let mut unit = Unit::parse(path, text, &mut code);
+    drop_ins.iter().for_each(|drop_in| unit.add(drop_in, &mut code));
+    let mut found = Vec::new();
+    for entry in &unit.entries {
+        use keys::Judgement::{Accounts, Command, Harmless, Variables};
+        let account = match keys::judgement(&entry.key) {
+            _ if entry.section.starts_with("X-") => continue,
+            Some(Harmless) => continue,
+            Some(Command | Variables | Accounts) => unit.settings_user(&entry.section),
+            _ => None,
+        };
+        for form in specifiers::instance_forms(&entry.value) {
+            let place = InstanceUse { account: account.clone(), form };
+            if !found.contains(&place) {
+                found.push(place);
+            }
+        }
+    }
+    found
 }
 
 impl Unit {
@@ -164,7 +217,10 @@ impl Unit {
     }
 }
 
-pub use settings::HAND_OVER;
+/// The number of commands at a unit's end, each of which may take as long as the end of the unit may take.
+const MAX_STOP_COMMANDS: usize = 5;
+
+pub use settings::{DELAY, HAND_OVER};
 
 /// The prefix before the name of a dynamic user. systemd makes that account while the unit runs, but uses an existing account
 /// or group of the same name, see systemd.exec(5).

@@ -3,11 +3,27 @@
 use super::exec::{OpenQuote, assignments, first_word};
 use super::keys::{Judgement, judgement};
 use super::specifiers::expand;
-use super::{Entry, Unit, critical_units};
+use super::{Entry, Unit, critical_units, is_true};
 use crate::text::{Code, harmless, shown};
 
 /// What a socket does with its service: the service may use the socket instead of one of its own.
 pub const HAND_OVER: &str = "hand over";
+
+/// What a unit does with another that comes after it: the other one may have to wait.
+pub const DELAY: &str = "delay";
+
+/// The units after which a service may come and still be before one of the administrator's own. Nothing of those comes before
+/// these, so the order has no cycle. systemd would break a cycle by not starting one of the units.
+const EARLY: [&str; 8] = [
+    "sysinit.target",
+    "basic.target",
+    "local-fs.target",
+    "network-pre.target",
+    "network.target",
+    "network-online.target",
+    "nss-lookup.target",
+    "time-sync.target",
+];
 
 /// Judges one setting.
 pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
@@ -105,8 +121,17 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         }
         Judgement::Holds => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
-                if critical_units::is_dangerous_to_delay(&name, &unit.name) {
+                // A shutdown waits for everything anyway.
+                if name == "shutdown.target" {
+                    continue;
+                }
+                let delays = key == "Before";
+                if critical_units::is_dangerous_to_delay(&name, &unit.name)
+                    || delays && unit.may_close_a_cycle()
+                {
                     code.add_power(format_args!("may keep {} from starting ({key}=), {at}", shown(&name)));
+                } else if delays && !name.ends_with(".target") {
+                    code.add_unit_action(DELAY, &name, at);
                 }
             }
         }
@@ -173,6 +198,16 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
 }
 
 impl Unit {
+    /// Whether a unit that comes before others could also come after them: by what it comes after itself, or because its text
+    /// doesn't tell that.
+    fn may_close_a_cycle(&self) -> bool {
+        let after = self.entries.iter().filter(|entry| entry.key == "After");
+        self.is_drop_in
+            // A target comes after everything that it starts.
+            || self.name.ends_with(".target")
+            || after.flat_map(|entry| words(&entry.value)).any(|name| !EARLY.contains(&name.as_str()))
+    }
+
     /// The service that a timer, a path or a socket starts where it names none.
     fn started_by_name(&self) -> Option<String> {
         let (stem, kind) = self.name.rsplit_once('.')?;
@@ -183,7 +218,12 @@ impl Unit {
             "socket" => has("Socket", "Service"),
             _ => true,
         };
-        (!names_unit).then(|| format!("{stem}.service"))
+        let mut of_socket = self.entries.iter().filter(|entry| entry.section == "Socket");
+        match kind == "socket" && of_socket.any(|entry| entry.key == "Accept" && is_true(&entry.value)) {
+            // Each connection starts an instance of the template.
+            true => Some(format!("{stem}@0.service")),
+            false => (!names_unit).then(|| format!("{stem}.service")),
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Expands the specifiers of units (systemd.unit(5), "Specifiers").
 
+use super::InstanceForm;
+
 /// Expands the specifiers that mean the same on every machine, as the system's manager does. Specifiers that depend on the
 /// machine or on a template's instance stay as they are.
 pub fn expand(value: &str, unit: &str) -> String {
@@ -56,9 +58,40 @@ pub fn expand(value: &str, unit: &str) -> String {
     expanded
 }
 
+/// The forms in which a value uses the name of the instance.
+pub fn instance_forms(value: &str) -> Vec<InstanceForm> {
+    let mut found = Vec::new();
+    let mut characters = value.chars();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            continue;
+        }
+        found.extend(match characters.next() {
+            Some('i') => Some(InstanceForm::Plain),
+            Some('I') => Some(InstanceForm::Unescaped),
+            Some('f') => Some(InstanceForm::Path),
+            _ => None,
+        });
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_forms_of_an_instances_name_are_found() {
+        use InstanceForm::{Path, Plain, Unescaped};
+        for (value, forms) in [
+            ("/bin/cat /srv/%I", &[Unescaped][..]),
+            ("%i%f", &[Plain, Path]),
+            ("100%%i %n %j", &[]),
+            ("%", &[]),
+        ] {
+            assert_eq!(instance_forms(value), forms, "{value}");
+        }
+    }
 
     #[test]
     fn what_is_the_same_everywhere_is_expanded() {

@@ -220,6 +220,82 @@ fn settings_are_judged_by_the_commands_with_the_most_rights() {
 }
 
 #[test]
+fn what_comes_before_others_is_said_and_closes_no_cycle() {
+    let of = |name: &str, text: &str| {
+        code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap()
+    };
+    for (name, text, asks, delayed) in [
+        ("a.service", "[Unit]\nBefore=b.service c.service", false, &["b.service", "c.service"][..]),
+        ("a.service", "[Unit]\nAfter=network-online.target\nBefore=b.service", false, &["b.service"]),
+        ("a.service", "[Unit]\nBefore=multi-user.target shutdown.target", false, &[]),
+        ("a.service", "[Unit]\nAfter=b.service multi-user.target\n[Install]\nWantedBy=c.service", false, &[]),
+        ("a.service", "[Unit]\nAfter=d.service\nBefore=shutdown.target", false, &[]),
+        ("a.service", "[Unit]\nAfter=multi-user.target\nBefore=cron.service", true, &[]),
+        ("a.service", "[Unit]\nBefore=b.service\nAfter=z0x0.slice", true, &[]),
+        ("a.service", "[Unit]\nAfter=%i.service\nBefore=b.service", true, &[]),
+        ("a.service", "[Unit]\nBefore=sysinit.target", true, &[]),
+        ("a.target", "[Unit]\nWants=c.service\nBefore=b.service", true, &[]),
+        ("a.service.d/x.conf", "[Unit]\nBefore=b.service", true, &[]),
+    ] {
+        let code = of(name, text);
+        let actions = code.unit_actions.iter().filter(|action| action.verb == DELAY);
+        let actions: Vec<_> = actions.map(|action| action.unit.as_str()).collect();
+        assert_eq!((!code.power.is_empty(), &actions[..]), (asks, delayed), "{text}: {code:?}");
+    }
+}
+
+#[test]
+fn a_socket_names_what_it_starts() {
+    for (text, started) in [
+        ("ListenStream=5555", "a.service"),
+        ("ListenStream=5555\nService=b.service", "b.service"),
+        ("ListenStream=5555\nAccept=yes", "a@0.service"),
+        ("ListenStream=5555\nAccept=no", "a.service"),
+    ] {
+        let code =
+            code_in_file("/etc/systemd/system/a.socket", format!("[Socket]\n{text}\n").as_bytes()).unwrap();
+        let actions: Vec<_> =
+            code.unit_actions.iter().map(|action| (action.verb, action.unit.as_str())).collect();
+        assert_eq!(actions, [(HAND_OVER, started)], "{text}");
+    }
+}
+
+#[test]
+fn the_end_of_a_unit_has_few_commands_and_is_not_put_off_by_each_of_its_processes() {
+    let stops = |count: usize| "ExecStop=/bin/sleep 590\n".repeat(count);
+    for (lines, asks) in [
+        (stops(5), false),
+        (stops(6), true),
+        (format!("ExecStop={}", ["/bin/sleep 590"; 6].join(" ; ")), true),
+        (format!("{}ExecStopPost=/bin/true", stops(5)), true),
+        ("NotifyAccess=main".to_owned(), false),
+        ("NotifyAccess=all".to_owned(), true),
+        ("NotifyAccess=exec".to_owned(), true),
+    ] {
+        assert_eq!(!service(&format!("User=ada\n{lines}")).power.is_empty(), asks, "{lines}");
+    }
+}
+
+#[test]
+fn a_template_uses_its_instance_with_somebodys_rights() {
+    use InstanceForm::{Path, Plain, Unescaped};
+    let root = |form| InstanceUse { account: None, form };
+    let ada = |form| InstanceUse { account: Some("ada".to_owned()), form };
+    for (text, expected) in [
+        ("[Unit]\nDescription=%I\n[Service]\nExecStart=/bin/cat /srv/%I", vec![root(Unescaped)]),
+        ("[Service]\nUser=ada\nEnvironment=T=%i\nExecStart=/bin/cat %f", vec![ada(Plain), ada(Path)]),
+        ("[Service]\nUser=ada\nExecStart=/bin/a\nExecStartPre=+/bin/rm -r %f", vec![root(Path)]),
+        ("[Service]\nUser=ada\nEnvironmentFile=/etc/%I\nExecStart=/bin/a", vec![root(Unescaped)]),
+        ("[Service]\nUser=ada\nExecStart=/bin/a\n[X-Own]\nA=%f", vec![]),
+    ] {
+        assert_eq!(instance_uses("/etc/systemd/system/a@.service", text, &[]), expected, "{text}");
+    }
+    let drop_in = "[Service]\nUser=root\n";
+    let uses = instance_uses("/x/a@.service", "[Service]\nUser=ada\nExecStart=/bin/a %I", &[drop_in]);
+    assert_eq!(uses, [root(Unescaped)]);
+}
+
+#[test]
 fn every_kind_of_unit_has_its_commands() {
     let table: [(&str, &str, &[&str]); 4] = [
         ("a.socket", "[Socket]\nExecStartPre=/bin/a b", &["/bin/a", "b"]),
