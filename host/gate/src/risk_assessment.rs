@@ -23,6 +23,9 @@ const NAMED: usize = 160;
 /// The number of command lines of one text that are named.
 const MOST_NAMED: usize = 5;
 
+/// The number of instances of one plan whose templates are read.
+const MOST_INSTANCES: usize = 100;
+
 /// The findings so far.
 pub(super) struct RiskAssessment<'a> {
     policy: &'a Policy,
@@ -30,6 +33,8 @@ pub(super) struct RiskAssessment<'a> {
     facts: &'a Facts,
     knowledge: &'a Knowledge,
     privileges: PrivilegeCheck<'a>,
+    /// The number of instances of templates so far.
+    instances: usize,
     /// The risks, each with its reason.
     pub risks: Vec<(Risk, String)>,
     /// The ids of the rules that the plan meets.
@@ -48,6 +53,7 @@ impl<'a> RiskAssessment<'a> {
             facts,
             knowledge,
             privileges,
+            instances: 0,
             risks: Vec::new(),
             rules: Vec::new(),
             asks: Vec::new(),
@@ -131,6 +137,14 @@ impl<'a> RiskAssessment<'a> {
             ));
         }
         for (unit, instance) in instances(argv) {
+            self.instances += 1;
+            if self.instances > MOST_INSTANCES {
+                if self.instances == MOST_INSTANCES + 1 {
+                    let why = format!("more than {MOST_INSTANCES} instances of templates would start");
+                    self.risks.push((Risk::High, why));
+                }
+                return;
+            }
             if let Some(why) = self.instance_leads(unit, instance).await {
                 let unit = excerpt(unit, NAMED);
                 self.risks.push((Risk::High, format!("`{line}` starts {unit}, {why}")));
