@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use host_base::Command;
 use host_base::problem::Problem;
 use host_capability::{Grants, HoleType, command_line};
-use host_target::Target;
+use host_target::{Found, Target};
 use host_text::redact::redact;
 
 /// The number of characters of a command's input that are shown.
@@ -25,6 +25,8 @@ pub struct AllowedCommand {
     pub(super) paths: Vec<(HoleType, String)>,
     /// The paths that the command's paths led to when the plan was prepared, in the same order.
     pub leads: Vec<String>,
+    /// What was there then, in the same order.
+    pub found: Vec<Option<Found>>,
 }
 
 impl AllowedCommand {
@@ -71,20 +73,42 @@ impl AllowedCommand {
         paths.filter(|(asked, leads)| asked != leads)
     }
 
+    /// The path that a path of the command led to when the plan was prepared, and what was there.
+    pub fn found_at(&self, path: &str) -> Option<(&str, Option<&Found>)> {
+        let at = self.paths.iter().position(|(_, asked)| asked == path)?;
+        Some((self.leads.get(at)?, self.found.get(at)?.as_ref()))
+    }
+
+    /// Resolves the command's paths, and keeps the result.
+    pub async fn follow_paths(&mut self, target: &Target, grants: &Grants) -> Result<(), Problem> {
+        (self.leads, self.found) = self.resolved(target, grants).await?.into_iter().unzip();
+        Ok(())
+    }
+
     /// Resolves the command's paths. The result is a problem where one leads to a place that no grant covers.
     pub async fn leads_where_granted(
         &self,
         target: &Target,
         grants: &Grants,
     ) -> Result<Vec<String>, Problem> {
+        Ok(self.resolved(target, grants).await?.into_iter().map(|(leads, _)| leads).collect())
+    }
+
+    async fn resolved(
+        &self,
+        target: &Target,
+        grants: &Grants,
+    ) -> Result<Vec<(String, Option<Found>)>, Problem> {
         if self.paths.is_empty() {
             return Ok(Vec::new());
         }
         let asked = self.paths.iter().map(|(_, path)| path.clone()).collect();
         let resolved = target.resolve(asked, &grants.access(&self.command.privilege)).await;
         let lead = self.paths.iter().zip(resolved).map(|((hole, path), resolved)| {
-            let leads = resolved?.path;
-            grants.may_lead(hole, path, &leads).map(|()| leads)
+            let resolved = resolved?;
+            grants.may_lead(hole, path, &resolved.path)?;
+            let found = resolved.found();
+            Ok((resolved.path, found))
         });
         lead.collect()
     }

@@ -6,6 +6,7 @@
 //! the request, and the server ends only when no plan is running.
 #![forbid(unsafe_code)]
 
+mod account_tables;
 mod allowed;
 mod command_log;
 mod config;

@@ -8,12 +8,8 @@ pub(super) struct PathRights<'a> {
     pub owner: Option<&'a str>,
     /// The new group, unless it is root's.
     pub group: Option<&'a str>,
-    /// True where a group or everybody may write.
-    pub others_write: bool,
-    /// True where everybody may read.
-    pub others_read: bool,
-    /// True where everybody may enter a directory.
-    pub others_enter: bool,
+    /// The permission bits that the command sets for certain or perhaps, whether or not they are set already.
+    pub gives: u32,
     /// True where the owner may not enter or read any more.
     pub shuts_owner_out: bool,
 }
@@ -29,9 +25,7 @@ impl<'a> PathRights<'a> {
                 let mode = operands.next().unwrap_or_default();
                 let given = match u32::from_str_radix(mode, 8) {
                     Ok(bits) => Self {
-                        others_write: bits & 0o022 != 0,
-                        others_read: bits & 0o004 != 0,
-                        others_enter: bits & 0o001 != 0,
+                        gives: bits & 0o777,
                         shuts_owner_out: bits & 0o500 != 0o500,
                         ..Self::default()
                     },
@@ -53,6 +47,16 @@ impl<'a> PathRights<'a> {
         }
     }
 
+    /// Whether a group or everybody may write.
+    pub fn others_write(&self) -> bool {
+        self.gives & 0o022 != 0
+    }
+
+    /// The bits of the group and of everybody that are not set now.
+    pub fn opens(&self, mode: u32) -> u32 {
+        self.gives & !mode & 0o077
+    }
+
     /// The rights in a symbolic mode such as `u=rwx,g+w`.
     fn of_symbolic_mode(mode: &str) -> Self {
         let mut given = Self::default();
@@ -70,10 +74,12 @@ impl<'a> PathRights<'a> {
                 };
             }
             if clause.as_bytes()[at] != b'-' {
-                let group_or_all = is_all || whose.contains(['g', 'o']);
-                given.others_write |= group_or_all && (rights.contains('w') || copies);
-                given.others_read |= (is_all || whose.contains('o')) && reads;
-                given.others_enter |= (is_all || whose.contains('o')) && goes_in;
+                let to = [('u', 0o700), ('g', 0o070), ('o', 0o007)].into_iter();
+                let to = to.filter(|(class, _)| is_all || whose.contains(*class));
+                let what = [(reads, 0o444), (rights.contains('w') || copies, 0o222), (goes_in, 0o111)];
+                let what = what.into_iter().filter(|(is_given, _)| *is_given);
+                let bits = |bits: u32, (_, more): (_, u32)| bits | more;
+                given.gives |= to.fold(0, |all, (_, more)| all | more) & what.fold(0, bits);
             }
         }
         given
@@ -86,33 +92,39 @@ mod tests {
 
     #[test]
     fn what_rights_a_command_gives_is_read_from_its_words() {
-        for (line, paths, owner, group, write, read, shuts_out) in [
-            ("chmod -- 0644 /a", &["/a"][..], None, None, false, true, true),
-            ("chmod 775 /a /b", &["/a", "/b"], None, None, true, true, false),
-            ("chmod 0 /a", &["/a"], None, None, false, false, true),
-            ("chmod u=rwX,g=rX,o= /a", &["/a"], None, None, false, false, false),
-            ("chmod g+w /a", &["/a"], None, None, true, false, false),
-            ("chmod +r /a", &["/a"], None, None, false, true, false),
-            ("chmod o=g /a", &["/a"], None, None, true, true, false),
-            ("chmod u+w,go-w /a", &["/a"], None, None, false, false, false),
-            ("chmod u-x /a", &["/a"], None, None, false, false, true),
-            ("chmod a-r /a", &["/a"], None, None, false, false, true),
-            ("chmod u= /a", &["/a"], None, None, false, false, true),
-            ("chmod = /a", &["/a"], None, None, false, false, true),
-            ("chown --no-dereference -- bob:eve /a", &["/a"], Some("bob"), Some("eve"), false, false, false),
-            ("chown root:bob /a", &["/a"], None, Some("bob"), false, false, false),
-            ("chown :bob /a", &["/a"], None, Some("bob"), false, false, false),
-            ("chgrp bob /a", &["/a"], None, Some("bob"), false, false, false),
+        for (line, paths, owner, group, gives, shuts_out) in [
+            ("chmod -- 0644 /a", &["/a"][..], None, None, 0o644, true),
+            ("chmod 775 /a /b", &["/a", "/b"], None, None, 0o775, false),
+            ("chmod 0 /a", &["/a"], None, None, 0, true),
+            ("chmod u=rwX,g=rX,o= /a", &["/a"], None, None, 0o750, false),
+            ("chmod g+w /a", &["/a"], None, None, 0o020, false),
+            ("chmod +r /a", &["/a"], None, None, 0o444, false),
+            ("chmod o=g /a", &["/a"], None, None, 0o007, false),
+            ("chmod u+w,go-w /a", &["/a"], None, None, 0o200, false),
+            ("chmod u-x /a", &["/a"], None, None, 0, true),
+            ("chmod a-r /a", &["/a"], None, None, 0, true),
+            ("chmod u= /a", &["/a"], None, None, 0, true),
+            ("chmod = /a", &["/a"], None, None, 0, true),
+            ("chown --no-dereference -- bob:eve /a", &["/a"], Some("bob"), Some("eve"), 0, false),
+            ("chown root:bob /a", &["/a"], None, Some("bob"), 0, false),
+            ("chown :bob /a", &["/a"], None, Some("bob"), 0, false),
+            ("chgrp bob /a", &["/a"], None, Some("bob"), 0, false),
         ] {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let rights = PathRights::of_command(&argv).unwrap();
             assert_eq!(
-                (&rights.paths[..], rights.owner, rights.group, rights.others_write, rights.others_read),
-                (paths, owner, group, write, read),
+                (&rights.paths[..], rights.owner, rights.group, rights.gives),
+                (paths, owner, group, gives),
                 "{line}"
             );
             assert_eq!(rights.shuts_owner_out, shuts_out, "{line}");
         }
         assert!(PathRights::of_command(&["ls".to_owned()]).is_none());
+    }
+
+    #[test]
+    fn a_bit_that_is_set_already_opens_nothing() {
+        let rights = PathRights { gives: 0o754, ..PathRights::default() };
+        assert_eq!((rights.opens(0o700), rights.opens(0o750), rights.opens(0o755)), (0o054, 0o004, 0));
     }
 }

@@ -165,7 +165,7 @@ impl PlanContext<'_> {
         let mut learned: Vec<(Risk, String)> = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
-                command.leads = command.leads_where_granted(self.target, self.grants).await?;
+                command.follow_paths(self.target, self.grants).await?;
             }
             let action = match (step.action.path(), main) {
                 (None, Some(command)) => PreparedAction::Run(command),
@@ -231,7 +231,7 @@ impl PlanContext<'_> {
             assessment.side_effect(&argv).await?;
         }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
-            command.leads = command.leads_where_granted(self.target, self.grants).await?;
+            command.follow_paths(self.target, self.grants).await?;
         }
         for command in &after_undo {
             assessment.command(command, None).await?;
@@ -300,7 +300,15 @@ impl PlanContext<'_> {
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;
             let GrantedStep { shown, free_form, paths, .. } = granted;
-            allowed.push(AllowedCommand { command, shown, prefix, free_form, paths, leads: Vec::new() });
+            allowed.push(AllowedCommand {
+                command,
+                shown,
+                prefix,
+                free_form,
+                paths,
+                leads: Vec::new(),
+                found: Vec::new(),
+            });
         }
         Ok(allowed)
     }

@@ -11,11 +11,11 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
-use host_policy::text::{self, Code, CommandLine, UnitAction};
+use host_policy::text::{self, AccountGroup, Code, CommandLine, UnitAction};
 use host_policy::{
     AccountChange, FileStep, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words,
 };
-use host_target::{Facts, FileKind, Target};
+use host_target::{Facts, FileKind, Found, Target};
 use host_text::redact::excerpt;
 
 /// The number of characters of a command line in a reason.
@@ -84,10 +84,16 @@ impl<'a> RiskAssessment<'a> {
             self.apply_verdict(&self.policy.verdict(&led), &format!("`{line}`, where {asked} is {leads},"))?;
         }
         if let Some(rights) = PathRights::of_command(&argv) {
-            for path in rights.paths.iter().copied().chain(command.led().map(|(_, leads)| leads)) {
-                if let Some(why) = self.gives_away(&rights, path).await {
-                    self.risks.push((Risk::High, format!("`{line}` {why}")));
-                }
+            for path in rights.paths.iter().copied() {
+                let found = match command.found_at(path) {
+                    Some((leads, found)) => Ok((leads, found.cloned())),
+                    None => self.privileges.found(path).await.map(|found| (path, found)),
+                };
+                let why = match found {
+                    Ok((leads, found)) => self.gives_away(&rights, leads, found).await,
+                    Err(problem) => Some(format!("changes what can't be looked at: {}", problem.message)),
+                };
+                self.risks.extend(why.map(|why| (Risk::High, format!("`{line}` {why}"))));
             }
         }
         for why in self.given(&argv).await {
@@ -176,37 +182,59 @@ impl<'a> RiskAssessment<'a> {
         None
     }
 
-    /// The reason why setting these rights is a higher risk than the rules say. That is the case in home directories,
-    /// and for root's own files in directories for data, which root may run or keep secret.
-    async fn gives_away(&mut self, rights: &PathRights<'_>, path: &str) -> Option<String> {
+    /// The reason why setting these rights is a higher risk than the rules say. That is the case in home directories, for
+    /// files of accounts that are as good as root, and for root's own files in directories for data, which root may run
+    /// or keep secret.
+    async fn gives_away(
+        &mut self,
+        rights: &PathRights<'_>,
+        path: &str,
+        found: Option<Found>,
+    ) -> Option<String> {
         let shown = excerpt(path, NAMED);
-        let owner = match text::home_owner_of_path(path) {
-            Some(owner) => Some(owner),
-            None => self.privileges.home_owner(path).await,
+        let Ok(home) = self.privileges.home(path, found.as_ref()).await else {
+            return Some(format!("changes {shown}, and the target doesn't say in whose home it is"));
         };
-        if let Some(owner) = owner {
-            if let Some(why) = self.privileges.root_equivalence(&owner).await {
-                return Some(format!(
-                    "changes {shown}, which is or is in the home of an account that is as good as root: {why}"
-                ));
+        if let Some(home) = home {
+            for owner in &home.owners {
+                if let Some(why) = self.privileges.root_equivalence(owner).await {
+                    return Some(format!(
+                        "changes {shown}, which is or is in the home of an account that is as good as root: {why}"
+                    ));
+                }
             }
-            if rights.owner.is_some_and(|to| to != owner) {
-                return Some(format!("gives {shown}, which is in {owner}'s home, to somebody else"));
+            let owners = excerpt(&home.owners.join(", "), NAMED);
+            if home.is_peoples && rights.owner.is_some_and(|to| home.owners.iter().all(|owner| owner != to)) {
+                return Some(format!("gives {shown}, which is in {owners}'s home, to somebody else"));
             }
-            if self.privileges.is_home(path).await && (rights.others_write || rights.shuts_owner_out) {
-                return Some(format!("changes {shown} so that {owner} may no longer be able to log in"));
+            if home.is_peoples && home.is_itself && (rights.others_write() || rights.shuts_owner_out) {
+                return Some(format!("changes {shown} so that {owners} may no longer be able to log in"));
             }
         }
-        let found = self.privileges.owned_by_root(path).await?;
-        if rights.owner.is_some() || rights.others_write {
+        let Found { kind, metadata } = found?;
+        let (mode, opened) = (metadata.mode, rights.opens(metadata.mode));
+        let new_owner = rights.owner.filter(|to| *to != metadata.owner);
+        let new_group = rights.group.filter(|to| *to != metadata.group);
+        if metadata.owner != "root" {
+            // Fewer rights for others give nobody anything.
+            let shuts_out = rights.shuts_owner_out && kind == FileKind::Directory;
+            if new_owner.is_none() && new_group.is_none() && opened == 0 && !shuts_out {
+                return None;
+            }
+            let owner = excerpt(&metadata.owner, NAMED);
+            let why = self.privileges.owner_power(&metadata.owner).await?;
+            return Some(format!("changes the rights on {shown}, which belongs to {owner}: {why}"));
+        }
+        if new_owner.is_some() || rights.others_write() || new_group.is_some() && mode & 0o020 != 0 {
             return Some(format!(
                 "lets others write to {shown}, which is root's own and which root's programs may trust"
             ));
         }
-        let everybodys = if found.kind == FileKind::Directory { 0o001 } else { 0o004 };
-        let is_closed = found.metadata.mode & everybodys == 0;
-        let is_opened = rights.others_read || rights.others_enter || rights.group.is_some();
-        (is_closed && is_opened)
+        let everybodys = if kind == FileKind::Directory { 0o001 } else { 0o004 };
+        let is_closed = mode & everybodys == 0;
+        // The bits that the group, which isn't root's, gets and everybody lacks.
+        let to_group = if metadata.group == "root" { 0 } else { opened >> 3 & 0o005 & !mode };
+        (is_closed && (opened & 0o005 != 0 || new_group.is_some()) || to_group != 0)
             .then(|| format!("opens {shown} to others, which is root's own and not readable by everybody"))
     }
 
@@ -219,6 +247,9 @@ impl<'a> RiskAssessment<'a> {
             if let Some(why) = self.privileges.group_power(&group).await {
                 found.push(format!("gives an account the group {}, which {why}", excerpt(&group, NAMED)));
             }
+        }
+        if let Some(new) = &given.new {
+            found.extend(self.privileges.new_account(new).await);
         }
         // An account's groups, home and comment decide who can log in and what its programs may do.
         if let Some(account) = given.account
@@ -301,6 +332,7 @@ impl<'a> RiskAssessment<'a> {
         let before = site.before.as_deref().filter(|_| is_roots);
         let mut what = excerpt(&site.path, NAMED);
         let mut along = Vec::new();
+        self.privileges.unit = units::unit_at(&site.path).map(str::to_owned);
         if let Some(unit) = units::unit_at(&site.path) {
             match units::drop_ins(self.target, unit).await {
                 Ok(drop_ins) => {
@@ -371,6 +403,12 @@ impl<'a> RiskAssessment<'a> {
             found.extend(
                 secret.map(|why| format!("{what} has root read {path} for somebody else ({at}): {why}")),
             );
+        }
+        for AccountGroup { account, group, at } in &code.groups {
+            let is_new = !before.groups.iter().any(|old| (&old.account, &old.group) == (account, group));
+            if is_new && let Some(why) = self.privileges.group_beyond(account, group).await {
+                found.push(format!("{what} {why} ({at})"));
+            }
         }
         found.extend(
             code.power
@@ -553,7 +591,7 @@ fn takes_root(action: &Action, path: &str) -> Option<String> {
 mod tests {
     use super::*;
     use host_knowledge::LazyKnowledge;
-    use host_target::Overrides;
+    use host_target::{Metadata, Overrides};
 
     const UNIT: &str = "/etc/systemd/system/x.service";
     const CRONTAB: &str = "/etc/cron.d/x";
@@ -582,6 +620,12 @@ mod tests {
             (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/bin/sleep 5\nEnvironment=TZ=UTC\n", false),
             (UNIT, "[Service]\nUser=nobody\nExecStart=!/bin/true\nEnvironment=A=/tmp/x.so\n", true),
             (UNIT, "[Service]\nUser=nobody\nExecStart=/nowhere/x\n", true),
+            // A group is an account's own by its number.
+            (UNIT, "[Service]\nUser=nobody\nGroup=65534\nExecStart=/bin/sleep 5\n", false),
+            (UNIT, "[Service]\nUser=nobody\nGroup=nogroup\nExecStart=/bin/sleep 5\n", false),
+            (UNIT, "[Service]\nUser=nobody\nGroup=shadow\nExecStart=/bin/sleep 5\n", true),
+            (UNIT, "[Service]\nUser=nobody\nSupplementaryGroups=65534 42\nExecStart=/bin/sleep 5\n", true),
+            (UNIT, "[Service]\nUser=nobody\nGroup=nobody-knows\nExecStart=/bin/sleep 5\n", true),
             (UNIT, "[Service]\nUser=nobody-knows\nExecStart=/usr/bin/find /\n", true),
             (CRONTAB, "0 3 * * * root logger -t x y\n", false),
             (CRONTAB, "0 3 * * * root /usr/bin/backup --quiet\n", true),
@@ -655,8 +699,8 @@ mod tests {
         let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
         let nothing = PathRights::default;
         let to = |owner| PathRights { owner: Some(owner), ..PathRights::default() };
-        let write = || PathRights { others_write: true, ..PathRights::default() };
-        let read = || PathRights { others_read: true, ..PathRights::default() };
+        let gives = |gives| PathRights { gives, ..PathRights::default() };
+        let (write, read, enter) = (|| gives(0o022), || gives(0o004), || gives(0o001));
         for (path, rights, asks) in [
             ("/usr", to("ada"), true),
             ("/usr", write(), true),
@@ -664,8 +708,8 @@ mod tests {
             ("/etc/passwd", to("ada"), true),
             ("/etc/passwd", write(), true),
             ("/etc/passwd", read(), false),
-            ("/root", PathRights { others_enter: true, ..PathRights::default() }, true),
-            ("/usr", PathRights { others_enter: true, ..PathRights::default() }, false),
+            ("/root", enter(), true),
+            ("/usr", enter(), false),
             ("/etc/shadow", read(), true),
             ("/etc/shadow", to("ada"), true),
             ("/etc/shadow", PathRights { group: Some("ada"), ..PathRights::default() }, true),
@@ -681,8 +725,80 @@ mod tests {
             ("/home/nobody", read(), false),
             ("/nowhere", to("ada"), false),
         ] {
-            let why = assessment.gives_away(&rights, path).await;
+            let found = assessment.privileges.found(path).await.unwrap();
+            let why = assessment.gives_away(&rights, path, found).await;
             assert_eq!(why.is_some(), asks, "{path}: {why:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn rights_go_by_who_owns_what_is_found() {
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "nobody-else".to_owned(), ..Facts::default() };
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let found = |owner: &str, group: &str, mode| {
+            let metadata = Metadata {
+                size: 0,
+                mode,
+                owner: owner.to_owned(),
+                group: group.to_owned(),
+                modified_unix: 0,
+                links: 1,
+                device: 0,
+                inode: 0,
+                is_dir: false,
+                is_symlink: false,
+            };
+            Some(Found { kind: FileKind::File, metadata })
+        };
+        for (owner, group, mode, line, asks) in [
+            ("mail", "mail", 0o644, "chown -- nobody:mail /srv/x", true),
+            ("mail", "mail", 0o644, "chown -- mail:nogroup /srv/x", true),
+            ("mail", "mail", 0o644, "chmod -- 0666 /srv/x", true),
+            ("mail", "mail", 0o644, "chmod -- 0600 /srv/x", false),
+            ("nobody", "nogroup", 0o600, "chown -- ada:nogroup /srv/x", false),
+            ("nobody", "nogroup", 0o600, "chmod -- 0777 /srv/x", false),
+            ("4107", "4107", 0o600, "chmod -- 0644 /srv/x", false),
+            ("990", "990", 0o600, "chmod -- 0644 /srv/x", true),
+            ("root", "ada", 0o600, "chmod -- 0640 /srv/x", true),
+            ("root", "ada", 0o644, "chmod -- 0640 /srv/x", false),
+            ("root", "root", 0o600, "chmod -- 0640 /srv/x", false),
+            ("root", "root", 0o664, "chgrp -- ada /srv/x", true),
+            ("root", "root", 0o644, "chgrp -- ada /srv/x", false),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let rights = PathRights::of_command(&argv).unwrap();
+            let why = assessment.gives_away(&rights, "/srv/x", found(owner, group, mode)).await;
+            assert_eq!(why.is_some(), asks, "{owner}:{group} {mode:o} {line}: {why:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn new_accounts_ask_by_names_and_numbers_that_are_taken() {
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "nobody-else".to_owned(), ..Facts::default() };
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        for (line, asks) in [
+            ("useradd --create-home -- zoe", false),
+            ("useradd --uid=4107 -- zoe", false),
+            ("useradd --gid=users -- zoe", false),
+            ("useradd --gid=users -- utmp", true),
+            ("useradd --gid=users -- docker", true),
+            ("useradd --uid=27 -- zoe", true),
+            ("useradd --uid=990 -- zoe", true),
+            ("useradd --uid=61763 -- zoe", true),
+            ("useradd --uid=65534 -- zoe", true),
+            ("groupadd -- zoes", false),
+            ("groupadd --system -- zoes", false),
+            ("groupadd --gid=5200 -- zoes", false),
+            ("groupadd --gid=990 -- zoes", true),
+            ("groupadd --gid=61763 -- zoes", true),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let why = assessment.given(&argv).await;
+            assert_eq!(!why.is_empty(), asks, "{line}: {why:?}");
         }
     }
 

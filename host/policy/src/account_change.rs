@@ -10,6 +10,21 @@ pub struct AccountChange {
     pub groups: Vec<String>,
     /// The existing account that is changed.
     pub account: Option<String>,
+    /// The account or group that is made.
+    pub new: Option<NewAccount>,
+}
+
+/// A new account or group.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NewAccount {
+    /// The name.
+    pub name: String,
+    /// The number, where the command names one.
+    pub number: Option<String>,
+    /// The account's primary group, by name or number, where the command names one.
+    pub primary_group: Option<String>,
+    /// Whether it is a group.
+    pub is_group: bool,
 }
 
 impl AccountChange {
@@ -21,6 +36,7 @@ impl AccountChange {
             wanted.iter().flat_map(|option| argv.values(option)).collect()
         };
         let operand = |at: usize| argv.operands.get(at).map(|operand| operand.word.to_owned());
+        let last = |values: Vec<Option<&str>>| values.into_iter().flatten().next_back().map(str::to_owned);
         let mut change = Self::default();
         for name in argv.names.iter() {
             match name {
@@ -44,6 +60,23 @@ impl AccountChange {
                 "gpasswd" => {
                     let accounts = values(&["-a", "--add", "-d", "--delete"]);
                     change.account = accounts.into_iter().flatten().next().map(str::to_owned);
+                }
+                "useradd" | "adduser" if operand(1).is_none() => {
+                    let is_default = !values(&["-D", "--defaults"]).is_empty();
+                    change.new = operand(0).filter(|_| !is_default).map(|name| NewAccount {
+                        name,
+                        number: last(values(&["-u", "--uid"])),
+                        primary_group: last(values(&["-g", "--gid", "--ingroup"])),
+                        is_group: false,
+                    });
+                }
+                "groupadd" | "addgroup" if operand(1).is_none() => {
+                    change.new = operand(0).map(|name| NewAccount {
+                        name,
+                        number: last(values(&["-g", "--gid"])),
+                        primary_group: None,
+                        is_group: true,
+                    });
                 }
                 // The second operand is a group.
                 "adduser" => change.groups.extend(operand(1)),
@@ -82,8 +115,33 @@ mod tests {
             let expected = AccountChange {
                 groups: groups.iter().map(|group| (*group).to_owned()).collect(),
                 account: account.map(str::to_owned),
+                new: None,
             };
-            assert_eq!(AccountChange::of_command(&words), expected, "{line}");
+            let change = AccountChange::of_command(&words);
+            assert_eq!(AccountChange { new: None, ..change }, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_new_account_or_group_is_found_with_its_number() {
+        for (line, new) in [
+            ("useradd --uid=27 --gid=users -- ops", Some(("ops", Some("27"), Some("users"), false))),
+            ("useradd -u 990 ops", Some(("ops", Some("990"), None, false))),
+            ("useradd --system -- wiki", Some(("wiki", None, None, false))),
+            ("useradd -D -g users", None),
+            ("adduser ada mail", None),
+            ("groupadd --gid=990 -- ops", Some(("ops", Some("990"), None, true))),
+            ("groupadd ops", Some(("ops", None, None, true))),
+            ("usermod -u 27 ada", None),
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            let expected = new.map(|(name, number, primary_group, is_group)| NewAccount {
+                name: name.to_owned(),
+                number: number.map(str::to_owned),
+                primary_group: primary_group.map(str::to_owned),
+                is_group,
+            });
+            assert_eq!(AccountChange::of_command(&words).new, expected, "{line}");
         }
     }
 }

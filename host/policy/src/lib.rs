@@ -29,7 +29,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::Serialize;
 
-pub use account_change::AccountChange;
+pub use account_change::{AccountChange, NewAccount};
 use glob::Met;
 use index::Index;
 use judge::Judge;

@@ -57,7 +57,7 @@ impl Resolved {
 
 impl Resolved {
     /// Returns what is there.
-    pub(super) fn found(&self) -> Option<Found> {
+    pub fn found(&self) -> Option<Found> {
         let End::There(entry) = &self.end else { return None };
         let kind = match entry.kind() {
             FileType::RegularFile => FileKind::File,

@@ -43,6 +43,8 @@ pub struct Code {
     pub unreadable: Option<String>,
     /// Files that root reads for a command with an ordinary account's rights, each with its position in the text.
     pub files: Vec<(String, String)>,
+    /// Groups that commands of an account get besides the account's own ones.
+    pub groups: Vec<AccountGroup>,
     /// What happens to other units together with this one.
     pub unit_actions: Vec<UnitAction>,
     /// The ports that a socket unit listens on.
@@ -56,6 +58,17 @@ pub struct AccountPower {
     pub account: String,
     /// What the setting does, as a sentence of [`Code::power`].
     pub sentence: String,
+}
+
+/// A group that commands of an account get. Only the target knows whether it is the account's own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccountGroup {
+    /// The account, by name or number.
+    pub account: String,
+    /// The group, by name or number.
+    pub group: String,
+    /// The position in the text.
+    pub at: String,
 }
 
 /// What happens to another unit.
@@ -233,6 +246,7 @@ impl Code {
     fn add(&mut self, other: Self) {
         self.lines.extend(other.lines);
         self.files.extend(other.files);
+        self.groups.extend(other.groups);
         self.unit_actions.extend(other.unit_actions);
         self.ports.extend(other.ports);
         other.power.into_iter().for_each(|sentence| self.add_power(sentence));

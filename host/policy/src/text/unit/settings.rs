@@ -3,8 +3,8 @@
 use super::exec::{OpenQuote, assignments, first_word};
 use super::keys::{Judgement, judgement};
 use super::specifiers::expand;
-use super::{Entry, Unit, critical_units, is_true};
-use crate::text::{Code, harmless, shown};
+use super::{DYNAMIC_USER_PREFIX, Entry, Unit, critical_units, is_true};
+use crate::text::{AccountGroup, Code, harmless, shown};
 
 /// What a socket does with its service: the service may use the socket instead of one of its own.
 pub const HAND_OVER: &str = "hand over";
@@ -244,10 +244,15 @@ fn account(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
     if !matches!(key, "Group" | "SupplementaryGroups") {
         return;
     }
-    // An account's own group gives nothing more.
-    let own = unit.value(&entry.section, "User");
-    for group in words(value).iter().filter(|group| Some(group.as_str()) != own) {
-        code.add_power(format_args!("runs in the group {} ({key}=), {at}", shown(group)));
+    // An account's own group gives nothing more, but it need not have the account's name.
+    let own = unit.user(&entry.section).filter(|user| !user.starts_with(DYNAMIC_USER_PREFIX));
+    for group in words(value) {
+        match &own {
+            Some(account) => {
+                code.groups.push(AccountGroup { account: account.clone(), group, at: at.to_owned() });
+            }
+            None => code.add_power(format_args!("runs in the group {} ({key}=), {at}", shown(&group))),
+        }
     }
 }
 
