@@ -54,11 +54,32 @@ systemctl daemon-reload; systemctl start lsa-second.service lsa-listens.socket
 install -D -m 644 /dev/null /root/lsa-roots-text/credentials
 install -D -m 644 /dev/null /srv/lsa-roots-text/closed/way/credentials; chmod 750 /srv/lsa-roots-text/closed
 echo A=b > /etc/default/lsa-roots-secret; chmod 600 /etc/default/lsa-roots-secret
+ln -s /srv/lsa-roots-text/closed/way /srv/lsa-roots-text/inside
+groupadd lsa-team
+useradd --create-home --gid lsa-team lsa-boss
+echo 'lsa-boss ALL = /usr/bin/true ""' >> /etc/sudoers.d/lsa-roots-text
+groupadd --system lsa-tools
+useradd --no-create-home --home-dir /home/lsa-tools --gid users lsa-tools
+useradd --system --no-create-home --home-dir /home/lsa-log lsa-log
+mkdir -p /home/lsa-site /mnt/lsa-homes/boss2 /srv/lsa-roots-text/daemons
+useradd --no-create-home --home-dir /srv/lsa-roots-text/site lsa-site
+useradd --create-home --home-dir /home/lsa-site/boss lsa-boss3
+useradd --no-create-home --home-dir /srv/lsa-roots-text/linked lsa-boss2
+ln -s /mnt/lsa-homes/boss2 /srv/lsa-roots-text/linked; chown lsa-boss2 /mnt/lsa-homes/boss2
+useradd --system --create-home --home-dir /srv/lsa-deploy lsa-deploy
+for name in lsa-boss2 lsa-boss3 lsa-deploy; do echo "$name ALL = /usr/bin/true \"\"" >> /etc/sudoers.d/lsa-roots-text; done
+chown lsa-daemon /srv/lsa-roots-text/daemons
+install -m 644 -o lsa-sudoer /dev/null /srv/lsa-roots-text/script
+install -m 600 -g lsa-ada /dev/null /srv/lsa-roots-text/grouped
+printf '[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-vault.service
+printf '[Service]\nDynamicUser=yes\nUser=lsa-apid\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-api.service
+systemctl daemon-reload
 "#;
 
 const CLEAN: &str = r"
-for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
+for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
+groupdel lsa-team; groupdel lsa-tools; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 systemctl stop lsa-second.service lsa-queue@a-b.service lsa.slice lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-* /etc/systemd/system.attached/lsa-*; systemctl daemon-reload
 ";
@@ -122,6 +143,10 @@ async fn a_unit_asks_before_it_is_root_by_its_keys() {
         "PAMName=login",
         "Group=shadow",
         "SupplementaryGroups=disk",
+        "Group=lsa-bob",
+        "SupplementaryGroups=lsa-ada lsa-team",
+        "Group=lsa-nobody-knows",
+        "EnvironmentFile=/srv/lsa-roots-text/inside/credentials",
         "ExecStartPre=+/home/lsa-ada/app",
         "ExecStopPost=!/usr/bin/find",
         "FailureAction=reboot",
@@ -166,6 +191,8 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         "bin",
         "daemon",
         "lsa-nobody-knows",
+        "lsa-deploy",
+        "lsa-log",
         "%i",
     ];
     let programs = [
@@ -267,6 +294,20 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     for name in ["root", "lsa-sudoer", "daemon", "disk"] {
         let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
         calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+    }
+    // The account has a system group's name, but another group is its own.
+    let raw = "[Service]\nUser=lsa-tools\nGroup=lsa-tools\nExecStart=/usr/bin/find /\n";
+    calls.push(("svc_create_unit", unit(raw)));
+    // Units with the same dynamic user could read what the other one may.
+    if machine.holds("systemctl show --property=DynamicUser lsa-vault.service | grep -q yes") {
+        for name in ["lsa-vault@", "lsa-apid"] {
+            let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
+            calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+        }
+        for name in ["lsa-vault", "lsa-apid"] {
+            calls.push(("user_create", json!({"user": name})));
+            calls.push(("group_create", json!({"name": name})));
+        }
     }
     // A shell that root runs makes code of variables, of patterns and of a unit's own name.
     for (variable, line) in [
@@ -379,6 +420,26 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     calls.push(("user_create", json!({"user": "lsa-new", "primary_group": "lsa-sudoer"})));
     calls.push(("user_modify", json!({"user": "lsa-sudoer", "add_groups": ["lsa-bob"]})));
     calls.push(("user_modify", json!({"user": "lsa-sudoer", "comment": "umask=0000"})));
+    // The groups of a sudoer, whatever their names are.
+    calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["lsa-team"]})));
+    calls.push(("user_create", json!({"user": "lsa-new", "primary_group": "lsa-team"})));
+    // An account of the same name doesn't make a system group harmless.
+    calls.push(("user_modify", json!({"user": "lsa-ada", "add_groups": ["lsa-tools"]})));
+    // These names and numbers are taken, or the system's.
+    for name in ["shadow", "lsa-team", "docker"] {
+        calls.push(("user_create", json!({"user": name, "primary_group": "users"})));
+    }
+    for number in [100, 990, 61763] {
+        if machine.holds(&format!("! getent passwd {number}")) {
+            calls.push(("user_create", json!({"user": "lsa-new", "uid": number})));
+        }
+        if machine.holds(&format!("! getent group {number}")) {
+            calls.push(("group_create", json!({"name": "lsa-new", "gid": number})));
+        }
+    }
+    if let Some(first) = machine.holds("grep -q ':100000:' /etc/subuid").then_some(100_000) {
+        calls.push(("user_create", json!({"user": "lsa-new", "uid": first})));
+    }
     // The new home would suggest that the account isn't one of the system.
     calls.push(("user_modify", json!({"user": "lsa-daemon", "home": "/home/lsa-daemon"})));
     for home in ["/var/lib/extensions/lsa-new", "/var/lib/lsa-new", "/opt/lsa-new"] {
@@ -453,6 +514,19 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         "perms_set",
         json!({"path": "/srv/lsa-roots-text/secret", "group": "lsa-ada", "mode": "640"}),
     ));
+    // These belong to accounts that are as good as root, or are their homes.
+    for path in [
+        "/srv/lsa-roots-text/daemons",
+        "/srv/lsa-roots-text/script",
+        "/srv/lsa-deploy",
+        "/mnt/lsa-homes/boss2",
+        "/home/lsa-site/boss",
+    ] {
+        calls.push(("perms_set", json!({"path": path, "owner": "lsa-ada"})));
+        calls.push(("perms_set", json!({"path": path, "group": "lsa-ada", "mode": "770"})));
+    }
+    // The group could not read it before.
+    calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/grouped", "mode": "640"})));
     calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "owner": "lsa-ada"})));
     calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "000"})));
@@ -481,6 +555,7 @@ async fn what_is_harmless_is_not_asked_about() {
         "[Service]\nUser=nobody\nExecStart=/usr/bin/sleep infinity\n",
         "[Service]\nUser=lsa-wiki\nExecStart=/usr/bin/sleep infinity\n",
         "[Unit]\nBefore=lsa-own.service\n[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n",
+        "[Service]\nUser=lsa-tools\nGroup=users\nExecStart=/usr/bin/sleep infinity\n",
     ]
     .iter()
     .enumerate()
@@ -507,9 +582,12 @@ async fn what_is_harmless_is_not_asked_about() {
         ("perms_set", json!({"path": "/srv/lsa-roots-text/adas", "owner": "lsa-bob"})),
         ("perms_set", json!({"path": "/srv/lsa-roots-text/data", "mode": "640"})),
         ("perms_set", json!({"path": "/home/lsa-ada/app", "mode": "g+w"})),
+        ("perms_set", json!({"path": "/srv/lsa-roots-text/script", "mode": "600"})),
+        ("user_create", json!({"user": "lsa-new", "uid": 4107, "primary_group": "users"})),
+        ("group_create", json!({"name": "lsa-news", "gid": 5207})),
     ] {
         let envelope = client.envelope(tool, arguments.clone()).await;
         assert_eq!(envelope["status"], "success", "{tool} {arguments}: {envelope}");
     }
-    machine.sh("crontab -u nobody -r");
+    machine.sh("crontab -u nobody -r; userdel --remove lsa-new; groupdel lsa-news");
 }
