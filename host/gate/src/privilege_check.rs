@@ -92,6 +92,8 @@ pub(super) struct Home {
 
 /// The device and the inode of a file.
 type FileId = (u64, u64);
+/// Paths with the files to which they lead.
+type FileIds = Vec<(FileId, PathBuf)>;
 
 /// The privileges of the target's accounts, and the answers so far, for one plan. Each answer about the whole target is
 /// asked for once; `Some(None)` means that the target didn't give it.
@@ -100,7 +102,7 @@ pub(super) struct PrivilegeCheck<'a> {
     facts: &'a Facts,
     accounts: HashMap<String, Option<String>>,
     passwd: Option<Option<Arc<Vec<passwd::Entry>>>>,
-    homes: Option<Option<Arc<Vec<(FileId, PathBuf)>>>>,
+    homes: Option<Option<Arc<FileIds>>>,
     dynamic_units: Option<Option<Arc<Vec<DynamicUnit>>>>,
     /// The unit whose text is assessed, which may have its own dynamic user.
     pub unit: Option<String>,
@@ -322,7 +324,7 @@ impl<'a> PrivilegeCheck<'a> {
     }
 
     /// The home directories that exist, with what they are.
-    async fn homes(&mut self, accounts: &[passwd::Entry]) -> Option<Arc<Vec<(FileId, PathBuf)>>> {
+    async fn homes(&mut self, accounts: &[passwd::Entry]) -> Option<Arc<FileIds>> {
         if self.homes.is_none() {
             let homes = accounts.iter().map(|entry| entry.home.clone());
             let mut homes: Vec<PathBuf> =
@@ -336,7 +338,7 @@ impl<'a> PrivilegeCheck<'a> {
 
     /// The devices and inodes of these paths, with links followed. Paths that the caller can't look at are left out. None
     /// where the target doesn't answer.
-    async fn file_ids(&self, paths: &[PathBuf]) -> Option<Vec<(FileId, PathBuf)>> {
+    async fn file_ids(&self, paths: &[PathBuf]) -> Option<FileIds> {
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let asked = names.chunks(AT_ONCE).map(|names| {
             let options = ["-L", "-c", "%d:%i:%n", "--"];
@@ -611,6 +613,75 @@ mod tests {
             let entry = first_entry(line).expect("an account");
             assert_eq!(roots.is_ordinary(&entry), is_ordinary, "{line}");
         }
+    }
+
+    #[tokio::test]
+    async fn homes_are_told_apart_by_what_they_are_and_the_nearest_one_counts() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |path: &str| place.path().join(path).to_string_lossy().into_owned();
+        for directory in ["real/below", "ada/bob"] {
+            std::fs::create_dir_all(at(directory)).unwrap();
+        }
+        std::os::unix::fs::symlink(at("real"), at("link")).unwrap();
+        let table = format!(
+            "linked:x:1000:1000::{}:/bin/sh\nada:x:998:998::{}:/bin/sh\nbob:x:1001:1001::{}:/bin/sh\n\
+             nobody:x:65534:65534::/:/bin/sh\nweb:x:1002:1002::/srv/web:/bin/sh\n\
+             boss:x:1003:1003::/home/web/boss:/bin/sh\n",
+            at("link"),
+            at("ada"),
+            at("ada/bob")
+        );
+        let (target, facts) = (Target::local(host_target::Overrides::default()), Facts::default());
+        let mut check = PrivilegeCheck::new(&target, &facts);
+        check.passwd = Some(Some(Arc::new(passwd::parse(&table))));
+        for (path, owner, is_itself) in [
+            (at("real"), Some("linked"), true),
+            (at("real/below"), Some("linked"), false),
+            (at("ada/bob/x"), Some("bob"), false),
+            (at("ada/x"), Some("ada"), false),
+            (at("elsewhere"), None, false),
+            ("/home/web/boss".to_owned(), Some("boss"), true),
+            ("/home/web/x".to_owned(), Some("web"), false),
+            ("/srv/web".to_owned(), Some("web"), true),
+        ] {
+            let home = check.home(&path, None).await.unwrap();
+            let found = home.as_ref().map(|home| (home.owners.join(" "), home.is_itself));
+            assert_eq!(found, owner.map(|owner| (owner.to_owned(), is_itself)), "{path}");
+        }
+        // Without a table, nobody knows whose home it is.
+        check.passwd = Some(None);
+        assert!(check.home("/srv/web", None).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_dynamic_user_that_another_unit_has_is_not_a_units_own() {
+        let target = Target::local(host_target::Overrides::default());
+        let facts = Facts { init_system: "systemd".to_owned(), ..Facts::default() };
+        let mut check = PrivilegeCheck::new(&target, &facts);
+        let units = [("lsa-vault.service", "lsa-vault"), ("lsa-api@1.service", "lsa-apid")];
+        let units = units.map(|(id, user)| DynamicUnit { id: id.to_owned(), user: user.to_owned() });
+        check.dynamic_units = Some(Some(Arc::new(units.to_vec())));
+        for (unit, name, asks) in [
+            ("lsa-vault.service", "lsa-vault", false),
+            ("lsa-vault@.service", "lsa-vault", true),
+            ("lsa-apid.service", "lsa-apid", true),
+            ("lsa-api@.service", "lsa-apid", false),
+            ("lsa-new.service", "lsa-new", false),
+        ] {
+            check.unit = Some(unit.to_owned());
+            let why = check.root_equivalence(&format!("{DYNAMIC_USER_PREFIX}{name}")).await;
+            assert_eq!(why.is_some(), asks, "{unit} {name}: {why:?}");
+        }
+        let new = |name: &str| NewAccount {
+            name: name.to_owned(),
+            number: None,
+            primary_group: None,
+            is_group: false,
+        };
+        assert!(!check.new_account(&new("lsa-vault")).await.is_empty());
+        assert!(check.new_account(&new("lsa-new")).await.is_empty());
+        check.dynamic_units = Some(None);
+        assert!(!check.new_account(&new("lsa-new")).await.is_empty());
     }
 
     #[test]
