@@ -43,7 +43,7 @@ printf '[Service]\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/ls
 printf '[Unit]\nAfter=lsa-unloaded.service\n[Service]\nExecStart=/usr/bin/true\n' > /etc/systemd/system/lsa-third.service
 for place in lsa-pre-@.service.d ../system.attached/lsa-attached.service.d; do
   mkdir -p /etc/systemd/system/$place
-  printf '[Service]\nExecStartPre=+/bin/sh -c id\n' > /etc/systemd/system/$place/o.conf
+  printf '[Service]\nExecStartPre=+/usr/bin/find /\n' > /etc/systemd/system/$place/o.conf
 done
 mkdir -p /etc/systemd/system/lsa-calm.service.d
 printf '[Service]\nNice=5\n' > /etc/systemd/system/lsa-calm.service.d/o.conf
