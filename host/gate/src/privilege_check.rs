@@ -359,11 +359,29 @@ impl<'a> PrivilegeCheck<'a> {
         Some(found)
     }
 
+    /// What was found, with the names of its owner and group where it has their numbers, as over SFTP. A number without a
+    /// name stays.
+    pub async fn with_names(&mut self, mut found: Found) -> Found {
+        let metadata = &mut found.metadata;
+        if let Ok(number) = metadata.owner.parse::<u32>()
+            && let Some(accounts) = self.passwd().await
+            && let Some(entry) = accounts.iter().find(|entry| entry.uid == number)
+        {
+            metadata.owner.clone_from(&entry.name);
+        }
+        if metadata.group.parse::<u32>().is_ok()
+            && let Ok(Some(group)) = self.group_entry(&metadata.group).await
+        {
+            metadata.group = group.name;
+        }
+        found
+    }
+
     /// The reason why the owner of a file is as good as root. A file that has no account as its owner is nobody's, unless its
-    /// number is one of the system's.
+    /// number is one of the system's, or the target doesn't say whose it is.
     pub async fn owner_power(&mut self, owner: &str) -> Option<String> {
         match owner.parse() {
-            Ok(number) if is_peoples(number) => None,
+            Ok(number) if is_peoples(number) && self.passwd().await.is_some() => None,
             _ => self.account_power(owner).await,
         }
     }

@@ -211,7 +211,7 @@ impl<'a> RiskAssessment<'a> {
                 return Some(format!("changes {shown} so that {owners} may no longer be able to log in"));
             }
         }
-        let Found { kind, metadata } = found?;
+        let Found { kind, metadata } = self.privileges.with_names(found?).await;
         let (mode, opened) = (metadata.mode, rights.opens(metadata.mode));
         let new_owner = rights.owner.filter(|to| *to != metadata.owner);
         let new_group = rights.group.filter(|to| *to != metadata.group);
