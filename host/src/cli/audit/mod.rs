@@ -113,6 +113,10 @@ impl Verify {
                 for note in verified.notes {
                     writeln!(out, "{}", wrap(&note.to_string(), "  ", "    "))?;
                 }
+                if self.heads.is_some() && heads.is_empty() {
+                    let note = "the other log names no record: the log was compared with nothing else";
+                    writeln!(out, "{}", wrap(note, "  ", "    "))?;
+                }
                 Ok(true)
             }
             Err(VerifyError::Damage(broken)) => {

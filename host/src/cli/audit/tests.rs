@@ -56,6 +56,16 @@ fn a_log_that_is_what_was_written_is_said_to_be_with_what_is_worth_knowing() {
 }
 
 #[test]
+fn heads_that_name_no_record_are_no_comparison() {
+    let (home, _log) = log();
+    let heads = home.path().join("heads");
+    fs::write(&heads, "-- No entries --\n").unwrap();
+    let (right, out, _) = run(home.path(), &["verify", "--heads", heads.to_str().unwrap()]);
+    assert!(right && out.contains("  the other log names no record"), "{out}");
+    assert!(!run(home.path(), &["verify"]).1.contains("the other log"));
+}
+
+#[test]
 fn damage_and_heads_that_do_not_fit_are_refused() {
     let (home, _log) = log();
     let heads = home.path().join("heads");
