@@ -65,7 +65,9 @@ fn every_service_is_listed_with_the_state_that_systemctl_gives() {
             expected.insert(words[0].to_owned());
         }
     }
-    let names: BTreeSet<String> = listed.keys().cloned().collect();
+    // systemd forgets the units of other tests some time after they are removed, perhaps between the two askings.
+    expected.retain(|name| !name.starts_with("lsa-"));
+    let names: BTreeSet<String> = listed.keys().filter(|name| !name.starts_with("lsa-")).cloned().collect();
     assert_eq!(names, expected, "the services that are listed, and those that there are");
 
     // Each unit is compared.
