@@ -300,7 +300,7 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     calls.push(("svc_create_unit", unit(raw)));
     // Units with the same dynamic user could read what the other one may.
     if machine.holds("systemctl show --property=DynamicUser lsa-vault.service | grep -q yes") {
-        for name in ["lsa-vault@", "lsa-apid"] {
+        for name in ["lsa-vault@x", "lsa-apid"] {
             let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
             calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
         }
