@@ -57,7 +57,7 @@ impl Command {
 }
 
 /// The result of a command that ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Output {
     /// The exit code, or 128 + N where signal N ended the command, as shells report it.
     pub exit_code: i32,

@@ -58,8 +58,6 @@ impl ObservedOutputs {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::plan::tests::command;
     use super::*;
 
@@ -67,11 +65,9 @@ mod tests {
         Output {
             exit_code,
             stdout: stdout.to_vec(),
-            stderr: Vec::new(),
             stdout_bytes: stdout.len() as u64,
-            stdout_lines: 1,
             truncated,
-            duration: Duration::ZERO,
+            ..Output::default()
         }
     }
 

@@ -346,20 +346,11 @@ impl<'a> RiskAssessment<'a> {
                     self.risks.push((Risk::High, why));
                 }
             }
-            let waiting = match site.found {
-                Some(_) => Vec::new(),
-                None => units::waiting_for(self.target, unit).await,
-            };
-            let waiting = match (waiting.is_empty(), &site.found) {
-                (true, None) if self.facts.init_system == "systemd" => {
-                    units::named_in_file(self.target, unit).await.into_iter().collect()
-                }
-                _ => waiting,
-            };
-            if let Some(first) = waiting.first() {
-                let first = excerpt(first, NAMED);
-                self.risks
-                    .push((Risk::High, format!("{what} is a unit that others already wait for ({first})")));
+            if site.found.is_none()
+                && let Some(why) = units::why_awaited(self.target, unit).await
+            {
+                let why = excerpt(&why, NAMED);
+                self.risks.push((Risk::High, format!("{what} is a unit for which others may wait: {why}")));
             }
         }
         let before = before.and_then(|before| text::code_in_unit(&site.path, before, &along));
@@ -436,14 +427,14 @@ impl<'a> RiskAssessment<'a> {
                 act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
             };
             let units: Vec<&str> = acts.iter().filter(is_new).map(|act| act.unit.as_str()).collect();
-            // A unit name that systemd ignores would hide what the others are.
-            if self.facts.init_system == "systemd" && !units::are_answered_for(self.target, &units).await {
+            let named = units::named(self.target, &units).await;
+            if named.is_none() {
+                // A unit name that systemd ignores would hide what the others are.
                 let units = excerpt(&units.join(", "), NAMED);
-                self.risks.push((
-                    Risk::High,
-                    format!("{what} names {units}, and the target doesn't say what they are"),
-                ));
+                let why = format!("{what} names {units}, and the target doesn't say what they are");
+                self.risks.push((Risk::High, why));
             }
+            let named = named.unwrap_or_else(|| units::NamedUnits::by_name_alone(&units));
             let command = match verb {
                 text::HAND_OVER => "start",
                 // Who waits for a unit that never comes up is gone.
@@ -462,15 +453,15 @@ impl<'a> RiskAssessment<'a> {
                     self.risks.push((Risk::High, why));
                 }
             }
-            for unit in units::named(self.target, &units).await {
+            for unit in named.names {
                 self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned)).await?;
             }
             if command == "start" {
-                for unit in units::stopped_by(self.target, &units).await {
+                for unit in named.stopped {
                     self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned)).await?;
                 }
             }
-            if verb == text::HAND_OVER && units::is_one_there(self.target, &units).await {
+            if verb == text::HAND_OVER && named.is_one_there {
                 let units = excerpt(&units.join(", "), NAMED);
                 self.risks.push((Risk::High, format!("{what} changes what {units} listens on")));
             }

@@ -1,12 +1,12 @@
 //! Asks the target about units: what systemd reads together with a unit file, and which units depend on it. The text of
 //! a unit file alone doesn't tell which rights its programs get.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Keep, Privilege};
+use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_policy::text::{self, InstanceUse};
 use host_target::{PathCheck, ReadRequest, Target};
@@ -46,7 +46,11 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
     // A unit's aliases have drop-ins of their own.
     let mut names: Vec<String> = Vec::new();
     let mut kinds = Vec::new();
-    let others = show(target, "Names", &[unit]).await.unwrap_or_default();
+    let others = match is_template(unit) {
+        // systemd loads only its instances.
+        true => String::new(),
+        false => value(target, "Names", &[unit]).await.ok_or_else(unanswered)?,
+    };
     for name in std::iter::once(unit).chain(others.split_whitespace()) {
         let mut of_name = directories(name);
         kinds.extend(of_name.pop());
@@ -54,7 +58,7 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
     }
     // The environment of systemd can add directories.
     let mut places: Vec<String> = PLACES.map(str::to_owned).into();
-    let more = show(target, "UnitPath", &[]).await.unwrap_or_default();
+    let more = value(target, "UnitPath", &[]).await.ok_or_else(unanswered)?;
     for place in more.split_whitespace().filter(|place| place.starts_with('/')) {
         if !places.iter().any(|known| known == place) {
             places.push(place.to_owned());
@@ -115,49 +119,67 @@ fn directories(unit: &str) -> Vec<String> {
     names
 }
 
-/// The units that wait for a unit of this name, or don't run without it. Empty where systemd doesn't answer.
-pub async fn waiting_for(target: &Target, unit: &str) -> Vec<String> {
-    let shown = show(target, "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy", &[unit]).await;
-    let said = shown.unwrap_or_default();
-    said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
+/// Whether this is the name of a template, of which systemd makes units.
+fn is_template(unit: &str) -> bool {
+    unit.contains("@.")
 }
 
-/// A unit file that names this unit among those that it comes after or depends on. systemd shows that only of units that are
-/// loaded.
-pub async fn named_in_file(target: &Target, unit: &str) -> Option<String> {
-    let escaped = unit.replace('\\', r"\\").replace('.', r"\.").replace('+', r"\+");
-    let pattern = format!(
-        "^[[:space:]]*(After|Requires|Requisite|BindsTo)[[:space:]]*=(.*[[:space:]])?{escaped}([[:space:]]|$)"
-    );
-    let args = ["-rlsE", "-e", &pattern, "--"].into_iter().chain(SEARCHED);
-    let command = Command {
-        program: "grep".to_owned(),
-        args: args.map(str::to_owned).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-        output_buffer: None,
+/// The reason why others may wait for a new unit of this name, or for an instance of it, or not run without it. None where
+/// certainly nobody does.
+pub async fn why_awaited(target: &Target, unit: &str) -> Option<String> {
+    const WAITING: &str = "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy";
+    let instances = if is_template(unit) { unit.replacen("@.", "@*.", 1) } else { unit.to_owned() };
+    let Some(said) = value(target, WAITING, &[&instances]).await else {
+        return Some("the target doesn't say who waits for it".to_owned());
     };
-    match target.run_all(&[command]).await.pop() {
-        // Exit code 2 of grep(1): one of the directories isn't there.
-        Some(Ok(output)) if output.exit_code <= 2 => {
-            String::from_utf8_lossy(&output.stdout).lines().next().map(str::to_owned)
-        }
-        _ => Some("the target doesn't let its unit files be searched".to_owned()),
+    match said.split_whitespace().find(|name| *name != "shutdown.target") {
+        Some(other) => Some(format!("{other} waits for it")),
+        None => why_named(target, unit).await,
     }
 }
 
-/// The directories with unit files, in which units of a package or of the administrator may name others.
-const SEARCHED: [&str; 4] =
-    ["/etc/systemd/system", "/run/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"];
+/// The reason why a unit file may name this unit among those that it comes after or depends on. systemd shows that only of
+/// units that are loaded.
+async fn why_named(target: &Target, unit: &str) -> Option<String> {
+    let pattern = naming_line(unit);
+    let args = ["-rlE", "-e", &pattern, "--"].into_iter().chain(PLACES);
+    match target.run_all(&[query("grep", args)]).await.pop() {
+        Some(Ok(output)) => named_by(&output),
+        _ => Some(UNSEARCHED.to_owned()),
+    }
+}
+
+/// The pattern of a line with which a unit file names this unit, or an instance of this template.
+fn naming_line(unit: &str) -> String {
+    let escaped = unit.replace('\\', r"\\").replace('.', r"\.").replace('+', r"\+");
+    let escaped = if is_template(unit) { escaped.replacen('@', "@[^[:space:]]*", 1) } else { escaped };
+    format!(
+        "^[[:space:]]*(After|Requires|Requisite|BindsTo)[[:space:]]*=(.*[[:space:]])?{escaped}([[:space:]]|$)"
+    )
+}
+
+const UNSEARCHED: &str = "the target doesn't let its unit files be searched";
+
+/// The reason that grep's output gives. Its exit code is 1 where no line matches, and 2 where it couldn't read a file: only
+/// directories that aren't there are no reason.
+fn named_by(output: &Output) -> Option<String> {
+    if let Some(file) = String::from_utf8_lossy(&output.stdout).lines().next() {
+        return Some(format!("{file} names it"));
+    }
+    let is_absent = |line: &str| line.ends_with(": No such file or directory");
+    let is_complete = match output.exit_code {
+        1 => true,
+        2 => !output.truncated && String::from_utf8_lossy(&output.stderr).lines().all(is_absent),
+        _ => false,
+    };
+    (!is_complete).then(|| UNSEARCHED.to_owned())
+}
 
 /// The reason why a unit may not have to wait for a new one. None for a unit of the administrator's own that comes last at
 /// the start, since waiting then makes no cycle, and nothing of the system waits along.
 pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
     let (own, before) =
-        match (show(target, "FragmentPath", &[unit]).await, show(target, "Before", &[unit]).await) {
+        match (value(target, "FragmentPath", &[unit]).await, value(target, "Before", &[unit]).await) {
             (Some(own), Some(before)) => (own, before),
             _ => return Some("the target doesn't say what it is".to_owned()),
         };
@@ -167,7 +189,7 @@ pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
     if let Some(other) = before.split_whitespace().find(|name| !LAST.contains(name)) {
         return Some(format!("{other} waits for it"));
     }
-    named_in_file(target, unit).await.map(|file| format!("others wait for it ({file})"))
+    why_named(target, unit).await
 }
 
 /// What the administrator's own services come before.
@@ -176,7 +198,7 @@ const LAST: [&str; 4] = ["multi-user.target", "graphical.target", "default.targe
 /// The uses of the instance's name in the template of an instance, together with its drop-ins. None where the target doesn't
 /// answer, or has no such template.
 pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<InstanceUse>> {
-    let fragment = show(target, "FragmentPath", &[instance]).await?;
+    let fragment = value(target, "FragmentPath", &[instance]).await?;
     let fragment = fragment.trim();
     if !fragment.starts_with('/') {
         return None;
@@ -190,41 +212,50 @@ pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<Instan
     text::instance_uses(fragment, &text, &drop_ins)
 }
 
-/// Whether systemd answers for these names. It answers for none of them where one is no valid unit name.
-pub async fn are_answered_for(target: &Target, units: &[&str]) -> bool {
-    units.is_empty() || show(target, "Id", units).await.is_some()
+/// What systemd knows about units that a text names.
+#[derive(Debug, Default, PartialEq)]
+pub struct NamedUnits {
+    /// The given names, and the units' own names where those are aliases.
+    pub names: BTreeSet<String>,
+    /// The units that stop when one of these starts.
+    pub stopped: Vec<String>,
+    /// Whether one of the units has a file.
+    pub is_one_there: bool,
 }
 
-/// The units' own names instead of aliases. Where systemd doesn't answer, the given names.
-pub async fn named(target: &Target, units: &[&str]) -> Vec<String> {
-    let mut names: Vec<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
-    if units.is_empty() {
-        return names;
+impl NamedUnits {
+    /// Units about which only their names are known.
+    pub fn by_name_alone(units: &[&str]) -> Self {
+        Self { names: units.iter().map(|unit| (*unit).to_owned()).collect(), ..Self::default() }
     }
-    if let Some(said) = show(target, "Id", units).await {
-        names.extend(said.split_whitespace().map(str::to_owned));
-    }
-    names.sort();
-    names.dedup();
-    names
 }
 
-/// The units that stop when these start.
-pub async fn stopped_by(target: &Target, units: &[&str]) -> Vec<String> {
+/// What systemd knows about these units. None where it doesn't answer, and it answers for none of them where one has no valid
+/// name.
+pub async fn named(target: &Target, units: &[&str]) -> Option<NamedUnits> {
     if units.is_empty() {
-        return Vec::new();
+        return Some(NamedUnits::default());
     }
-    let said = show(target, "Conflicts,ConflictedBy", units).await.unwrap_or_default();
-    said.split_whitespace().filter(|name| *name != "shutdown.target").map(str::to_owned).collect()
+    let shown = show(target, &["--property=Id,Conflicts,ConflictedBy,FragmentPath", "--"], units).await?;
+    read_named(&shown, units)
 }
 
-/// Whether one of the units exists.
-pub async fn is_one_there(target: &Target, units: &[&str]) -> bool {
-    if units.is_empty() {
-        return false;
+fn read_named(shown: &str, units: &[&str]) -> Option<NamedUnits> {
+    let mut named = NamedUnits::by_name_alone(units);
+    for line in shown.lines().filter(|line| !line.is_empty()) {
+        let (property, value) = line.split_once('=')?;
+        match property {
+            "Id" => named.names.extend([value.to_owned()]),
+            "FragmentPath" => named.is_one_there |= !value.is_empty(),
+            _ => {
+                let others = value.split_whitespace().filter(|name| *name != "shutdown.target");
+                named.stopped.extend(others.map(str::to_owned));
+            }
+        }
     }
-    let said = show(target, "FragmentPath", units).await.unwrap_or_default();
-    !said.trim().is_empty()
+    // Two aliases of one unit have one answer each.
+    let is_complete = shown.lines().filter(|line| line.starts_with("Id=")).count() >= units.len();
+    is_complete.then_some(named)
 }
 
 /// The kernel's tables of sockets, see proc(5).
@@ -270,27 +301,31 @@ fn listening(table: &str) -> Vec<u16> {
     table.lines().skip(1).filter_map(of_line).collect()
 }
 
-/// The values of properties as `systemctl show` prints them.
-async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
-    let property = format!("--property={properties}");
-    let args = ["show", "--value", &property, "--"].into_iter().chain(units.iter().copied());
-    let command = Command {
-        program: "systemctl".to_owned(),
-        args: args.map(str::to_owned).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-        output_buffer: None,
-    };
-    let output = target.run_all(&[command]).await.pop()?.ok()?;
-    (output.exit_code == 0).then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+/// The values of properties, without their names. None where systemd doesn't answer.
+async fn value(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
+    show(target, &["--value", &format!("--property={properties}"), "--"], units).await
+}
+
+/// What `systemctl show` prints with these options. None where systemd doesn't answer.
+async fn show(target: &Target, options: &[&str], units: &[&str]) -> Option<String> {
+    let args = ["show"].into_iter().chain(options.iter().copied()).chain(units.iter().copied());
+    let output = target.run_all(&[query("systemctl", args)]).await.pop()?.ok()?;
+    let is_whole = output.exit_code == 0 && !output.truncated;
+    is_whole.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn query<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
+    Command::new(program, args, TIMEOUT)
+}
+
+fn unanswered() -> Problem {
+    Problem::new("COMMAND_FAILED", Category::Other, "systemd doesn't answer")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use host_target::test_connection::{Fate, TestConnection};
 
     #[test]
     fn drop_ins_are_looked_for_where_systemd_finds_them() {
@@ -313,6 +348,90 @@ mod tests {
         ] {
             assert_eq!(directories(unit), expected, "{unit}");
         }
+    }
+
+    /// The answer is from systemd 252, where `b.service` is an alias of `a.service`.
+    #[test]
+    fn what_systemd_says_of_units_counts_only_where_it_speaks_of_each() {
+        let shown = "Id=a.service\nConflicts=shutdown.target old.service\nConflictedBy=new.service\n\
+                     FragmentPath=/etc/systemd/system/a.service\n\n\
+                     Id=c.service\nConflicts=\nConflictedBy=\nFragmentPath=\n";
+        let named = read_named(shown, &["b.service", "c.service"]).expect("an answer");
+        assert_eq!(Vec::from_iter(named.names), ["a.service", "b.service", "c.service"]);
+        assert_eq!(named.stopped, ["old.service", "new.service"]);
+        assert!(named.is_one_there);
+        for (shown, units) in [
+            (shown, &["b.service", "c.service", "d.service"][..]),
+            ("", &["a.service"]),
+            ("Failed to connect to bus\n", &["a.service"]),
+        ] {
+            assert_eq!(read_named(shown, units), None, "{shown:?}");
+        }
+    }
+
+    /// The messages are from grep 3.8.
+    #[test]
+    fn a_search_that_could_not_read_every_file_finds_a_reason() {
+        let output = |exit_code, stdout: &str, stderr: &str| Output {
+            exit_code,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            ..Output::default()
+        };
+        let gone = "grep: /etc/systemd/system.control: No such file or directory\n";
+        let closed = "grep: /etc/systemd/system/secret.service: Permission denied\n";
+        for (output, expected) in [
+            (output(1, "", ""), None),
+            (output(2, "", gone), None),
+            (
+                output(0, "/etc/systemd/system/a.service\n", ""),
+                Some("/etc/systemd/system/a.service names it"),
+            ),
+            (output(2, "/run/systemd/system/a.timer\n", gone), Some("/run/systemd/system/a.timer names it")),
+            (output(2, "", closed), Some(UNSEARCHED)),
+            (output(2, "", &(gone.to_owned() + closed)), Some(UNSEARCHED)),
+            (output(137, "", ""), Some(UNSEARCHED)),
+            (Output { truncated: true, ..output(2, "", gone) }, Some(UNSEARCHED)),
+        ] {
+            assert_eq!(named_by(&output).as_deref(), expected, "{output:?}");
+        }
+    }
+
+    #[test]
+    fn unit_files_name_a_unit_or_an_instance_of_a_template() {
+        for (unit, line, is_named) in [
+            ("a.service", "After=a.service", true),
+            ("a.service", "  Requires = b.service a.service", true),
+            ("a.service", "After=a-service", false),
+            ("a.service", "After=a.service.mount", false),
+            ("a.service", "Before=a.service", false),
+            ("a@.service", "BindsTo=a@one.service", true),
+            ("a@.service", "After=b@one.service", false),
+            ("a@one.service", "After=a@two.service", false),
+            (r"a\x2db.service", r"After=a\x2db.service", true),
+        ] {
+            let mut grep = std::process::Command::new("grep")
+                .args(["-E", "-e", &naming_line(unit)])
+                .stdin(std::process::Stdio::piped())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            std::io::Write::write_all(&mut grep.stdin.take().unwrap(), line.as_bytes()).unwrap();
+            assert_eq!(grep.wait().unwrap().success(), is_named, "{unit} {line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn without_an_answer_from_systemd_nothing_is_certain() {
+        let silent = TestConnection::new(|_| Fate::NeverComes);
+        let target = Target::over_test_connection(&silent);
+        assert!(drop_ins(&target, "a.service").await.is_err());
+        assert!(drop_ins(&target, "a@.service").await.is_err());
+        assert!(why_awaited(&target, "a.service").await.is_some());
+        assert!(why_not_delayed(&target, "a.service").await.is_some());
+        assert!(instance_uses(&target, "a@b.service").await.is_none());
+        assert!(named(&target, &["a.service"]).await.is_none());
+        assert_eq!(named(&target, &[]).await, Some(NamedUnits::default()));
     }
 
     /// The table is from Linux 6.18.

@@ -184,10 +184,7 @@ mod tests {
             exit_code: 2,
             stdout: stdout.into(),
             stderr: stderr.into(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            truncated: false,
-            duration: Duration::ZERO,
+            ..Output::default()
         };
         let services = Services::read(
             Ok(output(UNITS, "")),

@@ -121,9 +121,7 @@ impl TestConnection {
                     stdout_bytes: stdout.len() as u64,
                     stdout_lines: stdout.lines().count() as u64,
                     stdout: stdout.into_bytes(),
-                    stderr: Vec::new(),
-                    truncated: false,
-                    duration: std::time::Duration::ZERO,
+                    ..Output::default()
                 });
             }
             Fate::NeverComes => {}

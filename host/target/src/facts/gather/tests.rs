@@ -23,15 +23,7 @@ struct Answer {
 
 fn output(exit_code: i32, stdout: impl Into<Vec<u8>>) -> Result<Output, Problem> {
     let stdout = stdout.into();
-    Ok(Output {
-        exit_code,
-        stdout_bytes: stdout.len() as u64,
-        stdout_lines: 0,
-        stdout,
-        stderr: Vec::new(),
-        truncated: false,
-        duration: Duration::ZERO,
-    })
+    Ok(Output { exit_code, stdout_bytes: stdout.len() as u64, stdout, ..Output::default() })
 }
 
 fn recorded(file: &str) -> Vec<Result<Output, Problem>> {

@@ -1,7 +1,5 @@
 //! Answers as GNU coreutils 9.1 gave them, and other output that could come instead.
 
-use std::time::Duration;
-
 use super::*;
 
 fn output(exit_code: i32, stdout: &[u8], stderr: &str) -> Output {
@@ -10,9 +8,7 @@ fn output(exit_code: i32, stdout: &[u8], stderr: &str) -> Output {
         stdout: stdout.to_vec(),
         stderr: stderr.as_bytes().to_vec(),
         stdout_bytes: stdout.len() as u64,
-        stdout_lines: 0,
-        truncated: false,
-        duration: Duration::ZERO,
+        ..Output::default()
     }
 }
 
