@@ -103,23 +103,21 @@ fn built(profile: Profile) -> Result<Built> {
 }
 
 /// The cargo call that builds the host. What ships is built with the features that it needs. In the dev profile the
-/// dependencies have the features of the whole workspace, so that the tests use the same builds.
+/// workspace's crates and their dependencies have the features that they have for the tests, which use the same builds.
 pub(crate) fn host(profile: Profile) -> Command {
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
     match profile {
-        Profile::Dev => {
-            // The tests expect answers within seconds on a busy machine. The host's own unit tests don't.
-            cargo.args(["--config", "profile.dev.package.linux-sysadmin.opt-level=2"]);
-            cargo.args(["--workspace", "--features", FAULT_POINTS])
-        }
+        Profile::Dev => cargo.args(["--workspace", "--features", TEST_FEATURES]),
         Profile::Release => cargo.args(["--package", workspace::BINARY]),
     };
     cargo
 }
 
-/// The feature with the points where a test can end the host or make a step fail. Nothing that ships has it.
-pub(crate) const FAULT_POINTS: &str = "linux-sysadmin/fault-points";
+/// The features with the points where a test can end the host or make a step fail, and with the connections that tests
+/// make up. Nothing that ships has them.
+pub(crate) const TEST_FEATURES: &str =
+    "linux-sysadmin/fault-points,host-gate/test-support,host-target/test-support";
 
 /// Fills the cache of compiled components in this home, or in the home of the account that runs this: the first start
 /// compiles them, and no client should wait for that.

@@ -1,6 +1,6 @@
 //! Stories on one booted host, one in each module. The module around it says on which host the story can be told. For
 //! `everywhere`, `debian` and `rhel` the server runs on the host itself or reaches it over SSH, as `way()` says. For `inside`
-//! it runs on a Debian host.
+//! it runs on a Debian host, and for `over_ssh` it reaches one.
 
 mod everywhere {
     mod changing_cron;
@@ -32,6 +32,7 @@ mod inside {
     mod agreement;
     mod audit_host;
     mod bad_input;
+    mod ending;
     mod packages_outside;
     mod plans_denied;
     mod plans_guard;
@@ -41,4 +42,11 @@ mod inside {
     mod sudoers_changing;
     mod system;
     mod system_mode;
+}
+
+mod over_ssh {
+    mod jobs;
+    mod ssh_ending;
+    mod ssh_forwarding;
+    mod ssh_quoting;
 }

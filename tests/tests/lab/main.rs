@@ -3,18 +3,13 @@
 
 mod any_host;
 mod bare;
-mod ending;
 mod itself;
-mod jobs;
 mod same_answers;
-mod ssh_ending;
-mod ssh_forwarding;
 mod ssh_host_keys;
 mod ssh_known_hosts;
 mod ssh_limits;
 mod ssh_lockout;
 mod ssh_lost;
-mod ssh_quoting;
 mod ssh_tools;
 mod ssh_ways;
 mod talking;

