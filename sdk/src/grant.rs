@@ -3,6 +3,42 @@
 use crate::bindings::exports::sysadmin::module::describe;
 use crate::{Place, Privilege, Risk};
 
+/// The methods that say whose rights a grant takes.
+macro_rules! privileges {
+    ($grant:ident) => {
+        impl $grant {
+            /// Takes only the rights of the account that the target is reached as.
+            pub fn as_caller(self) -> Self {
+                self.privilege(Privilege::Caller)
+            }
+
+            /// Takes root's rights at most.
+            pub fn as_root(self) -> Self {
+                self.privilege(Privilege::Root)
+            }
+
+            /// Takes root's rights where the target allows them. The host refuses this for a change, where it must be
+            /// certain whose rights are taken.
+            pub fn as_root_if_available(self) -> Self {
+                self.privilege(Privilege::RootIfAvailable)
+            }
+
+            /// Takes the rights of this account. `*` stands for any account but root.
+            pub fn as_user(self, name: &str) -> Self {
+                self.privilege(Privilege::User(name.to_owned()))
+            }
+
+            fn privilege(mut self, privilege: Privilege) -> Self {
+                self.0.privilege = privilege;
+                self
+            }
+        }
+    };
+}
+
+privileges!(CommandGrant);
+privileges!(PathGrant);
+
 /// A request for a command line.
 #[derive(Clone)]
 pub struct CommandGrant(describe::CommandGrant);
@@ -39,30 +75,6 @@ impl CommandGrant {
         grant.0.privilege = Privilege::Root;
         grant.0.risk = risk;
         grant
-    }
-
-    /// Takes root's rights at most.
-    pub fn as_root(mut self) -> Self {
-        self.0.privilege = Privilege::Root;
-        self
-    }
-
-    /// Takes root's rights where the target allows them.
-    pub fn as_root_if_available(mut self) -> Self {
-        self.0.privilege = Privilege::RootIfAvailable;
-        self
-    }
-
-    /// Takes only the rights of the account that the target is reached as.
-    pub fn as_caller(mut self) -> Self {
-        self.0.privilege = Privilege::Caller;
-        self
-    }
-
-    /// Takes the rights of this account. `*` stands for any account but root.
-    pub fn as_user(mut self, name: &str) -> Self {
-        self.0.privilege = Privilege::User(name.to_owned());
-        self
     }
 }
 
@@ -101,30 +113,5 @@ impl PathGrant {
         let mut grant = Self::read(glob, reason);
         grant.0.place = Place::Controller;
         grant
-    }
-
-    /// Takes only the rights of the account that the target is reached as.
-    pub fn as_caller(mut self) -> Self {
-        self.0.privilege = Privilege::Caller;
-        self
-    }
-
-    /// Takes root's rights at most.
-    pub fn as_root(mut self) -> Self {
-        self.0.privilege = Privilege::Root;
-        self
-    }
-
-    /// Takes root's rights where the target allows them. The host refuses this for writing, where it must be certain whose
-    /// rights a change takes.
-    pub fn as_root_if_available(mut self) -> Self {
-        self.0.privilege = Privilege::RootIfAvailable;
-        self
-    }
-
-    /// Takes the rights of this account, for files in its home. `*` stands for any account but root.
-    pub fn as_user(mut self, name: &str) -> Self {
-        self.0.privilege = Privilege::User(name.to_owned());
-        self
     }
 }

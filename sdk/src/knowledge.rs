@@ -68,6 +68,17 @@ impl Finding {
     }
 }
 
+impl Severity {
+    /// The severity as profiles spell it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+        }
+    }
+}
+
 /// The result of a health check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
@@ -130,18 +141,7 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn output(exit_code: i32, stdout: &str, stderr: &str) -> Output {
-        Output {
-            exit_code,
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            stdout_bytes: stdout.len() as u64,
-            stdout_lines: stdout.lines().count() as u64,
-            truncated: false,
-            duration_ms: 1,
-        }
-    }
+    use crate::testkit::output;
 
     fn check(expect: Expectation, unknown: Option<&str>) -> HealthCheck {
         HealthCheck {

@@ -79,6 +79,7 @@ mod context;
 mod grant;
 #[doc(hidden)]
 pub mod guest;
+mod journal;
 pub mod knowledge;
 mod module;
 pub mod packages;
@@ -102,6 +103,7 @@ pub use change::{Applied, Change, Failure, Lock, Step};
 pub use command_line::CommandLine;
 pub use context::{Context, OutputStream};
 pub use grant::{CommandGrant, PathGrant};
+pub use journal::JournalEntry;
 pub use module::Module;
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};
 pub use tool::Tool;

@@ -66,9 +66,21 @@ impl Module {
         self
     }
 
+    /// Requests several command lines.
+    pub fn commands(mut self, grants: impl IntoIterator<Item = CommandGrant>) -> Self {
+        self.commands.extend(grants);
+        self
+    }
+
     /// Requests files.
     pub fn path(mut self, grant: PathGrant) -> Self {
         self.paths.push(grant);
+        self
+    }
+
+    /// Requests files by several grants.
+    pub fn paths(mut self, grants: impl IntoIterator<Item = PathGrant>) -> Self {
+        self.paths.extend(grants);
         self
     }
 

@@ -307,8 +307,10 @@ impl FakeTarget {
     }
 }
 
-fn recorded(argv: &[&str], exit_code: i32, stdout: &[u8], stderr: &str) -> (Vec<String>, Output) {
-    let output = Output {
+/// A complete output of a command: its exit code, stdout (text or bytes) and stderr.
+pub fn output(exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Output {
+    let stdout = stdout.as_ref();
+    Output {
         exit_code,
         stdout: stdout.to_vec(),
         stderr: stderr.into(),
@@ -316,8 +318,11 @@ fn recorded(argv: &[&str], exit_code: i32, stdout: &[u8], stderr: &str) -> (Vec<
         stdout_lines: stdout.split_inclusive(|byte| *byte == b'\n').count() as u64,
         truncated: false,
         duration_ms: 1,
-    };
-    (argv.iter().map(|token| token.to_string()).collect(), output)
+    }
+}
+
+fn recorded(argv: &[&str], exit_code: i32, stdout: &[u8], stderr: &str) -> (Vec<String>, Output) {
+    (argv.iter().map(|token| token.to_string()).collect(), output(exit_code, stdout, stderr))
 }
 
 /// Reads commands and their outputs. Each begins with a line `$ ARGV` (words with blanks are in single quotes) and a line

@@ -273,6 +273,7 @@ pub(crate) fn few(names: &[String]) -> String {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use linux_sysadmin_sdk::testkit::output;
 
     #[test]
     fn a_target_without_crontab_misses_nothing() {
@@ -287,21 +288,9 @@ mod tests {
         );
     }
 
-    fn output(exit_code: i32, stdout: &[u8], stderr: &str) -> Output {
-        Output {
-            exit_code,
-            stdout: stdout.to_vec(),
-            stderr: stderr.as_bytes().to_vec(),
-            stdout_bytes: stdout.len() as u64,
-            stdout_lines: 1,
-            truncated: false,
-            duration_ms: 1,
-        }
-    }
-
     #[test]
     fn who_lacks_rights_is_told_how_to_get_them() {
-        let said = output(1, b"", "must be privileged to use -u\n");
+        let said = output(1, "", "must be privileged to use -u\n");
         let problem = contents("root", Ok(said)).unwrap_err();
         assert_eq!(problem.code, "PRIVILEGE_REQUIRED");
         assert!(problem.remediation.iter().any(|step| step.contains("modules sudoers cron")));
@@ -309,7 +298,7 @@ mod tests {
 
     #[test]
     fn half_a_crontab_is_none() {
-        let whole = output(0, b"@daily true\n", "");
+        let whole = output(0, "@daily true\n", "");
         let output = Output { stdout_bytes: 2 << 20, stdout_lines: 100_000, truncated: true, ..whole };
         assert_eq!(contents("ada", Ok(output)).unwrap_err().code, "OUTPUT_TOO_LARGE");
     }

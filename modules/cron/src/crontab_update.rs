@@ -1,6 +1,6 @@
 //! What `cron_add` and `cron_remove` share: one plan that replaces an account's crontab, and a check of the result.
 
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::{Category, prelude::*, text::excerpt};
 
 use crate::crontab::{self, Form};
 use crate::crontab_command::{self, Owner};
@@ -45,13 +45,11 @@ impl CrontabUpdate<'_> {
         // crontab refuses a text without a newline at its end, even where the former crontab had none.
         let former = self.before.map(crontab::ended);
         let step = Step::run(self.owner.install(&self.after)).undo(self.owner.restore(former.as_deref()));
-        let short: String = self.line.chars().take(IN_SUMMARY).collect();
-        let is_cut = short.len() < self.line.len();
-        let ellipsis = if is_cut { "…" } else { "" };
-        let mut change = Change::new(format!("{what} {user}'s crontab: {short}{ellipsis}"))
+        let short = excerpt(self.line, IN_SUMMARY);
+        let mut change = Change::new(format!("{what} {user}'s crontab: {short}"))
             .step(step)
             .lock(Lock::Named(LOCK.to_owned()));
-        if is_cut {
+        if short != self.line {
             change = change.warning(format!("the whole line: {}", self.line));
         }
         let about_the_text = self.before.into_iter().flat_map(|text| about(text, self.dialect));

@@ -47,7 +47,7 @@ fn invalid(problems: &[problem::Problem]) -> Problem {
 
 /// The module.
 pub fn module() -> Module {
-    let module = Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions and cron jobs")
+    Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions and cron jobs")
         .license(env!("CARGO_PKG_LICENSE"))
         .command(crontab_command::LIST_OF.read("jobs of each account").as_root_if_available())
         .command(crontab_command::LIST.read("jobs of the account in use"))
@@ -66,16 +66,15 @@ pub fn module() -> Module {
         )
         .path(PathGrant::read(crontab_command::PASSWD, "accounts that may have crontabs"))
         .path(PathGrant::read(system_jobs::SYSTEM, "the system's jobs").as_root_if_available())
-        .path(PathGrant::read(system_jobs::ANACRON, "jobs that anacron makes up for").as_root_if_available());
-    let module = crontab_command::spools().fold(module, |module, spool| {
-        module.path(PathGrant::read(spool, "which accounts have a crontab").as_root_if_available())
-    });
-    let module = system_jobs::directories().fold(module, |module, directory| {
-        // The host lists names only where a grant covers everything below the directory.
-        let glob = format!("{directory}/**");
-        module.path(PathGrant::read(&glob, "the system's jobs").as_root_if_available())
-    });
-    module
+        .path(PathGrant::read(system_jobs::ANACRON, "jobs that anacron makes up for").as_root_if_available())
+        .paths(
+            crontab_command::spools()
+                .map(|spool| PathGrant::read(spool, "which accounts have a crontab").as_root_if_available()),
+        )
+        .paths(system_jobs::directories().map(|directory| {
+            // The host lists names only where a grant covers everything below the directory.
+            PathGrant::read(&format!("{directory}/**"), "the system's jobs").as_root_if_available()
+        }))
         .tool(Tool::new("cron_list", "Cron jobs of one user or all", list::cron_list))
         .tool(Tool::new("cron_add", "Add a crontab entry", add::cron_add).risk(Risk::Moderate))
         .tool(Tool::new("cron_remove", "Remove one crontab entry", remove::cron_remove).risk(Risk::Moderate))

@@ -4,7 +4,7 @@
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::prelude::*;
-use linux_sysadmin_sdk::testkit::FakeTarget;
+use linux_sysadmin_sdk::testkit::{FakeTarget, output};
 use linux_sysadmin_sdk::{Category, Privilege};
 use module_cron::module;
 use serde_json::{Value, json};
@@ -276,15 +276,7 @@ fn crontabs_own_refusals_are_carried_over() {
         "\"-\":3: bad minute\nInvalid crontab file, can't install.\n",
         "crontab is too long; maximum number of lines is 10000.\n",
     ] {
-        let failed = Output {
-            exit_code: 1,
-            stdout: Vec::new(),
-            stderr: said.into(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        };
+        let failed = output(1, "", said);
         let failure = Failure {
             problem: Problem::new("STEP_FAILED", Category::Other, "step 1 failed"),
             step: 0,

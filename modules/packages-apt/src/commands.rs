@@ -114,11 +114,12 @@ pub(crate) fn granted(module: Module) -> Module {
         (&UPDATE_ALL, Risk::Moderate, "to update all packages"),
         (&VERSION, Risk::High, "to go back to another version"),
     ];
-    let module = looking.into_iter().fold(module, Module::command);
-    let module = risks.into_iter().fold(module, |module, ([change, simulation], risk, reason)| {
-        module.command(change.change(risk, reason)).command(simulation.dry_run("what that would do"))
+    let changing = risks.into_iter().flat_map(|([change, simulation], risk, reason)| {
+        [change.change(risk, reason), simulation.dry_run("what that would do")]
     });
     module
+        .commands(looking)
+        .commands(changing)
         .command(NEWER.dry_run("what there is to update"))
         .command(REFRESH.change(Risk::Moderate, "to read the repositories anew"))
 }

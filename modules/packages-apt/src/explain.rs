@@ -1,7 +1,7 @@
 //! The problems and remarks in the output of apt-get and dpkg.
 
 use linux_sysadmin_sdk::packages::Remarks;
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::{Category, prelude::*, text::excerpt};
 
 use crate::output::errors;
 
@@ -78,6 +78,9 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
     ("PACKAGE_SCRIPT_FAILED", Category::Other, &["Sub-process /usr/bin/dpkg returned an error code"]),
 ];
 
+/// The longest message, in characters. apt repeats itself for each file of each repository.
+const LONGEST: usize = 1500;
+
 pub(crate) fn explain(output: &Output) -> Option<Problem> {
     let (stdout, stderr) = (output.text(), output.error_text());
     let says = |what: &&str| stderr.contains(*what) || stdout.contains(*what);
@@ -87,7 +90,7 @@ pub(crate) fn explain(output: &Output) -> Option<Problem> {
     if !details.is_empty() {
         message += &format!(": {}", details.join("; "));
     }
-    Some(Problem::new(code, *category, shortened(message)))
+    Some(Problem::new(code, *category, excerpt(&message, LONGEST)))
 }
 
 /// Details from the output besides the errors.
@@ -117,15 +120,6 @@ fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
         }
         _ => Vec::new(),
     }
-}
-
-/// Shortens a message, because apt repeats itself for each file of each repository.
-fn shortened(message: String) -> String {
-    const MOST: usize = 1500;
-    if message.chars().count() <= MOST {
-        return message;
-    }
-    message.chars().take(MOST).collect::<String>() + "…"
 }
 
 /// Reads configuration files that `--force-confold` kept, which dpkg prints on stderr, and repositories that couldn't be

@@ -42,7 +42,7 @@ impl Backend for Apt {
             PathGrant::read("/run/reboot-required", "whether a package wants a reboot"),
             PathGrant::read("/run/reboot-required.pkgs", "which packages want it"),
         ];
-        paths.into_iter().fold(commands::granted(module), Module::path)
+        commands::granted(module).paths(paths)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {

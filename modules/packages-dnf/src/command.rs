@@ -163,22 +163,21 @@ pub fn granted(module: Module) -> Module {
         (TRY_DOWNGRADE, DOWNGRADE, Risk::High, "go back to a version"),
         (TRY_UNDO, UNDO, Risk::High, "take a transaction back"),
     ];
-    let module = looks.iter().fold(module, |module, (line, reason)| module.command(line.read(reason)));
-    let module = simulations.iter().fold(module, |module, (simulation, change, risk, reason)| {
-        module
-            .command(simulation.dry_run(&format!("what it would do to {reason}")).as_root())
-            .command(change.change(*risk, &format!("to {reason}")))
+    let changing = simulations.into_iter().flat_map(|(simulation, change, risk, reason)| {
+        let dry_run = simulation.dry_run(&format!("what it would do to {reason}")).as_root();
+        [dry_run, change.change(risk, &format!("to {reason}"))]
     });
-    let module = module
+    module
+        .commands(looks.map(|(line, reason)| line.read(reason)))
+        .commands(changing)
         .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
         .command(REBOOT.read("whether a reboot is due").as_root_if_available())
         .command(RESTART.read("services that run what was replaced").as_root_if_available())
-        .path(PathGrant::read(&format!("{PROTECTED}/**"), "packages that dnf refuses to remove"));
-    let module = LOCKED
-        .iter()
-        .fold(module, |module, path| module.path(PathGrant::read(path, "versions that are locked")));
-    CACHES.iter().fold(module, |module, path| {
-        let glob = format!("{path}/**");
-        module.path(PathGrant::read(&glob, "when the repositories were read"))
-    })
+        .path(PathGrant::read(&format!("{PROTECTED}/**"), "packages that dnf refuses to remove"))
+        .paths(LOCKED.iter().map(|path| PathGrant::read(path, "versions that are locked")))
+        .paths(
+            CACHES
+                .iter()
+                .map(|path| PathGrant::read(&format!("{path}/**"), "when the repositories were read")),
+        )
 }

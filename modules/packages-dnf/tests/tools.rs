@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::{Applied, Failure};
-use linux_sysadmin_sdk::testkit::{FakeTarget, transcript};
+use linux_sysadmin_sdk::testkit::{self, FakeTarget, transcript};
 use linux_sysadmin_sdk::{Category, Change, Output, Problem};
 use module_packages_dnf::module;
 use serde_json::{Value, json};
@@ -613,15 +613,7 @@ fn dnf_5_fails_in_known_words_too() {
         ),
     ];
     for (said, code) in table {
-        let output = Output {
-            exit_code: 1,
-            stdout: Vec::new(),
-            stderr: said.into(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        };
+        let output = testkit::output(1, "", said);
         let problem = refused(target(OLD).outcome(broke(output)), "pkg_update", json!({}));
         assert_eq!(problem.code, code, "{said}: {problem:?}");
     }

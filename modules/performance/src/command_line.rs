@@ -4,6 +4,8 @@
 //! the password in a URL. It is not recognized by its look, so that hashes and UUIDs stay visible. Where the end of a
 //! secret isn't clear, too much is hidden rather than too little.
 
+use linux_sysadmin_sdk::text::excerpt;
+
 /// The longest command line, in characters. That is enough to tell two processes of one program apart.
 const LONGEST: usize = 160;
 
@@ -26,10 +28,7 @@ pub(crate) fn shown(cmdline: &str) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    match shown.char_indices().nth(LONGEST) {
-        Some((at, _)) => Some(format!("{}…", &shown[..at])),
-        None => Some(shown.to_owned()),
-    }
+    Some(excerpt(shown, LONGEST))
 }
 
 /// The kind of the next word, as far as the words before it tell.

@@ -11,7 +11,6 @@ mod unit_files;
 
 use linux_sysadmin_sdk::prelude::*;
 
-use changes::unit_risk;
 use ports::listening;
 use profile::{needs_restart, recent_errors};
 use systemd::systemctl;
@@ -48,11 +47,7 @@ fn systemd_commands(module: Module) -> Module {
 
 /// The commands for what systemd does not know of a service. A profile grants the commands of its own checks.
 fn profile_commands(module: Module) -> Module {
-    needs_restart::grants()
-        .into_iter()
-        .chain(recent_errors::grants())
-        .chain([listening::grant()])
-        .fold(module, Module::command)
+    module.commands(needs_restart::grants()).commands(recent_errors::grants()).command(listening::grant())
 }
 
 fn changing_commands(module: Module) -> Module {
@@ -65,10 +60,7 @@ fn changing_commands(module: Module) -> Module {
         (systemctl::DISABLE, "have it started at boot no more"),
         (systemctl::DAEMON_RELOAD, "have systemd read changed unit files"),
     ];
-    let module = lines
-        .into_iter()
-        .fold(module, |module, (line, reason)| module.command(line.change(Risk::Moderate, reason)));
-    unit_risk::grants().fold(module, Module::command)
+    module.commands(lines.map(|(line, reason)| line.change(Risk::Moderate, reason)))
 }
 
 fn unit_files(module: Module) -> Module {

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::knowledge::{Dependant, Interaction, InteractionKind, Profile, Unit};
-use linux_sysadmin_sdk::testkit::{FakeTarget, profile};
-use linux_sysadmin_sdk::{Category, DurationCategory, Output, prelude::*};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output, profile};
+use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 use module_services::module;
 use serde_json::{Value, json};
 
@@ -89,15 +89,7 @@ fn dry() -> std::result::Result<confirm::Applied, Failure> {
 }
 
 fn broke(step: u32, exit_code: i32, said: &str) -> Failure {
-    let output = Output {
-        exit_code,
-        stdout: Vec::new(),
-        stderr: said.into(),
-        stdout_bytes: 0,
-        stdout_lines: 0,
-        truncated: false,
-        duration_ms: 1,
-    };
+    let output = output(exit_code, "", said);
     Failure {
         problem: Problem::new("COMMAND_FAILED", Category::Other, "systemctl ended with exit code 1"),
         step,
@@ -110,7 +102,6 @@ fn broke(step: u32, exit_code: i32, said: &str) -> Failure {
 
 #[test]
 fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
-    let moderate = |summary: &str| plan(summary).risk(Risk::Moderate);
     let along = |change: Change| {
         let units = ["lsa-dep.service", "lsa-dep2.service", "lsa-part.service"];
         units.into_iter().fold(change, |change, unit| change.affects(unit))
@@ -119,7 +110,7 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_start",
             of("lsa-fails"),
-            moderate("Start lsa-fails.service").step(
+            plan("Start lsa-fails.service").step(
                 step("systemctl start -- lsa-fails.service")
                     .undo(root("systemctl stop -- lsa-fails.service")),
             ),
@@ -127,7 +118,7 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_stop",
             of("lsa-app"),
-            along(moderate("Stop lsa-app.service").affects("lsa-app.service"))
+            along(plan("Stop lsa-app.service").affects("lsa-app.service"))
                 .step(
                     step("systemctl stop -- lsa-app.service")
                         .undo(root("systemctl start -- lsa-app.service")),
@@ -138,14 +129,14 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_restart",
             of("lsa-app.service"),
-            along(moderate("Restart lsa-app.service").affects("lsa-app.service"))
+            along(plan("Restart lsa-app.service").affects("lsa-app.service"))
                 .step(step("systemctl restart -- lsa-app.service"))
                 .warning("also restarts: lsa-dep, lsa-dep2, lsa-part"),
         ),
         (
             "svc_restart",
             of("lsa-fails"),
-            moderate("Restart lsa-fails.service").step(
+            plan("Restart lsa-fails.service").step(
                 step("systemctl restart -- lsa-fails.service")
                     .undo(root("systemctl stop -- lsa-fails.service")),
             ),
@@ -153,12 +144,12 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_reload",
             of("nginx"),
-            moderate("Reload nginx.service").step(step("systemctl reload -- nginx.service")),
+            plan("Reload nginx.service").step(step("systemctl reload -- nginx.service")),
         ),
         (
             "svc_enable",
             of("lsa-rival"),
-            moderate("Enable lsa-rival.service").step(
+            plan("Enable lsa-rival.service").step(
                 step("systemctl enable -- lsa-rival.service")
                     .undo(root("systemctl disable -- lsa-rival.service")),
             ),
@@ -166,7 +157,7 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_enable",
             json!({"service": "lsa-rival", "now": true}),
-            along(moderate("Enable and start lsa-rival.service").affects("lsa-app.service"))
+            along(plan("Enable and start lsa-rival.service").affects("lsa-app.service"))
                 .step(
                     step("systemctl enable -- lsa-rival.service")
                         .undo(root("systemctl disable -- lsa-rival.service")),
@@ -180,7 +171,7 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_disable",
             of("lsa-app"),
-            moderate("Disable lsa-app.service").step(
+            plan("Disable lsa-app.service").step(
                 step("systemctl disable -- lsa-app.service")
                     .undo(root("systemctl enable -- lsa-app.service")),
             ),
@@ -188,7 +179,7 @@ fn each_verb_is_one_plan_with_its_undo_and_what_goes_along() {
         (
             "svc_disable",
             json!({"service": "nginx", "now": true}),
-            moderate("Disable and stop nginx.service")
+            plan("Disable and stop nginx.service")
                 .affects("nginx.service")
                 .step(
                     step("systemctl disable -- nginx.service")
@@ -333,22 +324,20 @@ fn an_unknown_unit_is_answered_with_similar_ones() {
 }
 
 #[test]
-fn an_alias_is_planned_by_the_units_own_name_and_at_its_risk() {
+fn an_alias_is_planned_by_the_units_own_name() {
     let around = state_of("multi-user.target graphical.target");
     let shown = "Id=multi-user.target\nActiveState=active\n\nId=graphical.target\nActiveState=inactive\n";
     let (answer, plans) = run(target(&[(&around, 0, shown, "")]), "svc_start", of("lsa-quiet.target"));
     answer.unwrap();
     let expected = plan("Start rescue.target")
         .step(step("systemctl start -- rescue.target").undo(root("systemctl stop -- rescue.target")))
-        .risk(Risk::Critical)
-        .warning("start rescue.target: gives a shell without a password, or ends the running system")
         .warning("also stops: multi-user.target")
         .affects("multi-user.target");
     assert_eq!(plans, [expected]);
 }
 
 #[test]
-fn the_way_to_the_machine_is_guarded_and_graver() {
+fn the_way_to_the_machine_is_guarded_and_warned_of() {
     let running = |id: &str| {
         format!(
             "Id={id}\nActiveState=active\nSubState=running\nUnitFileState=enabled\nCanStart=yes\nCanStop=yes\n"
@@ -364,7 +353,6 @@ fn the_way_to_the_machine_is_guarded_and_graver() {
     let (_, plans) = run(target(&answers), "svc_stop", of("NetworkManager"));
     let network = |summary: &str, verb: &str| {
         plan(summary)
-            .risk(Risk::High)
             .warning(format!("{verb} {unit}: the machine can lose its network"))
             .affects(unit)
             .guard(60)
@@ -377,7 +365,6 @@ fn the_way_to_the_machine_is_guarded_and_graver() {
 
     let (_, plans) = run(target(&[]), "svc_stop", of("ssh"));
     let expected = plan("Stop ssh.service")
-        .risk(Risk::High)
         .warning("stop ssh.service: nobody can log in by ssh any more")
         .affects("ssh.service")
         .step(stop("ssh.service"));
@@ -385,7 +372,7 @@ fn the_way_to_the_machine_is_guarded_and_graver() {
 }
 
 #[test]
-fn what_would_cut_off_along_is_as_grave() {
+fn what_would_cut_off_along_is_guarded_as_well() {
     let first =
         "Id=app.service\nActiveState=active\nCanStop=yes\nCanStart=yes\nRequiredBy=networking.service\n";
     let second = "Id=networking.service\nActiveState=active\n";
@@ -394,7 +381,6 @@ fn what_would_cut_off_along_is_as_grave() {
     let (_, plans) = run(target(&answers), "svc_stop", of("app"));
     let expected = plan("Stop app.service")
         .step(step("systemctl stop -- app.service").undo(root("systemctl start -- app.service")))
-        .risk(Risk::High)
         .affects("app.service")
         .affects("networking.service")
         .warning("also stops: networking")
@@ -699,7 +685,6 @@ fn a_timer_is_written_enabled_and_started_for_a_unit_that_is_there() {
     let path = "/etc/systemd/system/lsa-new.timer";
     let (answer, plans) = run(with_calendar(), "timer_create", arguments.clone());
     let expected = plan("Create the timer lsa-new.timer")
-        .risk(Risk::Moderate)
         .step(new(path, text))
         .step(step(RELOAD))
         .step(step("systemctl enable -- lsa-new.timer").undo(root("systemctl disable -- lsa-new.timer")))
@@ -776,21 +761,6 @@ fn what_is_no_timer_is_refused_and_nothing_is_planned() {
 }
 
 #[test]
-fn a_timer_for_a_unit_with_power_is_as_grave_as_starting_it() {
-    let arguments =
-        json!({"name": "lsa-new", "on_calendar": "daily", "unit": "debug-shell", "enable": false});
-    let (_, plans) = run(with_calendar(), "timer_create", arguments);
-    let text = "[Timer]\nOnCalendar=daily\nUnit=debug-shell.service\n\n[Install]\nWantedBy=timers.target\n";
-    let expected = plan("Create the timer lsa-new.timer")
-        .risk(Risk::Critical)
-        .warning("start debug-shell.service: gives a shell without a password, or ends the running system")
-        .step(new("/etc/systemd/system/lsa-new.timer", text))
-        .step(step(RELOAD))
-        .after_undo(root(RELOAD));
-    assert_eq!(plans, [expected]);
-}
-
-#[test]
 fn a_modified_timer_is_restarted_so_that_its_schedule_holds() {
     let file = "==> /etc/systemd/system/lsa-t.timer <==\n# Mine\n[Timer]\nOnCalendar=weekly\nUnit=lsa-app.service\n\n\
                 [Install]\nWantedBy=timers.target\n";
@@ -800,7 +770,6 @@ fn a_modified_timer_is_restarted_so_that_its_schedule_holds() {
     let (answer, plans) = run(with_calendar().recording(file), "timer_modify", arguments);
     let restart = "systemctl restart -- lsa-t.timer";
     let expected = plan("Modify the timer lsa-t.timer")
-        .risk(Risk::Moderate)
         .step(write("/etc/systemd/system/lsa-t.timer", text))
         .step(step(RELOAD))
         .step(step(restart))

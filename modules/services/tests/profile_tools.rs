@@ -8,11 +8,11 @@
 use std::fs;
 use std::path::Path;
 
+use linux_sysadmin_sdk::Problem;
 use linux_sysadmin_sdk::bindings::exports::sysadmin::module::tools::Reply;
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied;
 use linux_sysadmin_sdk::knowledge::*;
-use linux_sysadmin_sdk::testkit::{FakeTarget, profile};
-use linux_sysadmin_sdk::{Output, Problem};
+use linux_sysadmin_sdk::testkit::{self, FakeTarget, profile};
 use module_services::module;
 use serde_json::{Value, json};
 
@@ -326,15 +326,7 @@ fn a_checker_that_may_not_read_says_nothing_about_the_configuration() {
 
 /// A plan and its outcome. The checker's output is that of `nginx -t` of nginx 1.22.1, with another file's name.
 fn text_checked(dry_run: bool, exit_code: i32, stderr: &str) -> (Value, Reply, String) {
-    let output = |exit_code, stderr: &str| Output {
-        exit_code,
-        stdout: Vec::new(),
-        stderr: stderr.as_bytes().to_vec(),
-        stdout_bytes: 0,
-        stdout_lines: 0,
-        truncated: false,
-        duration_ms: 20,
-    };
+    let output = |exit_code, stderr: &str| testkit::output(exit_code, "", stderr);
     let outputs = if dry_run { Vec::new() } else { vec![output(exit_code, stderr), output(0, "")] };
     let target = FakeTarget::new().profile(known("nginx")).outcome(Ok(Applied { outputs, dry_run }));
     let plans = target.plans();

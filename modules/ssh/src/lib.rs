@@ -67,7 +67,7 @@ fn files(module: Module) -> Module {
     let reason = "who gets into an account by which key";
     let other = "whether a key that is removed opens the account all the same";
     let made = "to make the directory of keys";
-    let module = module
+    module
         .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_caller())
         .path(PathGrant::write("/**/.ssh/authorized_keys", reason).as_user("*"))
         .path(PathGrant::write("/root/.ssh/authorized_keys", reason))
@@ -78,10 +78,8 @@ fn files(module: Module) -> Module {
         .path(PathGrant::write("/**/.ssh", made).as_user("*"))
         .path(PathGrant::write("/root/.ssh", made))
         .path(PathGrant::write("/**/.ssh/config", "hosts of the SSH configuration").as_caller())
-        .path(PathGrant::read("/**/.ssh/*.pub", "the public half of a new key pair"));
-    INCLUDED.into_iter().fold(module, |module, glob| {
-        module.path(PathGrant::read(glob, "what the SSH configuration includes"))
-    })
+        .path(PathGrant::read("/**/.ssh/*.pub", "the public half of a new key pair"))
+        .paths(INCLUDED.map(|glob| PathGrant::read(glob, "what the SSH configuration includes")))
 }
 
 fn tools(module: Module) -> Module {

@@ -3,7 +3,9 @@
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::{
-    Category, DurationCategory, Output, Place, Privilege, prelude::*, testkit::FakeTarget,
+    Category, DurationCategory, Place, Privilege,
+    prelude::*,
+    testkit::{FakeTarget, output},
 };
 use module_ssh::host::PublicKey;
 use module_ssh::host::fake::{self, FakeHost};
@@ -803,15 +805,7 @@ fn a_key_is_never_written_over() {
 #[test]
 fn a_key_that_has_come_to_be_there_since_ends_the_plan() {
     let failed = |stdout: &str, stderr: &str, code: &str| {
-        let output = Output {
-            exit_code: 1,
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        };
+        let output = output(1, stdout, stderr);
         let failure = confirm::Failure {
             problem: Problem::new(code, Category::Other, "broke"),
             step: 1,

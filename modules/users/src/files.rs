@@ -3,14 +3,14 @@
 use linux_sysadmin_sdk::accounts::check_user;
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-/// Paths with secrets whose permissions are often asked for. A grant has to name each of them.
-const SECRETS: [&str; 15] = [
+/// Paths with secrets whose permissions are often asked for. A grant has to name each of them. A glob that ends in
+/// `*` names no secret, and so the files of `/etc/ssl/private` can't be among them.
+const SECRETS: [&str; 14] = [
     "/etc/shadow",
     "/etc/shadow-",
     "/etc/gshadow",
     "/etc/gshadow-",
     "/etc/ssl/private",
-    "/etc/ssl/private/*",
     "/etc/ssh/ssh_host_rsa_key",
     "/etc/ssh/ssh_host_ecdsa_key",
     "/etc/ssh/ssh_host_ed25519_key",

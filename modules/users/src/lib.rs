@@ -51,23 +51,19 @@ fn commands(module: Module) -> Module {
         logins::PASSWORD.read("the same of one account").as_root_if_available(),
         processes::PROCESSES.read("what runs as an account").as_root_if_available(),
     ];
-    let all = looking
-        .into_iter()
-        .chain(perms::check::grants())
-        .chain(shadow_utils::grants())
-        .chain(perms::set::grants());
-    all.chain(sudoers::modify::grants()).fold(module, Module::command)
+    module
+        .commands(looking)
+        .commands(perms::check::grants())
+        .commands(shadow_utils::grants())
+        .commands(perms::set::grants())
+        .commands(sudoers::modify::grants())
 }
 
 fn files(module: Module) -> Module {
     let sudo = "who may do what by sudo";
-    let module = accounts::FILES.into_iter().fold(module, |module, path| {
-        module.path(PathGrant::read(
-            path,
-            "which accounts are this machine's own, and which numbers people have",
-        ))
-    });
+    let local = "which accounts are this machine's own, and which numbers people have";
     module
+        .paths(accounts::FILES.map(|path| PathGrant::read(path, local)))
         .path(PathGrant::read("/etc/shells", "which shells let somebody log in"))
         .path(PathGrant::read(sudoers::MAIN, sudo).as_root())
         .path(PathGrant::read("/etc/sudoers.d", sudo).as_root())

@@ -6,7 +6,7 @@ mod query;
 use linux_sysadmin_sdk::{Category, DurationCategory, OutputStream, prelude::*};
 
 pub(crate) use entry::{Entry, EntryReader};
-pub(crate) use query::{LONGEST_EXPRESSION, Query, alternatives, grant};
+pub(crate) use query::{Query, grant, is_askable};
 
 use crate::budget::{Budget, Spent};
 use crate::line::Line;

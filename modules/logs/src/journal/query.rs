@@ -137,9 +137,14 @@ impl Query {
 }
 
 /// A PCRE expression for any of the words, which needs no backtracking.
-pub(crate) fn alternatives(words: &[String]) -> String {
+fn alternatives(words: &[String]) -> String {
     words.iter().map(|word| format!("\\Q{word}\\E")).collect::<Vec<_>>().join("|")
 }
 
 /// The longest expression for `--grep`, in bytes. A hole of a grant takes 4096 bytes.
-pub(crate) const LONGEST_EXPRESSION: usize = 3_500;
+const LONGEST_EXPRESSION: usize = 3_500;
+
+/// Whether journalctl can search for these words.
+pub(crate) fn is_askable(words: &[String]) -> bool {
+    words.iter().all(|word| !word.contains("\\E")) && alternatives(words).len() <= LONGEST_EXPRESSION
+}

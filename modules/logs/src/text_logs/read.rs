@@ -208,7 +208,7 @@ pub(crate) fn is_binary(piece: &[u8]) -> bool {
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::text_logs::file::family;
     use crate::text_logs::path::check;
@@ -228,7 +228,8 @@ mod tests {
         Ok(found)
     }
 
-    fn packed(text: &str) -> Vec<u8> {
+    /// The text as gzip packs it.
+    pub(crate) fn packed(text: &str) -> Vec<u8> {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(text.as_bytes()).unwrap();
         encoder.finish().unwrap()

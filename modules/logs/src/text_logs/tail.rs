@@ -125,7 +125,7 @@ fn from_end(
         }
         let begin = end.saturating_sub(PIECE);
         let part = (file.path.as_str(), i64::try_from(begin).unwrap_or(i64::MAX), end - begin);
-        let piece = budget.read_parts(cx, &[part]).pop().transpose()?.unwrap_or_default();
+        let mut piece = budget.read_parts(cx, &[part]).pop().transpose()?.unwrap_or_default();
         end = begin;
         // Only the beginning of a file such as wtmp shows that it is binary.
         let head = match begin {
@@ -136,17 +136,13 @@ fn from_end(
         if read::is_binary(&head.transpose()?.unwrap_or_default()) {
             return Err(read::binary(&file.path));
         }
-        if line_splitter::is_hole(&piece) {
+        let is_hole = line_splitter::is_hole(&piece);
+        if is_hole {
             // The text after the hole is a line of its own.
-            let text = std::mem::take(&mut rest);
-            let mut reader = LineReader::new(format, clock, file.near(clock));
-            let line = reader.line(&text).filter(|line| filter.accepts(line));
-            count += usize::from(line.is_some());
-            found.push_front(line.into_iter().collect());
-            continue;
+            piece.clear();
         }
         let first = match piece.iter().position(|byte| *byte == b'\n') {
-            _ if begin == 0 => 0,
+            _ if begin == 0 || is_hole => 0,
             Some(at) => at + 1,
             // The line is longer than a piece. Its end is dropped, and its beginning is kept.
             None => {
@@ -160,7 +156,8 @@ fn from_end(
         let mut reader = LineReader::new(format, clock, file.near(clock));
         let lines: Vec<_> = text.split(|byte| *byte == b'\n').filter_map(|line| reader.line(line)).collect();
         // Where a whole piece is from before the range, the pieces before it are as well.
-        let is_before = filter.range.since.is_some()
+        let is_before = !is_hole
+            && filter.range.since.is_some()
             && lines.iter().any(|line| line.at.is_some())
             && lines.iter().all(|line| !Range { until: None, ..filter.range }.holds(line.at.or(Some(0))));
         let mut meant: Vec<_> = lines.into_iter().filter(|line| filter.accepts(line)).collect();
@@ -237,10 +234,10 @@ pub(crate) fn oldest(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use super::super::read::tests::packed;
     use super::*;
     use linux_sysadmin_sdk::testkit::FakeTarget;
     use proptest::prelude::*;
-    use std::io::Write;
 
     const WHOLE: LineFilter<'_> =
         LineFilter { range: Range { since: None, until: None }, priority: None, programs: None };
@@ -258,12 +255,6 @@ mod tests {
         let read = if from_end { newest } else { oldest };
         let found = read(&cx, &budget, &files, &format, &clock, (filter, most)).unwrap();
         (found.lines.into_iter().map(|line| line.message).collect(), found.more)
-    }
-
-    fn packed(text: &str) -> Vec<u8> {
-        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
     }
 
     /// Three files of one log. A higher number means an older file.

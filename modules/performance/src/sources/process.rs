@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{accounts::User, prelude::*};
 
 use crate::command_line;
 use crate::rounding::{mib, tenth};
@@ -182,11 +182,8 @@ pub(crate) fn look_up(cx: &Context, processes: Vec<Process>) -> Vec<ShownProcess
 /// Reads names of users from passwd(5). Of several names with the same number the first one counts, as in getpwuid(3).
 fn users(passwd: &str) -> BTreeMap<u64, String> {
     let mut users = BTreeMap::new();
-    for line in passwd.lines() {
-        let mut fields = line.split(':');
-        if let (Some(name), Some(Ok(uid))) = (fields.next(), fields.nth(1).map(str::parse)) {
-            users.entry(uid).or_insert_with(|| name.to_owned());
-        }
+    for user in passwd.lines().filter_map(User::parse) {
+        users.entry(user.uid.into()).or_insert(user.name);
     }
     users
 }

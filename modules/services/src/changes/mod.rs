@@ -1,5 +1,5 @@
-//! Starting, stopping, reloading, enabling and disabling units: the plan, its risks, and its outcome.
+//! Starting, stopping, reloading, enabling and disabling units: the plan, its warnings, and its outcome.
 
 pub(crate) mod outcome;
 pub(crate) mod plan;
-pub(crate) mod unit_risk;
+pub(crate) mod unit_warnings;

@@ -3,7 +3,7 @@
 use linux_sysadmin_sdk::prelude::*;
 
 use super::outcome::{self, Outcome};
-use super::unit_risk;
+use super::unit_warnings;
 use crate::excerpt;
 use crate::profile::change_warnings;
 use crate::systemd::stopped_units::{self, StoppedUnits};
@@ -57,13 +57,11 @@ fn stopped_units(unit: &Unit, verbs: &[Verb], cx: &Context) -> Result<StoppedUni
     }
 }
 
-/// Adds risk, warnings, affected units and the guard to the plan.
+/// Adds warnings, affected units and the guard to the plan. The host adds the risk, also of the units that stop along,
+/// which the plan names as affected.
 fn with_consequences(mut change: Change, unit: &Unit, verbs: &[Verb], stopped: &StoppedUnits) -> Change {
     for verb in verbs {
-        change = change.risk(unit_risk::risk(*verb, &unit.id));
-        for warning in unit_risk::warnings(*verb, &unit.id) {
-            change = change.warning(warning);
-        }
+        change = unit_warnings::warnings(*verb, &unit.id).into_iter().fold(change, Change::warning);
     }
     let interrupts = unit.is_running().then(|| verbs.iter().find(|verb| is_interruption(**verb))).flatten();
     if interrupts.is_some() {
@@ -79,17 +77,15 @@ fn with_consequences(mut change: Change, unit: &Unit, verbs: &[Verb], stopped: &
         change = change.warning("more units depend on it than were followed").risk(Risk::High);
     }
     for other in &stopped.units {
-        change = change.affects(other.as_str()).risk(unit_risk::risk(to_others, other));
-        for warning in unit_risk::warnings(to_others, other) {
-            change = change.warning(warning);
-        }
+        change = change.affects(other.as_str());
+        change = unit_warnings::warnings(to_others, other).into_iter().fold(change, Change::warning);
     }
     if verbs.contains(&Verb::Stop) && !unit.triggered_by.is_empty() {
         let list = unit_name::shorts(&unit.triggered_by).join(", ");
         change = change.warning(format!("{list} can start it again"));
     }
-    let cuts = interrupts.is_some_and(|verb| unit_risk::can_cut_off(*verb, &unit.id))
-        || stopped.units.iter().any(|other| unit_risk::can_cut_off(to_others, other));
+    let cuts = interrupts.is_some_and(|verb| unit_warnings::can_cut_off(*verb, &unit.id))
+        || stopped.units.iter().any(|other| unit_warnings::can_cut_off(to_others, other));
     if cuts { change.guard(GUARD) } else { change }
 }
 
@@ -105,7 +101,7 @@ pub(crate) fn step(unit: &Unit, verb: Verb) -> Step {
         Verb::Stop => Some(Verb::Start).filter(|_| unit.can_start),
         Verb::Restart if !unit.is_running() => Some(Verb::Stop),
         // Where the network didn't come back, another restart is all that a command can do.
-        Verb::Restart => Some(Verb::Restart).filter(|_| unit_risk::can_cut_off(verb, &unit.id)),
+        Verb::Restart => Some(Verb::Restart).filter(|_| unit_warnings::can_cut_off(verb, &unit.id)),
         Verb::Reload => None,
         // A unit that was linked, or enabled for this boot only, would not get that state again.
         Verb::Enable => Some(Verb::Disable).filter(|_| unit.enabled == "disabled"),

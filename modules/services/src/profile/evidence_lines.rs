@@ -127,18 +127,7 @@ pub(crate) fn why(problem: &Problem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn output(exit_code: i32, stdout: &str, stderr: &str) -> Output {
-        Output {
-            exit_code,
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            stdout_bytes: stdout.len() as u64,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        }
-    }
+    use linux_sysadmin_sdk::testkit::output;
 
     fn expect(lacks: Option<&str>) -> Expectation {
         Expectation { exit: Some(0), contains: None, matches: None, lacks: lacks.map(Into::into) }

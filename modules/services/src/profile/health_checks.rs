@@ -32,15 +32,6 @@ pub(crate) struct Unknown {
     why: String,
 }
 
-/// A severity as profiles spell it.
-pub(crate) fn severity(severity: knowledge::Severity) -> &'static str {
-    match severity {
-        knowledge::Severity::Warning => "warning",
-        knowledge::Severity::Error => "error",
-        knowledge::Severity::Critical => "critical",
-    }
-}
-
 /// Adds the commands of a profile's checks to a batch.
 pub(crate) fn add<'a>(
     profile: &'a Profile,
@@ -75,7 +66,7 @@ fn verdict(check: &HealthCheck, answer: &Result<Output>) -> std::result::Result<
         knowledge::Health::Sick => Ok(Some(Sick {
             check: check.id.clone(),
             means: check.sick.clone(),
-            severity: severity(check.severity),
+            severity: check.severity.name(),
             evidence: evidence_lines::against(&check.expect, output),
         })),
     }

@@ -120,7 +120,7 @@ fn read_by_it(profile: &Profile) -> impl Iterator<Item = &ConfigFile> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux_sysadmin_sdk::testkit::profile;
+    use linux_sysadmin_sdk::testkit::{output, profile};
 
     /// Recorded from /proc/PID/maps on Linux 6.1, after updates.
     const MAPS: &str = "\
@@ -165,15 +165,7 @@ garbage (deleted)
         let expected = "-H /etc/x/mod.d /etc/x/x.conf -maxdepth 3 -type f -newermt @90 -printf %T@ %p\\n";
         assert_eq!(command.as_deref(), Some(expected));
         let said = "150.5 /etc/x/x.conf\n150.5 /etc/x/mod.d/a b\n150.5 /etc/x/other\n90.1 /etc/x/mod.d/old\nnonsense\nx y\n";
-        let output = Output {
-            exit_code: 1,
-            stdout: said.into(),
-            stderr: Vec::new(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        };
+        let output = output(1, said, "");
         let found = changed(&Ok(output.clone()), &profile, 100, 140);
         let at = |path: &str| vec![format!("{path} was changed at 1970-01-01T00:02:30Z")];
         assert_eq!(found, Changed { restart: at("/etc/x/mod.d/a b"), reload: at("/etc/x/x.conf") });

@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 
 use linux_sysadmin_sdk::knowledge::{Log, LogFormat, LogSource, Profile, expression};
-use linux_sysadmin_sdk::{Privilege, prelude::*, time::rfc3339};
+use linux_sysadmin_sdk::{JournalEntry, Privilege, prelude::*, time::rfc3339};
 
 use super::command_batch::{CommandBatch, CommandIndex, Outputs};
-use super::{evidence_lines, health_checks, log_timestamps};
+use super::{evidence_lines, log_timestamps};
 use crate::excerpt;
 use crate::systemd::unit_name;
 
@@ -186,7 +186,7 @@ fn kinds<'a>(
     for kind in &mut kinds {
         if let Some((_, pattern)) = patterns.iter().find(|(regex, _)| regex.is_match(&kind.message)) {
             kind.means = Some(pattern.means.clone());
-            kind.severity = Some(health_checks::severity(pattern.severity));
+            kind.severity = Some(pattern.severity.name());
             kind.symptom.clone_from(&pattern.symptom);
         }
     }
@@ -204,30 +204,10 @@ struct Message {
 
 /// Reads a line of journalctl. None where it holds no text message.
 fn message(line: &str) -> Option<Message> {
-    #[derive(Deserialize)]
-    struct Entry {
-        #[serde(rename = "__REALTIME_TIMESTAMP")]
-        time: String,
-        #[serde(rename = "MESSAGE")]
-        message: serde_json::Value,
-        #[serde(rename = "PRIORITY")]
-        priority: Option<String>,
-    }
-    let entry: Entry = serde_json::from_str(line).ok()?;
-    let text = match entry.message {
-        serde_json::Value::String(text) => text,
-        // journalctl prints the bytes of a message that isn't UTF-8 or has control characters in it.
-        serde_json::Value::Array(bytes) => {
-            let bytes =
-                bytes.iter().filter_map(|byte| u8::try_from(byte.as_u64()?).ok()).collect::<Vec<u8>>();
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
-        _ => return None,
-    };
-    let microseconds: i64 = entry.time.parse().ok()?;
+    let entry = JournalEntry::parse(line.as_bytes())?;
     // 0 is an emergency, 3 an error.
-    let is_error = entry.priority.is_some_and(|priority| matches!(priority.as_str(), "0" | "1" | "2" | "3"));
-    Some(Message { time: microseconds / 1_000_000, text, is_error })
+    let is_error = entry.priority().is_some_and(|priority| priority <= 3);
+    Some(Message { time: entry.microseconds()? / 1_000_000, text: entry.message()?.to_owned(), is_error })
 }
 
 /// Folds messages that differ in numbers only.

@@ -215,17 +215,10 @@ pub(crate) fn loaded_units(text: &str) -> Vec<String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use linux_sysadmin_sdk::testkit;
 
     fn output(exit_code: i32, stdout: &str, stderr: &str) -> Result<Output> {
-        Ok(Output {
-            exit_code,
-            stdout: stdout.into(),
-            stderr: stderr.into(),
-            stdout_bytes: stdout.len() as u64,
-            stdout_lines: 0,
-            truncated: false,
-            duration_ms: 1,
-        })
+        Ok(testkit::output(exit_code, stdout, stderr))
     }
 
     #[test]

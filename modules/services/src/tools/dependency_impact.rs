@@ -4,7 +4,7 @@
 use linux_sysadmin_sdk::knowledge::{Profile, Status};
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::changes::unit_risk;
+use crate::changes::unit_warnings;
 use crate::profile::dependants::{self, Dependants};
 use crate::profile::service_lookup;
 use crate::systemd::properties::{self, Properties};
@@ -116,7 +116,7 @@ pub(crate) fn svc_dependency_impact(args: ImpactArgs, cx: &Context) -> Result<An
     let mut data = Impact {
         service: own.short().to_owned(),
         active_state: own.active_state.clone(),
-        warnings: unit_risk::warnings(Verb::Stop, &own.id),
+        warnings: unit_warnings::warnings(Verb::Stop, &own.id),
         stops: unit_name::shorts(&stopped.units),
         wanted_by: unit_name::shorts(&wanting.into_iter().filter(runs).collect::<Vec<_>>()),
         ..Impact::default()

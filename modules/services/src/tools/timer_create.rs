@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::changes::{plan, unit_risk};
+use crate::changes::plan;
 use crate::systemd::systemctl;
 use crate::systemd::unit::Unit;
 use crate::systemd::verb::Verb;
@@ -52,7 +52,7 @@ pub(crate) fn timer_create(args: CreateArgs, cx: &Context) -> Result<Noted<Writt
     // The service comes first, because a timer of a missing unit can't be verified.
     match &service {
         Some(service) => change = service.write(change),
-        None => change = timer_schedule::with_activated_unit(change, &activates, cx)?,
+        None => timer_schedule::check_activated_unit(&activates, cx)?,
     }
     change = file.write(change).step(Step::run(systemctl::daemon_reload()).uninterruptible());
     let unit = Unit::to_be(&timer);
@@ -70,7 +70,7 @@ pub(crate) fn timer_create(args: CreateArgs, cx: &Context) -> Result<Noted<Writt
     }
     let first = 2 + usize::from(service.is_some());
     for verb in &verbs {
-        change = change.step(plan::step(&unit, *verb)).risk(unit_risk::risk(*verb, &timer));
+        change = change.step(plan::step(&unit, *verb));
     }
     let steps: Vec<_> = verbs.iter().enumerate().map(|(index, verb)| (first + index, &unit, *verb)).collect();
     let change = change.after_undo(systemctl::daemon_reload());

@@ -194,6 +194,7 @@ fn seconds(microseconds: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linux_sysadmin_sdk::testkit;
 
     #[test]
     fn without_json_the_next_run_is_the_earlier_one_of_both_clocks() {
@@ -217,17 +218,7 @@ mod tests {
 
     #[test]
     fn a_table_or_a_failure_is_no_json() {
-        let output = |exit_code, stdout: &str| {
-            Ok(Output {
-                exit_code,
-                stdout: stdout.into(),
-                stderr: Vec::new(),
-                stdout_bytes: 0,
-                stdout_lines: 0,
-                truncated: false,
-                duration_ms: 0,
-            })
-        };
+        let output = |exit_code, stdout: &str| Ok(testkit::output(exit_code, stdout, ""));
         let table = "Fri 2026-11-20 17:22:02 CET 33s left - - app-minutely.timer app-mono.service\n";
         for output in [output(0, table), output(0, "[{\"next\":"), output(1, "[]"), output(0, "")] {
             assert_eq!(elapses(output), None);

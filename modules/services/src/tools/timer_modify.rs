@@ -2,7 +2,6 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::changes::unit_risk;
 use crate::systemd::verb::Verb;
 use crate::systemd::{systemctl, unit};
 use crate::unit_files::planned_file::{self, Written};
@@ -42,7 +41,7 @@ pub(crate) fn timer_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Writt
     if file.former.as_deref().map(|former| timer_schedule::activates(former, &own_service))
         != Some(activates.clone())
     {
-        change = timer_schedule::with_activated_unit(change, &activates, cx)?;
+        timer_schedule::check_activated_unit(&activates, cx)?;
     }
     change = file
         .write(change)
@@ -54,8 +53,7 @@ pub(crate) fn timer_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Writt
         let restart = || Verb::Restart.command(&unit.id);
         change = timer_schedule::with_warning_of_run_at_once(change, &file.text)
             .step(Step::run(restart()).uninterruptible())
-            .after_undo(restart())
-            .risk(unit_risk::risk(Verb::Restart, &unit.id));
+            .after_undo(restart());
     }
     let applied = cx
         .apply(change)

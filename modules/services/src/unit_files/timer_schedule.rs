@@ -4,7 +4,6 @@ use linux_sysadmin_sdk::prelude::*;
 
 use super::arguments::{self, Texts};
 use super::syntax::{self, Setting};
-use crate::changes::unit_risk;
 use crate::systemd::calendar::{self, Elapses};
 use crate::systemd::verb::Verb;
 use crate::systemd::{unit, unit_name};
@@ -131,17 +130,15 @@ pub(crate) fn elapses(text: &str, cx: &Context) -> Result<Elapses> {
     Ok(elapses)
 }
 
-/// Adds the risk of starting the unit that the timer activates. That unit must exist.
-pub(crate) fn with_activated_unit(change: Change, activates: &str, cx: &Context) -> Result<Change> {
+/// Refuses a timer whose unit doesn't exist or can't be started.
+pub(crate) fn check_activated_unit(activates: &str, cx: &Context) -> Result<()> {
     let target = unit::known(activates, cx).map_err(|problem| {
         if problem.code != "UNIT_NOT_FOUND" {
             return problem;
         }
         problem.remedy("Or have the timer create it: timer_create with exec_start")
     })?;
-    target.check(Verb::Start)?;
-    let change = change.risk(unit_risk::risk(Verb::Start, &target.id));
-    Ok(unit_risk::warnings(Verb::Start, &target.id).into_iter().fold(change, Change::warning))
+    target.check(Verb::Start)
 }
 
 /// Adds a warning where the timer may run at once.

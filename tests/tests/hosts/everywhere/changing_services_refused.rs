@@ -60,7 +60,7 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
         ("svc_stop", service("sshd")),
         ("svc_disable", service("sshd.service")),
     ] {
-        // The module states the risk high, and the service's profile makes it graver.
+        // The policy's rules say high, and the service's profile makes it graver.
         machine.asks(&mut client, tool, &arguments, "critical").await;
     }
     machine.asks(&mut client, "svc_restart", &service("dbus"), "high").await;

@@ -73,8 +73,11 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         }
         Judgement::Starts => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
+                let verb = if entry.section == "Socket" { HAND_OVER } else { "start" };
                 if critical_units::is_dangerous_to_start(&name) {
                     code.add_power(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
+                    // It is as grave as a command that starts the unit.
+                    code.add_unit_action(verb, &name, at);
                 } else if is_anothers_instance(&name, &unit.name) {
                     // Only the template knows what it does with the instance's name.
                     code.add_power(format_args!(
@@ -82,11 +85,7 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                         shown(&name)
                     ));
                 } else {
-                    code.add_unit_action(
-                        if entry.section == "Socket" { HAND_OVER } else { "start" },
-                        &name,
-                        at,
-                    );
+                    code.add_unit_action(verb, &name, at);
                 }
             }
         }
@@ -175,13 +174,11 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
         return;
     }
     if let Some(started) = unit.started_by_name() {
-        match critical_units::is_dangerous_to_start(&started) {
-            true => code.add_power(format_args!("starts {} when its time comes", shown(&started))),
-            false => {
-                let verb = if unit.name.ends_with(".socket") { HAND_OVER } else { "start" };
-                code.add_unit_action(verb, &started, "its name");
-            }
+        if critical_units::is_dangerous_to_start(&started) {
+            code.add_power(format_args!("starts {} when its time comes", shown(&started)));
         }
+        let verb = if unit.name.ends_with(".socket") { HAND_OVER } else { "start" };
+        code.add_unit_action(verb, &started, "its name");
     }
     if critical_units::is_dangerous_to_start(&unit.name) {
         code.add_power(format_args!(

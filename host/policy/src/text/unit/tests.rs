@@ -245,6 +245,20 @@ fn what_comes_before_others_is_said_and_closes_no_cycle() {
 }
 
 #[test]
+fn starting_a_unit_with_power_gives_power_and_is_a_start_as_well() {
+    for (name, text, started) in [
+        ("a.service", "[Unit]\nWants=debug-shell.service", "debug-shell.service"),
+        ("a.timer", "[Timer]\nOnCalendar=daily\nUnit=reboot.target", "reboot.target"),
+        ("systemd-poweroff.timer", "[Timer]\nOnCalendar=daily", "systemd-poweroff.service"),
+    ] {
+        let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
+        let is_start = |action: &&crate::text::UnitAction| (action.verb, &*action.unit) == ("start", started);
+        assert!(code.unit_actions.iter().any(|action| is_start(&action)), "{name}: {:?}", code.unit_actions);
+        assert!(code.power.iter().any(|said| said.contains(started)), "{name}: {:?}", code.power);
+    }
+}
+
+#[test]
 fn a_socket_names_what_it_starts() {
     for (text, started) in [
         ("ListenStream=5555", "a.service"),

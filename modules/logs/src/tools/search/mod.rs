@@ -207,7 +207,7 @@ impl Search<'_> {
 
     fn start_journal(&self, query: Query) -> Result<(Query, JournalStream)> {
         let words = match self.context {
-            0 if is_askable(&self.pattern.words) => self.pattern.words.clone(),
+            0 if journal::is_askable(&self.pattern.words) => self.pattern.words.clone(),
             _ => Vec::new(),
         };
         let query = Query {
@@ -416,10 +416,4 @@ impl Search<'_> {
         self.left_out.push(format!("{}: not to its end", file.path));
         self.spent = Some(spent);
     }
-}
-
-/// Whether journalctl can search for these words.
-fn is_askable(words: &[String]) -> bool {
-    words.iter().all(|word| !word.contains("\\E"))
-        && journal::alternatives(words).len() <= journal::LONGEST_EXPRESSION
 }

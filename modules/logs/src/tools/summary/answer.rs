@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use linux_sysadmin_sdk::knowledge;
 use linux_sysadmin_sdk::prelude::*;
 
 use super::collect::Collector;
@@ -163,7 +162,7 @@ impl Collector<'_> {
                 let (profile, pattern) = of(at);
                 Known {
                     profile: profile.id.clone(),
-                    severity: severity(pattern.severity),
+                    severity: pattern.severity.name(),
                     means: pattern.means.clone(),
                     symptom: pattern.symptom.clone(),
                     count: count.count,
@@ -288,12 +287,4 @@ fn chosen<'g>(groups: &'g [Group], is_new: &impl Fn(&Group) -> bool) -> Vec<&'g 
     chosen.truncate(MESSAGES - others.len().min(MESSAGES));
     chosen.extend(others);
     chosen
-}
-
-fn severity(severity: knowledge::Severity) -> &'static str {
-    match severity {
-        knowledge::Severity::Warning => "warning",
-        knowledge::Severity::Error => "error",
-        knowledge::Severity::Critical => "critical",
-    }
 }

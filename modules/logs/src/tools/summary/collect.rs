@@ -148,9 +148,7 @@ impl<'a> Collector<'a> {
             words.extend(expected.words.iter().cloned());
         }
         let words: Vec<_> = words.into_iter().collect();
-        let is_askable = words.iter().all(|word| !word.contains("\\E"))
-            && journal::alternatives(&words).len() <= journal::LONGEST_EXPRESSION;
-        is_askable.then_some(words)
+        journal::is_askable(&words).then_some(words)
     }
 
     fn entry(&mut self, mut line: Line) {

@@ -1,74 +1,20 @@
-//! The risk of starting or stopping a unit. For some units it is higher than usual, because the machine, the way into it
-//! or its protection depends on them.
+//! Warnings about starting or stopping a unit on which the machine, the way into it or its protection depends.
 //!
-//! Grants of their own name these units, and so the host knows the risk without the plan. A plan states it as well, since
-//! no command line names the units that stop along.
-
-use linux_sysadmin_sdk::{CommandGrant, Risk};
+//! They say what is lost, also where nothing is changed, as in `svc_dependency_impact`. The risk of a plan is none of this
+//! module's business: the host's policy knows these units, and raises the risk.
 
 use crate::systemd::verb::Verb;
 
-/// Units for which some verbs have a higher risk.
+/// Units about which there is the same warning.
 struct Group {
     verbs: &'static [Verb],
-    risk: Risk,
     reason: &'static str,
     units: &'static [&'static str],
 }
 
-/// The risk of a unit that is in no [`Group`].
-const ORDINARY: Risk = Risk::Moderate;
-
-const GROUPS: [Group; 6] = [
-    Group {
-        verbs: &[Verb::Start, Verb::Restart, Verb::Enable],
-        risk: Risk::Critical,
-        reason: "gives a shell without a password, or ends the running system",
-        units: &[
-            "debug-shell.service",
-            "rescue.target",
-            "rescue.service",
-            "emergency.target",
-            "emergency.service",
-            "runlevel1.target",
-            "runlevel0.target",
-            "runlevel6.target",
-            "ctrl-alt-del.target",
-            "reboot.target",
-            "systemd-reboot.service",
-            "poweroff.target",
-            "systemd-poweroff.service",
-            "halt.target",
-            "systemd-halt.service",
-            "kexec.target",
-            "systemd-kexec.service",
-            "soft-reboot.target",
-            "systemd-soft-reboot.service",
-            "exit.target",
-            "systemd-exit.service",
-            "shutdown.target",
-            "final.target",
-            "umount.target",
-            "suspend.target",
-            "systemd-suspend.service",
-            "hibernate.target",
-            "systemd-hibernate.service",
-            "hybrid-sleep.target",
-            "systemd-hybrid-sleep.service",
-            "suspend-then-hibernate.target",
-            "systemd-suspend-then-hibernate.service",
-            "sleep.target",
-            "initrd-switch-root.target",
-            "initrd-switch-root.service",
-            "initrd-cleanup.service",
-            "initrd-udevadm-cleanup-db.service",
-            "system-update.target",
-            "factory-reset.target",
-        ],
-    },
+const GROUPS: [Group; 5] = [
     Group {
         verbs: &[Verb::Stop, Verb::Restart],
-        risk: Risk::Critical,
         reason: "nearly every other unit stops with it",
         units: &[
             "system.slice",
@@ -82,7 +28,6 @@ const GROUPS: [Group; 6] = [
     },
     Group {
         verbs: &[Verb::Stop, Verb::Disable],
-        risk: Risk::Critical,
         reason: "the machine is without its packet filter",
         units: &[
             "firewalld.service",
@@ -96,19 +41,16 @@ const GROUPS: [Group; 6] = [
     },
     Group {
         verbs: &[Verb::Stop, Verb::Disable],
-        risk: Risk::High,
         reason: "nobody can log in by ssh any more",
         units: &["ssh.service", "sshd.service", "ssh.socket", "sshd.socket"],
     },
     Group {
         verbs: &[Verb::Stop, Verb::Restart, Verb::Disable],
-        risk: Risk::High,
         reason: "the machine can lose its network",
         units: &NETWORK,
     },
     Group {
         verbs: &[Verb::Stop, Verb::Restart, Verb::Disable],
-        risk: Risk::High,
         reason: "much of the system depends on it, logins and systemctl among it",
         units: &[
             "dbus.service",
@@ -152,23 +94,7 @@ const DISPLAY_MANAGERS: [&str; 6] = [
     "xdm.service",
 ];
 
-/// One grant for each group, which names its units.
-pub(crate) fn grants() -> impl Iterator<Item = CommandGrant> {
-    GROUPS.iter().map(|group| {
-        let verbs: Vec<&str> = group.verbs.iter().map(|verb| verb.name()).collect();
-        let pattern = format!("systemctl ({}) -- ({})", verbs.join("|"), group.units.join("|"));
-        CommandGrant::change(&pattern, group.risk, group.reason)
-    })
-}
-
-/// The risk of a verb for a unit, given by its own name and not an alias.
-pub(crate) fn risk(verb: Verb, unit: &str) -> Risk {
-    let found = groups(verb, unit).map(|group| group.risk).max();
-    let ends = ends_sessions(verb, unit).then_some(Risk::High);
-    found.max(ends).unwrap_or(ORDINARY).max(ORDINARY)
-}
-
-/// Warnings about a verb for a unit, for the person who confirms the plan.
+/// Warnings about a verb for a unit, given by its own name and not an alias.
 pub(crate) fn warnings(verb: Verb, unit: &str) -> Vec<String> {
     let mut warnings: Vec<String> =
         groups(verb, unit).map(|group| format!("{} {unit}: {}", verb.name(), group.reason)).collect();
@@ -206,31 +132,27 @@ mod tests {
     use crate::systemd::unit_name;
 
     #[test]
-    fn what_costs_more_than_the_unit_is_graver_than_moderate() {
+    fn a_warning_says_what_is_lost() {
         let table = [
-            (Verb::Start, "nginx.service", Risk::Moderate),
-            (Verb::Start, "debug-shell.service", Risk::Critical),
-            (Verb::Restart, "rescue.target", Risk::Critical),
-            (Verb::Enable, "debug-shell.service", Risk::Critical),
-            (Verb::Disable, "debug-shell.service", Risk::Moderate),
-            (Verb::Stop, "sysinit.target", Risk::Critical),
-            (Verb::Stop, "ufw.service", Risk::Critical),
-            (Verb::Restart, "ufw.service", Risk::Moderate),
-            (Verb::Stop, "ssh.service", Risk::High),
-            (Verb::Restart, "ssh.service", Risk::Moderate),
-            (Verb::Restart, "dbus.service", Risk::High),
-            (Verb::Reload, "dbus.service", Risk::Moderate),
-            (Verb::Stop, "user@1000.service", Risk::High),
-            (Verb::Stop, "session-3.scope", Risk::High),
-            (Verb::Start, "user@1000.service", Risk::Moderate),
-            (Verb::Stop, "NetworkManager.service", Risk::High),
+            (Verb::Start, "nginx.service", ""),
+            (Verb::Stop, "sysinit.target", "nearly every other unit stops with it"),
+            (Verb::Stop, "ufw.service", "the machine is without its packet filter"),
+            (Verb::Restart, "ufw.service", ""),
+            (Verb::Stop, "ssh.service", "nobody can log in by ssh any more"),
+            (Verb::Restart, "ssh.service", "with a faulty configuration it doesn't come back"),
+            (Verb::Restart, "dbus.service", "much of the system depends on it"),
+            (Verb::Reload, "dbus.service", ""),
+            (Verb::Stop, "user@1000.service", "ends people's sessions"),
+            (Verb::Stop, "session-3.scope", "ends people's sessions"),
+            (Verb::Start, "user@1000.service", ""),
+            (Verb::Restart, "gdm.service", "ends people's sessions"),
+            (Verb::Stop, "NetworkManager.service", "the machine can lose its network"),
         ];
         for (verb, unit, expected) in table {
-            assert_eq!(risk(verb, unit), expected, "{verb:?} {unit}");
-            assert_eq!(
-                expected == Risk::Moderate,
-                groups(verb, unit).count() == 0 && !ends_sessions(verb, unit)
-            );
+            let said = warnings(verb, unit);
+            let start = format!("{} {unit}: {expected}", verb.name());
+            assert_eq!(said.len(), usize::from(!expected.is_empty()), "{said:?}");
+            assert!(said.iter().all(|warning| warning.starts_with(&start)), "{said:?}");
         }
     }
 
