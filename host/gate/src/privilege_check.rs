@@ -226,10 +226,12 @@ impl<'a> PrivilegeCheck<'a> {
     }
 
     /// The reason why the owner of a file is as good as root. A file that has no account as its owner is nobody's, unless its
-    /// number is one of the system's, or the target doesn't say whose it is.
+    /// number is one of the system's or of somebody's containers, or the target doesn't say whose it is.
     pub async fn owner_power(&mut self, owner: &str) -> Option<String> {
         match owner.parse() {
-            Ok(number) if is_peoples(number) && self.passwd().await.is_some() => None,
+            Ok(number) if is_peoples(number) && self.passwd().await.is_some() => {
+                self.container_power(number).await
+            }
             _ => self.account_power(owner).await,
         }
     }
@@ -274,6 +276,13 @@ impl<'a> PrivilegeCheck<'a> {
             }
         }
         found
+    }
+
+    /// The reason why somebody has the files of an id that no account or group has: by containers, in which the id may be
+    /// root's.
+    async fn container_power(&self, number: u32) -> Option<String> {
+        let is_of_container = self.is_subordinate(number).await;
+        is_of_container.then(|| format!("{number} may be an id of somebody's containers"))
     }
 
     /// Whether an id is in a range of subordinate ids. True where the target doesn't say.

@@ -422,7 +422,7 @@ impl<'a> RiskAssessment<'a> {
 
     /// Assesses the effects of a unit's text on other units, where the former text did not have them.
     async fn acts(&mut self, acts: &[UnitAction], before: &[UnitAction], what: &str) -> Result<(), Problem> {
-        for verb in ["start", text::HAND_OVER, text::DELAY, "stop", "enable", "disable"] {
+        for verb in ["start", text::HAND_OVER, text::TRIGGER, text::DELAY, "stop", "enable", "disable"] {
             let is_new = |act: &&UnitAction| {
                 act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
             };
@@ -436,14 +436,18 @@ impl<'a> RiskAssessment<'a> {
             }
             let named = named.unwrap_or_else(|| units::NamedUnits::by_name_alone(&units));
             let command = match verb {
-                text::HAND_OVER => "start",
+                text::HAND_OVER | text::TRIGGER => "start",
                 // Who waits for a unit that never comes up is gone.
                 text::DELAY => "stop",
                 verb => verb,
             };
-            if verb == text::DELAY {
+            if verb == text::DELAY || verb == text::TRIGGER {
                 for unit in units.iter().take(MOST_NAMED) {
-                    if let Some(why) = units::why_not_delayed(self.target, unit).await {
+                    let why = match verb {
+                        text::DELAY => units::why_not_delayed(self.target, unit).await,
+                        _ => units::why_not_triggered(self.target, unit).await,
+                    };
+                    if let Some(why) = why {
                         let unit = excerpt(unit, NAMED);
                         self.risks.push((Risk::High, format!("{what} may keep {unit} from starting: {why}")));
                     }
@@ -452,6 +456,14 @@ impl<'a> RiskAssessment<'a> {
                     let why = format!("{what} may keep {} units from starting", units.len());
                     self.risks.push((Risk::High, why));
                 }
+            }
+            let stopped: Vec<&str> = match verb {
+                "stop" => named.names.iter().map(String::as_str).collect(),
+                _ if command == "start" => named.stopped.iter().map(String::as_str).collect(),
+                _ => Vec::new(),
+            };
+            if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
+                self.risks.push((Risk::High, format!("{what} stops what it shouldn't: {}", excerpt(&why, NAMED))));
             }
             for unit in named.names {
                 self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned)).await?;

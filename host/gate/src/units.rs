@@ -8,7 +8,7 @@ use std::time::Duration;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
-use host_policy::text::{self, InstanceUse};
+use host_policy::text::{self, BEFORE_TRIGGERS, InstanceUse};
 use host_target::{PathCheck, ReadRequest, Target};
 
 /// The directories of system units and their drop-ins, the strongest first, see systemd.unit(5).
@@ -195,6 +195,53 @@ pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
 /// What the administrator's own services come before.
 const LAST: [&str; 4] = ["multi-user.target", "graphical.target", "default.target", "shutdown.target"];
 
+/// The number of steps from a unit to the units that come after it, to those that come after them, and so on.
+const LONGEST_CHAIN: usize = 16;
+
+/// The reason why a unit may not have to wait for what starts it when a time or an event comes. None where nothing that
+/// comes after the unit is what the trigger itself waits for, since that would make a cycle. systemd would break it by not
+/// starting one of the units.
+pub async fn why_not_triggered(target: &Target, unit: &str) -> Option<String> {
+    why_early(target, &[unit]).await
+}
+
+/// The reason why one of these units may belong to the start of the machine: a target that is reached before timers and paths
+/// come after it, directly or by others between.
+async fn why_early(target: &Target, units: &[&str]) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    let mut next: Vec<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
+    for _ in 0..LONGEST_CHAIN {
+        let names: Vec<&str> = next.iter().map(String::as_str).collect();
+        let Some(after) = value(target, "Before", &names).await else {
+            return Some(format!("the target doesn't say what comes after {}", units.join(", ")));
+        };
+        let is_new = |name: &&str| *name != "shutdown.target" && seen.insert((*name).to_owned());
+        next = after.split_whitespace().filter(is_new).map(str::to_owned).collect();
+        if let Some(early) = next.iter().find(|name| BEFORE_TRIGGERS.contains(&name.as_str())) {
+            return Some(format!("{early} comes after {}", units.join(", ")));
+        }
+        if next.is_empty() {
+            return None;
+        }
+    }
+    Some(format!("too much comes after {}", units.join(", ")))
+}
+
+/// The reason why another unit's start may not stop one of these. None where a person could stop each of them by name, and
+/// none belongs to the start of the machine.
+pub async fn why_not_stopped(target: &Target, units: &[&str]) -> Option<String> {
+    if units.is_empty() {
+        return None;
+    }
+    let Some(refuses) = value(target, "RefuseManualStop", units).await else {
+        return Some(format!("the target doesn't say what {} is for", units.join(", ")));
+    };
+    match refuses.split_whitespace().all(|refuses| refuses == "no") {
+        true => why_early(target, units).await,
+        false => Some(format!("no command may stop one of {}", units.join(", "))),
+    }
+}
+
 /// The uses of the instance's name in the template of an instance, together with its drop-ins. None where the target doesn't
 /// answer, or has no such template.
 pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<InstanceUse>> {
@@ -369,6 +416,40 @@ mod tests {
         }
     }
 
+    /// The answers are from systemd 252.
+    #[tokio::test]
+    async fn units_of_the_start_of_the_machine_are_neither_delayed_nor_stopped() {
+        let systemctl = |command: &Command| {
+            let unit = command.args.last().map(String::as_str);
+            let said = match (command.args.get(2).map(String::as_str), unit) {
+                (Some("--property=RefuseManualStop"), Some("auditd.service")) => "yes",
+                (Some("--property=RefuseManualStop"), _) => "no",
+                (_, Some("cron.service")) => "multi-user.target shutdown.target",
+                (_, Some("multi-user.target")) => "graphical.target shutdown.target",
+                (_, Some("systemd-journal-flush.service")) => "systemd-tmpfiles-setup.service shutdown.target",
+                (_, Some("systemd-tmpfiles-setup.service")) => "sysinit.target shutdown.target",
+                // Each comes before the other, which systemd finds out when they start.
+                (_, Some("one.service")) => "two.service",
+                (_, Some("two.service")) => "one.service",
+                (_, Some("endless.service")) => return Fate::Says(1, String::new()),
+                _ => "",
+            };
+            Fate::Says(0, format!("{said}\n"))
+        };
+        let target = Target::over_test_connection(&TestConnection::new(systemctl));
+        for (unit, is_triggered, is_stopped) in [
+            ("cron.service", true, true),
+            ("one.service", true, true),
+            ("auditd.service", true, false),
+            ("systemd-journal-flush.service", false, false),
+            ("systemd-tmpfiles-setup.service", false, false),
+            ("endless.service", false, false),
+        ] {
+            assert_eq!(why_not_triggered(&target, unit).await.is_none(), is_triggered, "{unit}");
+            assert_eq!(why_not_stopped(&target, &[unit]).await.is_none(), is_stopped, "{unit}");
+        }
+    }
+
     /// The messages are from grep 3.8.
     #[test]
     fn a_search_that_could_not_read_every_file_finds_a_reason() {
@@ -431,6 +512,9 @@ mod tests {
         assert!(why_not_delayed(&target, "a.service").await.is_some());
         assert!(instance_uses(&target, "a@b.service").await.is_none());
         assert!(named(&target, &["a.service"]).await.is_none());
+        assert!(why_not_triggered(&target, "a.service").await.is_some());
+        assert!(why_not_stopped(&target, &["a.service"]).await.is_some());
+        assert!(why_not_stopped(&target, &[]).await.is_none());
         assert_eq!(named(&target, &[]).await, Some(NamedUnits::default()));
     }
 

@@ -7,7 +7,8 @@ use crate::account_tables::{GroupEntry, holders, parse_groups};
 
 impl PrivilegeCheck<'_> {
     /// The reason why members of a group may be as good as root: by the group itself, or because somebody who has it is. None
-    /// where they are not. A group that doesn't exist gives only the rights that programs give to its name.
+    /// where they are not. A group that doesn't exist gives only the rights that programs give to its name, or
+    /// that containers give to its number.
     pub async fn group_power(&mut self, group: &str) -> Option<String> {
         let Some(roots) = ROOT_EQUIVALENTS.as_ref() else { return Some("may be root's".to_owned()) };
         if let Some(by) = roots.groups.get(group) {
@@ -15,7 +16,7 @@ impl PrivilegeCheck<'_> {
         }
         let found = match self.group_entry(group).await {
             Ok(Some(found)) => found,
-            Ok(None) => return None,
+            Ok(None) => return self.container_power(group.parse().ok()?).await,
             Err(()) => return Some("the target gives no information about".to_owned()),
         };
         if let Some(why) = self.group(roots, &found.name, found.gid).await {

@@ -22,7 +22,9 @@ mod yaml;
 pub use format::{has_reader, home_owner_of_file, home_owner_of_path, is_system_path};
 pub use harmless::objection;
 pub use stdin::{code_on_known_stdin, code_on_stdin};
-pub use unit::{DELAY, DYNAMIC_USER_PREFIX, HAND_OVER, InstanceForm, InstanceUse};
+pub use unit::{
+    BEFORE_TRIGGERS, DELAY, DYNAMIC_USER_PREFIX, HAND_OVER, InstanceForm, InstanceUse, TRIGGER,
+};
 
 use std::fmt::Display;
 
@@ -74,7 +76,7 @@ pub struct AccountGroup {
 /// What happens to another unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitAction {
-    /// A verb of systemctl, [`HAND_OVER`] or [`DELAY`].
+    /// A verb of systemctl, [`HAND_OVER`], [`TRIGGER`] or [`DELAY`].
     pub verb: &'static str,
     /// The unit's name.
     pub unit: String,

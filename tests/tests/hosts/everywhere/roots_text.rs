@@ -71,6 +71,9 @@ for name in lsa-boss2 lsa-boss3 lsa-deploy; do echo "$name ALL = /usr/bin/true \
 chown lsa-daemon /srv/lsa-roots-text/daemons
 install -m 644 -o lsa-sudoer /dev/null /srv/lsa-roots-text/script
 install -m 600 -g lsa-ada /dev/null /srv/lsa-roots-text/grouped
+grep -q '^lsa-sudoer:' /etc/subuid || echo lsa-sudoer:9100000:65536 >> /etc/subuid
+id=$(sed -n 's/^lsa-sudoer:\([0-9]*\):.*/\1/p' /etc/subuid)
+mkdir /srv/lsa-roots-text/container; chown $id:$id /srv/lsa-roots-text/container
 printf '[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-vault.service
 printf '[Service]\nDynamicUser=yes\nUser=lsa-apid\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-api.service
 systemctl daemon-reload
@@ -80,6 +83,7 @@ const CLEAN: &str = r"
 for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 groupdel lsa-team; groupdel lsa-tools; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
+sed -i '/^lsa-sudoer:/d' /etc/subuid
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 systemctl stop lsa-second.service lsa-queue@a-b.service lsa.slice lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-* /etc/systemd/system.attached/lsa-*; systemctl daemon-reload
 ";
@@ -369,6 +373,39 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let raw = "[Timer]\nOnActiveSec=99999\n";
         calls.push(("svc_create_unit", json!({"name": name, "raw_content": raw})));
     }
+    // What a timer or a path starts comes after it. systemd breaks a cycle by not starting something.
+    for (name, text) in [
+        ("lsa-evil.path", "[Unit]\nAfter=multi-user.target\n[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n"),
+        ("lsa-evil.path", "[Path]\nPathExists=/lsa-none\nUnit=systemd-sysctl.service\n"),
+        ("lsa-evil.path", "[Path]\nPathChanged=/lsa-none\nUnit=systemd-tmpfiles-setup.service\n"),
+        ("lsa-evil.timer", "[Unit]\nAfter=graphical.target\n[Timer]\nOnCalendar=yearly\nUnit=lsa-own.service\n"),
+        ("lsa-evil.timer", "[Unit]\nAfter=lsa-own.service\n[Timer]\nOnCalendar=yearly\nUnit=lsa-own.service\n"),
+        ("lsa-evil.timer", "[Timer]\nOnBootSec=9h\nUnit=systemd-sysctl.service\n"),
+        ("lsa-evil.timer", "[Timer]\nOnCalendar=yearly\nUnit=systemd-journal-flush.service\n"),
+        ("systemd-sysctl.timer", "[Timer]\nOnCalendar=yearly\n"),
+        ("systemd-tmpfiles-setup.path", "[Path]\nPathExists=/lsa-none\n"),
+    ] {
+        calls.push(("svc_create_unit", json!({"name": name, "raw_content": text})));
+    }
+    for unit in ["systemd-sysctl.service", "systemd-tmpfiles-setup.service", "systemd-journal-flush.service"] {
+        calls.push((
+            "timer_create",
+            json!({"name": "lsa-evil", "unit": unit, "on_calendar": "yearly"}),
+        ));
+    }
+    // Units of the start of the machine would do their work once more.
+    for name in [
+        "systemd-tmpfiles-setup.service",
+        "systemd-sysctl.service",
+        "systemd-update-utmp.service",
+        "systemd-journal-flush.service",
+        "paths.target",
+        "getty@tty1.service",
+    ] {
+        let text = format!("[Unit]\nConflicts={name}\n[Service]\nUser=lsa-ada\nExecStart=/usr/bin/true\n");
+        calls.push(("svc_create_unit", unit(&text)));
+    }
+    calls.push(("svc_stop", json!({"service": "getty@tty1"})));
     for line in [
         "/home/lsa-ada/app",
         "/srv/lsa-roots-text/app",
@@ -519,6 +556,7 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         "/srv/lsa-roots-text/daemons",
         "/srv/lsa-roots-text/script",
         "/srv/lsa-deploy",
+        "/srv/lsa-roots-text/container",
         "/mnt/lsa-homes/boss2",
         "/home/lsa-site/boss",
     ] {
@@ -572,6 +610,11 @@ async fn what_is_harmless_is_not_asked_about() {
     for (tool, arguments) in [
         ("svc_start", json!({"service": "lsa-queue@a-b"})),
         ("svc_start", json!({"service": "lsa-tells@plain"})),
+        (
+            "svc_create_unit",
+            json!({"name": "lsa-fine8.path", "raw_content": "[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n"}),
+        ),
+        ("timer_create", json!({"name": "lsa-fine8", "on_calendar": "yearly", "unit": "lsa-own.service"})),
         ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "unit": "lsa-fine0.service"})),
         (
             "cron_add",

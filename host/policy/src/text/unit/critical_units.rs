@@ -126,7 +126,7 @@ fn holds_sessions(name: &str) -> bool {
         || is_slice
             && ["user-", "system-", "machine", "session-", "app-"].iter().any(|start| name.starts_with(start))
         || is_scope && name.starts_with("session-")
-        || ["user@", "user-runtime-dir@"].iter().any(|template| name.starts_with(template))
+        || ["user@", "user-runtime-dir@", "getty@", "serial-getty@", "autovt@", "console-getty."].iter().any(|template| name.starts_with(template))
 }
 
 fn could_be(name: &str, unit: &str) -> bool {
@@ -174,6 +174,9 @@ mod tests {
             "user@0.service",
             "user@.service",
             "session-3.scope",
+            "getty@tty1.service",
+            "serial-getty@ttyS0.service",
+            "console-getty.service",
         ] {
             assert!(is_dangerous_to_stop(name), "{name}");
         }

@@ -220,7 +220,7 @@ impl Unit {
 /// The number of commands at a unit's end, each of which may take as long as the end of the unit may take.
 const MAX_STOP_COMMANDS: usize = 5;
 
-pub use settings::{DELAY, HAND_OVER};
+pub use settings::{BEFORE_TRIGGERS, DELAY, HAND_OVER, TRIGGER};
 
 /// The prefix before the name of a dynamic user. systemd makes that account while the unit runs, but uses an existing account
 /// or group of the same name, see systemd.exec(5).

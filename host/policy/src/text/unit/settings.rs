@@ -9,6 +9,14 @@ use crate::text::{AccountGroup, Code, harmless, shown};
 /// What a socket does with its service: the service may use the socket instead of one of its own.
 pub const HAND_OVER: &str = "hand over";
 
+/// What a timer or a path does with the unit that it starts. That unit also comes after it, without any word in its text.
+pub const TRIGGER: &str = "trigger";
+
+/// The targets that a timer or a path may wait for. Nothing that it starts may come before these, since it comes before what it
+/// starts.
+pub const BEFORE_TRIGGERS: [&str; 5] =
+    ["sysinit.target", "basic.target", "local-fs.target", "time-set.target", "time-sync.target"];
+
 /// What a unit does with another that comes after it: the other one may have to wait.
 pub const DELAY: &str = "delay";
 
@@ -73,7 +81,11 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
         }
         Judgement::Starts => {
             for name in words(value).iter().map(|name| expand(name, &unit.name)) {
-                let verb = if entry.section == "Socket" { HAND_OVER } else { "start" };
+                let verb = match entry.section.as_str() {
+                    "Socket" => HAND_OVER,
+                    "Timer" | "Path" => TRIGGER,
+                    _ => "start",
+                };
                 if critical_units::is_dangerous_to_start(&name) {
                     code.add_power(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
                     // It is as grave as a command that starts the unit.
@@ -159,6 +171,9 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
 
 /// Judges the name of a unit file. The unit may replace one of the system's.
 pub fn judge_name(unit: &Unit, code: &mut Code) {
+    if let Some(name) = unit.delays_what_it_triggers() {
+        code.add_power(format_args!("has what it starts wait for {} as well (After=)", shown(&name)));
+    }
     if unit.is_drop_in {
         // Limits that are harmless for other services could keep this one from starting.
         if critical_units::is_dangerous_to_stop(&unit.name) {
@@ -177,7 +192,7 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
         if critical_units::is_dangerous_to_start(&started) {
             code.add_power(format_args!("starts {} when its time comes", shown(&started)));
         }
-        let verb = if unit.name.ends_with(".socket") { HAND_OVER } else { "start" };
+        let verb = if unit.name.ends_with(".socket") { HAND_OVER } else { TRIGGER };
         code.add_unit_action(verb, &started, "its name");
     }
     if critical_units::is_dangerous_to_start(&unit.name) {
@@ -203,6 +218,17 @@ impl Unit {
             // A target comes after everything that it starts.
             || self.name.ends_with(".target")
             || after.flat_map(|entry| words(&entry.value)).any(|name| !EARLY.contains(&name.as_str()))
+    }
+
+    /// What a timer or a path comes after besides what systemd has it come after. What it starts comes after it, and may be
+    /// what the other unit waits for.
+    fn delays_what_it_triggers(&self) -> Option<String> {
+        let kind = self.name.rsplit('.').next();
+        if !matches!(kind, Some("timer" | "path")) {
+            return None;
+        }
+        let after = self.entries.iter().filter(|entry| entry.key == "After");
+        after.flat_map(|entry| words(&entry.value)).find(|name| !BEFORE_TRIGGERS.contains(&name.as_str()))
     }
 
     /// The service that a timer, a path or a socket starts where it names none.
