@@ -1,4 +1,4 @@
-//! What a tool can reach: the target's commands and files, within the module's grants.
+//! The context of a call, through which a tool reaches the target's commands and files within the module's grants.
 
 use std::array;
 use std::time::Duration;

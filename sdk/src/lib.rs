@@ -111,7 +111,7 @@ pub use tool::Tool;
 /// The result of a tool: its reply, or a problem.
 pub type Result<T> = std::result::Result<T, Problem>;
 
-/// Everything that most modules need, including the derives.
+/// The names that most modules need, including the derives.
 pub mod prelude {
     pub use crate::{
         Analysis, Applied, Change, Command, CommandGrant, CommandLine, Context, Failure, Listing, Lock,

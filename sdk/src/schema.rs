@@ -82,7 +82,7 @@ mod tests {
         Memory,
     }
 
-    /// Not shown.
+    /// A comment that no schema shows.
     #[derive(Deserialize, JsonSchema)]
     #[allow(dead_code)]
     struct Args {

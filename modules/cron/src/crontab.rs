@@ -50,7 +50,7 @@ pub(crate) struct Job {
     pub(crate) command: String,
     /// The schedule, if it is valid.
     pub(crate) expression: Option<Expression>,
-    /// Why the schedule isn't valid, or why cron refuses the line.
+    /// The reason why the schedule isn't valid, or why cron refuses the line.
     pub(crate) error: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! What `cron_add` and `cron_remove` share: one plan that replaces an account's crontab, and a check of the result.
+//! The common part of `cron_add` and `cron_remove`: a plan that replaces an account's crontab, and a check
+//! of the result.
 
 use linux_sysadmin_sdk::{Category, prelude::*, text::excerpt};
 

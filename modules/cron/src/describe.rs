@@ -22,7 +22,7 @@ const DAYS: [&str; 7] = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
 /// The most times of day that are listed one by one.
 const LISTED_TIMES: usize = 6;
 
-/// When the expression runs, as one sentence without its full stop.
+/// Says when the expression runs, in one sentence without its full stop.
 pub fn describe(expression: &Expression) -> String {
     let When::Times(fields) = &expression.when else {
         return "Once when cron starts after the system has booted".to_owned();

@@ -9,7 +9,7 @@ use crate::parse::Dialect;
 /// The source of entries in an account's own crontab.
 pub(crate) const CRONTAB: &str = "crontab";
 
-/// One entry.
+/// An entry of a crontab, as an answer shows it.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// The id for `cron_remove`; only entries of accounts' own crontabs have one.
@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) environment: Vec<String>,
     /// False where cron doesn't run the entry at all.
     pub(crate) enabled: bool,
-    /// Why cron doesn't run the entry.
+    /// The reason why cron doesn't run the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }

@@ -45,7 +45,7 @@ pub(crate) fn field(unit: Unit, word: Word<'_>, dialect: Dialect) -> Result<Fiel
     if problems.is_empty() { Ok(Field::new(unit, word.text, elements)) } else { Err(problems) }
 }
 
-/// Why Debian's cron doesn't draw the random values of a field.
+/// The reason why Debian's cron doesn't draw the random values of a field.
 fn debians_random(unit: Unit, text: &str) -> Option<String> {
     if !text.contains('~') {
         return None;

@@ -14,7 +14,7 @@ pub struct Problem {
     pub column: usize,
     /// The value, cut at 40 characters, with control characters escaped.
     pub value: String,
-    /// Why the value is refused.
+    /// The reason why the value is refused.
     pub message: String,
     /// The values that the field takes.
     pub expected: String,

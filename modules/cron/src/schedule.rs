@@ -1,4 +1,4 @@
-//! When a job runs: a walk along a time zone's clock that does at its changes what cron(8) does.
+//! Computes when a job runs, by a walk along a time zone's clock that does at its changes what cron(8) does.
 //!
 //! Debian's cron and cronie count minutes of the wall clock and compare, at every wake-up, the minute it is
 //! with the last minute whose jobs ran. A step of one is the normal case. Otherwise the clock was changed,
@@ -69,7 +69,7 @@ pub struct Run {
     pub at: i64,
     /// The minute of the wall clock at which the run was due, in minutes since 1970-01-01 00:00 of that clock.
     pub scheduled: i64,
-    /// Why the job runs at this time.
+    /// The reason why the job runs at this time.
     pub cause: Cause,
 }
 

@@ -126,7 +126,8 @@ fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Why cron ignores a system crontab: others than root could have written it. The target of a symlink isn't known.
+/// The reason why cron ignores a system crontab: others than root could have written it. The target of a symlink isn't
+/// known.
 fn why_unsafe(stat: &Metadata) -> Option<String> {
     if stat.is_symlink {
         return None;

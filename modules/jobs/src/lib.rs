@@ -15,7 +15,7 @@ mod host;
 
 #[derive(Deserialize, JsonSchema)]
 struct ListArgs {
-    /// Only this agent's
+    /// Jobs of this agent only
     agent_id: Option<String>,
 }
 
@@ -25,7 +25,7 @@ struct OutputArgs {
     /// The last answer's next_offset
     #[serde(default)]
     offset: u64,
-    /// For its end
+    /// Waits for its end
     #[serde(default)]
     #[schemars(range(max = 45))]
     wait_seconds: u32,

@@ -58,7 +58,7 @@ pub fn module() -> Module {
             "What logs take on disk, and which grow",
             disk_usage::log_disk_usage,
         ))
-        .tool(Tool::new("svc_logs", "What a service wrote lately, from all its logs", service_logs::svc_logs))
+        .tool(Tool::new("svc_logs", "A service's latest lines, from all its logs", service_logs::svc_logs))
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -1,4 +1,4 @@
-//! Where a service writes its logs: units, identifiers, programs and files, as its profile says.
+//! The places to which a service writes its logs: units, identifiers, programs and files, as its profile says.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is left to do after a change: a reboot, or restarts of services that still run replaced files.
+//! The remaining work after a change: a reboot, or restarts of services that still run replaced files.
 
 use linux_sysadmin_sdk::{DurationCategory, packages::Aftermath, prelude::*};
 

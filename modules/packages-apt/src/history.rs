@@ -1,4 +1,4 @@
-//! What apt and dpkg have done: the transactions of apt's `history.log`, and those of dpkg's log that were made without
+//! The history of apt and dpkg: the transactions of apt's `history.log`, and those of dpkg's log that were made without
 //! apt. Rotated logs are read too, compressed or not. Times are in the target's own time zone, as the logs have them.
 
 use std::io::Read;

@@ -7,7 +7,7 @@ use linux_sysadmin_sdk::prelude::*;
 use crate::command::{ADVISORIES, CVES, look};
 use crate::nevra;
 
-/// What the updates of a package fix.
+/// The faults that the updates of a package fix.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     pub security: bool,

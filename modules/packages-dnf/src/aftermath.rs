@@ -1,4 +1,4 @@
-//! What is left to do after a change, by dnf's plugin `needs-restarting`. Nothing is reported where the plugin isn't
+//! The remaining work after a change, by dnf's plugin `needs-restarting`. Nothing is reported where the plugin isn't
 //! installed.
 
 use linux_sysadmin_sdk::packages::Aftermath;

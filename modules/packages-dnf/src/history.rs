@@ -1,4 +1,4 @@
-//! What dnf has done, by `dnf history`: each transaction with its packages, as dnf 4 and dnf 5 print it.
+//! The history of dnf, by `dnf history`: each transaction with its packages, as dnf 4 and dnf 5 print it.
 
 use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
 use linux_sysadmin_sdk::prelude::*;

@@ -5,7 +5,7 @@ use linux_sysadmin_sdk::{Category, Privilege, accounts, prelude::*};
 /// Prints the type of a home. Every account may ask that.
 pub(crate) const HOME: CommandLine = CommandLine::new("stat --format=%F -- <path>");
 
-/// One account.
+/// An account of the target, with the rights by which its files are read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Account {
     pub(crate) name: String,

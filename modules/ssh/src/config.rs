@@ -20,7 +20,7 @@ const DEEPEST: usize = 16;
 pub(crate) struct Config {
     pub(crate) blocks: Vec<Block>,
     pub(crate) settings: Vec<Setting>,
-    /// What couldn't be read, one sentence each.
+    /// Sentences that say what couldn't be read and why.
     pub(crate) unread: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use crate::shadow_utils;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DeleteArgs {
     name: String,
-    /// Also one with a system's gid
+    /// Allows one with a system's gid
     #[serde(default)]
     system: bool,
 }
@@ -54,7 +54,9 @@ pub(crate) fn group_delete(args: DeleteArgs, cx: &Context) -> Result<Noted<Delet
             "{name} is a group of the system (gid {}), which packages and permissions may depend on",
             group.gid
         );
-        return Err(denied("PROTECTED_GROUP", message).remedy("Where it is meant: system=true"));
+        return Err(
+            denied("PROTECTED_GROUP", message).remedy("Delete a group of the system with system=true")
+        );
     }
     let lockout = LockoutCheck::look(accounts, cx)?;
     let mut after = lockout.accounts.clone();

@@ -6,7 +6,7 @@ use crate::accounts::{Accounts, Group};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct GroupsArgs {
-    /// Only this account's
+    /// Groups of this account only
     user: Option<String>,
 }
 

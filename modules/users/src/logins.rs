@@ -54,7 +54,7 @@ pub(crate) enum Password {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Logins {
     all: Vec<Login>,
-    /// Why the logins aren't known.
+    /// The reason why the logins aren't known.
     pub(crate) missing: Option<String>,
 }
 

@@ -29,13 +29,13 @@ pub(crate) struct CreateArgs {
     home: Option<String>,
     /// Default true, false for a system account
     create_home: Option<bool>,
-    /// Besides its own
+    /// Groups besides its own
     #[serde(default)]
     groups: Vec<String>,
     /// Default a new one of its name
     primary_group: Option<String>,
     uid: Option<u32>,
-    /// For a service: low uid, no login
+    /// A service's: low uid, no login
     #[serde(default)]
     system: bool,
     /// YYYY-MM-DD

@@ -25,7 +25,7 @@ const SPOOLS: [(&str, &str); 5] = [
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DeleteArgs {
     user: String,
-    /// And the mail; default false
+    /// Removes the mail too; default false
     #[serde(default)]
     remove_home: bool,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Deleted {
     /// The removed home and its size.
     #[serde(skip_serializing_if = "Option::is_none")]
     removed_home: Option<String>,
-    /// What the account leaves behind.
+    /// The files and services that the account leaves behind.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_behind: Vec<String>,
     /// The action in a dry run, where nothing was changed.

@@ -15,7 +15,7 @@ const MOST_COMMAND: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct HistoryArgs {
-    /// Only what became of this package, and which of its versions can be had
+    /// History of this package only, with the versions that can be had
     package: Option<String>,
 }
 

@@ -92,7 +92,7 @@ pub trait Backend {
     /// in lower case.
     fn search(&self, words: &[String], names_only: bool, cx: &Context) -> Result<Vec<Found>>;
 
-    /// Everything about a package. `None` where it is neither installed nor available.
+    /// The details of a package. `None` where it is neither installed nor available.
     fn info(&self, name: &str, cx: &Context) -> Result<Option<Info>>;
 
     /// The versions of a package that the repositories have, the newest first.
@@ -151,7 +151,7 @@ pub trait Backend {
     }
 }
 
-/// What the output of a successful command says besides.
+/// Remarks in the output of a successful command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remarks {
     /// Configuration files that kept an administrator's changes.

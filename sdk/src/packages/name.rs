@@ -55,7 +55,7 @@ pub fn check(name: &str) -> Result<()> {
     Err(problem.remedy("Give the name alone, as pkg_search shows it: letters, digits, and + . _ - within"))
 }
 
-/// Why the text is no name of a package; `None` where it is one.
+/// The reason why the text is no name of a package; `None` where it is one.
 fn reason(name: &str) -> Option<&'static str> {
     let files = [".deb", ".udeb", ".rpm", ".apk", ".zst", ".xz", ".gz", ".dsc", ".changes"];
     let lower = name.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What a change has done, by comparing the package database before and after it.
+//! Finds out what a change has done, by comparing the package database before and after it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ fn by_name(installed: &[Installed]) -> Versions<'_> {
     versions
 }
 
-/// What has changed in the package database. The simulation decides between upgrade and downgrade, and between removal and
+/// The changes in the package database. The simulation decides between upgrade and downgrade, and between removal and
 /// purge: only the manager knows which of two versions is higher.
 pub(super) fn difference(before: &[Installed], after: &[Installed], simulated: &Simulated) -> Vec<Operation> {
     let (before, after) = (by_name(before), by_name(after));

@@ -1,5 +1,5 @@
-//! What all tools that change packages do: let the manager simulate the change, judge its risk, hand over a plan of one
-//! command, and read from the package database what was done.
+//! The common part of all tools that change packages. It lets the manager simulate the change, judges its risk, hands
+//! over a plan of one command, and reads from the package database what was done.
 
 use serde_json::{Value, json};
 

@@ -95,7 +95,7 @@ pub(super) fn assess(
     assessment
 }
 
-/// Why the machine or its administrators need the package.
+/// The reason why the machine or its administrators need the package.
 fn vital(operation: &Operation, essential: bool, kernel: &str) -> Option<&'static str> {
     let name = operation.name.as_str();
     if let Some((_, what)) = VITAL.iter().find(|(names, _)| names.contains(&name)) {

@@ -67,7 +67,7 @@ pub struct Available {
     pub repository: String,
 }
 
-/// Everything about one package.
+/// The details of one package.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Info {
     /// The name of the package.
@@ -170,7 +170,7 @@ pub struct Updates {
     pub notes: Vec<String>,
 }
 
-/// What was done to one package, or would be.
+/// A change of one package that was made or would be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The kind of operation.
@@ -248,7 +248,7 @@ pub struct Transaction {
     pub error: Option<String>,
 }
 
-/// What would happen, by the manager's own simulation.
+/// The result of the manager's own simulation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Simulated {
     /// The operations; empty where there is nothing to do.
@@ -265,7 +265,7 @@ pub struct Simulated {
     pub notes: Vec<String>,
 }
 
-/// What is left to do after packages have changed.
+/// The remaining work after packages have changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Aftermath {
     /// Packages that require a reboot; `*` stands for a package whose name isn't known.

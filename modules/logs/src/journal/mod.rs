@@ -124,7 +124,7 @@ pub(crate) fn first(cx: &Context, budget: &Budget<'_>) -> Result<Option<i64>> {
     Ok(at)
 }
 
-/// Why a query found no entries. Both are false or none where nothing matches.
+/// The reasons why a query found no entries. Both are false or none where nothing matches.
 pub(crate) struct NoEntries {
     /// True where `journalctl` was built without `--grep`. It then prints nothing when it is asked for words.
     pub(crate) lacks_grep: bool,

@@ -1,4 +1,4 @@
-//! Which entries of the journal are asked for, and the command line for them.
+//! A query for entries of the journal, and the command line for it.
 
 use linux_sysadmin_sdk::{DurationCategory, Keep, Privilege, prelude::*};
 

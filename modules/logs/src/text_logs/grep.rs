@@ -23,7 +23,7 @@ pub(crate) fn grant() -> CommandGrant {
 /// The largest output in bytes. It comes in small pieces, and reading the file itself is faster than a larger one.
 const MUCH: u64 = 32 << 20;
 
-/// How a search with grep ended.
+/// The end of a search with grep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GrepEnd {
     /// Every line was passed on.

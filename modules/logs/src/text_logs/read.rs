@@ -26,7 +26,7 @@ pub(crate) fn binary(path: &str) -> Problem {
     )
 }
 
-/// How the reading of a file ended.
+/// The end of the reading of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// The whole file was read, or the sink returned false.

@@ -18,13 +18,13 @@ pub(crate) struct Args {
     path: Option<String>,
     #[serde(default)]
     units: Vec<String>,
-    /// Of syslog, as `sudo`
+    /// The syslog one, as `sudo`
     identifier: Option<String>,
     /// This and worse: err, warning …
     priority: Option<String>,
     /// 0 this one, -1 the one before, or an id
     boot: Option<String>,
-    /// Of the journal, as `_UID=1000`
+    /// Journal fields, as `_UID=1000`
     #[serde(default)]
     fields: Vec<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday` …
@@ -32,7 +32,7 @@ pub(crate) struct Args {
     until: Option<String>,
     /// `cursor` of an answer, to go on behind it
     after_cursor: Option<String>,
-    /// Which are meant where there are more (default newest)
+    /// The end shown where there are more (default newest)
     order: Option<Order>,
     /// Lines (default 100)
     limit: Option<u32>,

@@ -23,12 +23,12 @@ const MOST_MESSAGES: usize = 5;
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Outcome {
     pub(crate) service: String,
-    /// What a dry run would do: `stop`, `enable and start`.
+    /// The action in a dry run: `stop`, `enable and start`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<String>,
     #[serde(flatten)]
     pub(crate) state: State,
-    /// How the last run failed.
+    /// The failure of the last run, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ fn how(outcome: &Outcome) -> String {
     if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
 }
 
-/// What systemctl said, without the usual lines about the links that it made.
+/// The lines that systemctl printed, without the usual ones about the links that it made.
 fn messages(outputs: &[Output]) -> Vec<String> {
     const USUAL: [&str; 5] =
         ["Created symlink", "Removed ", "Synchronizing state of ", "Executing: ", "Running in chroot"];

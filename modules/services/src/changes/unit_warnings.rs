@@ -1,7 +1,7 @@
 //! Warnings about starting or stopping a unit on which the machine, the way into it or its protection depends.
 //!
-//! They say what is lost, also where nothing is changed, as in `svc_dependency_impact`. The risk of a plan is none of this
-//! module's business: the host's policy knows these units, and raises the risk.
+//! They say what is lost, also where nothing is changed, as in `svc_dependency_impact`. The host decides the risk of a
+//! plan: its policy knows these units as well.
 
 use crate::systemd::verb::Verb;
 

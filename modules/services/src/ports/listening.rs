@@ -30,9 +30,9 @@ pub(crate) struct Socket {
 /// The range from which a socket can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
-    /// Only from the machine itself.
+    /// The machine itself reaches it.
     Local,
-    /// From the machine's own network.
+    /// The machines of the own network reach it.
     Lan,
     /// Through every address that the machine has.
     Any,

@@ -13,7 +13,7 @@ const MOST: usize = 20;
 #[derive(Debug, Serialize)]
 pub(crate) struct Validated {
     pub(crate) profile: String,
-    /// What a dry run would do.
+    /// The action in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<&'static str>,
     /// The verdict. None where no checker could tell.
@@ -33,7 +33,7 @@ pub(crate) struct Checked {
     /// The reason why the checker couldn't tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     unknown: Option<String>,
-    /// What the checker reads, and what it can't see.
+    /// The extent of the check, and its limits.
     what: String,
 }
 

@@ -1,4 +1,4 @@
-//! Which active services depend on a service, as its profile says.
+//! The active services that depend on a service, as its profile says.
 
 use linux_sysadmin_sdk::{knowledge::Profile, prelude::*};
 

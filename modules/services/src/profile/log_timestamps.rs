@@ -5,7 +5,7 @@ use linux_sysadmin_sdk::{knowledge::expression, time};
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// How far in the future, in seconds, a timestamp may be because of clocks and time zones.
+/// The number of seconds that a timestamp may be in the future, because of clocks and time zones.
 const AHEAD: i64 = 86_400;
 
 /// The formats. Groups are `y` year, `m` month, `b` name of the month, `d` day, `t` time of day and `z` zone.

@@ -1,4 +1,5 @@
-//! What a service's profile adds to systemd's view: health checks, known errors, dependants, and what needs a restart.
+//! The parts of an answer that come from a service's profile: health checks, known errors, dependants, and the reasons
+//! for a restart.
 
 pub(crate) mod change_warnings;
 pub(crate) mod command_batch;

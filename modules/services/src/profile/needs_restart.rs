@@ -1,5 +1,5 @@
-//! Why a service needs a restart or a reload: its configuration has been changed since the service read it, or an update
-//! has replaced its program or libraries.
+//! The reasons why a service needs a restart or a reload: its configuration has been changed since the service read it,
+//! or an update has replaced its program or libraries.
 
 use linux_sysadmin_sdk::knowledge::{ApplyBy, ConfigFile, Profile};
 use linux_sysadmin_sdk::{Output, Privilege, prelude::*, time::rfc3339};

@@ -33,7 +33,7 @@ pub(crate) fn profile(input: &str, cx: &Context) -> Result<Profile> {
         let mut known: Vec<String> = cx.detected().into_iter().map(|profile| profile.id).collect();
         known.sort();
         let problem = Problem::new("NO_PROFILE", Category::NotFound, message)
-            .remedy(format!("What systemd tells of it: svc_status service={}", unit_name::short(input)));
+            .remedy(format!("See what systemd tells of it: svc_status service={}", unit_name::short(input)));
         match known.is_empty() {
             true => problem,
             false => problem.remedy(format!("Known here: {}", known.join(", "))),

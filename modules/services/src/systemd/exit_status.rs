@@ -1,4 +1,4 @@
-//! How the main process of a service ended.
+//! The end of a service's main process, in words.
 
 use super::properties::Properties;
 

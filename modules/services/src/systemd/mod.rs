@@ -1,4 +1,4 @@
-//! What systemd prints and how it is asked: units, their properties, names, times and calendar expressions.
+//! Asks systemd and reads what it prints: units, their properties, names, times and calendar expressions.
 
 pub(crate) mod calendar;
 pub(crate) mod exit_status;

@@ -1,4 +1,4 @@
-//! What `systemctl show` prints: `Key=value` lines, with an empty line between units.
+//! Reads what `systemctl show` prints: `Key=value` lines, with an empty line between units.
 //!
 //! A value is everything after the first `=`. systemd prints `[unprintable]` for a value with a newline in it, so every
 //! value is one line. A list of what systemd calls structures repeats its key.

@@ -1,4 +1,4 @@
-//! Which running units systemd stops or restarts along with a change of another unit.
+//! The running units that systemd stops or restarts along with a change of another unit.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! The command lines of systemd's programs, and parsers of what `systemctl list-*` prints. A grant and its uses share
 //! one constant.
 //!
-//! What is loaded is asked by `systemctl show`, which prints the same on old and new versions; some versions that are
+//! Loaded units are read by `systemctl show`, which prints the same on old and new versions; some versions that are
 //! still in use have no JSON. `show` prints times in its own time zone, hence `TZ=UTC`: `--timestamp=unix` is an error
 //! before 251.
 

@@ -1,4 +1,4 @@
-//! What can be done with a unit: start, stop, restart, reload, enable, disable.
+//! The changes of a unit's state that the tools make: start, stop, restart, reload, enable, disable.
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 

@@ -26,7 +26,7 @@ pub(crate) fn svc_config_check(args: CheckArgs, cx: &Context) -> Result<Analysis
     let Some((_, Candidate { path, .. })) = checkers.first() else {
         let message = format!("the service {id} has no checker of a text that isn't its configuration yet");
         return Err(Problem::new("NO_CHECKER", Category::NotFound, message)
-            .remedy(format!("What is on disk: svc_config_validate service={id}")));
+            .remedy(format!("Check what is on disk: svc_config_validate service={id}")));
     };
     let change = Change::new(format!("Have a text checked that could be the configuration of {name}"))
         .step(Step::write(path, args.contents).mode(0o600));

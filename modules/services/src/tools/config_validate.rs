@@ -13,7 +13,7 @@ use crate::systemd::unit_name;
 pub(crate) struct ValidateArgs {
     /// Unit or profile
     service: String,
-    /// Only checkers that read this file
+    /// Runs checkers of this file only
     path: Option<String>,
 }
 
@@ -38,7 +38,7 @@ fn checkers<'a>(profile: &'a Profile, path: Option<&str>) -> Result<Vec<&'a Vali
     if profile.validators.is_empty() {
         let message = format!("the service {id} has no checker of its configuration");
         return Err(Problem::new("NO_CHECKER", Category::NotFound, message)
-            .remedy(format!("What its health checks say: svc_status service={id}")));
+            .remedy(format!("See what its health checks say: svc_status service={id}")));
     }
     let Some(path) = path else { return Ok(profile.validators.iter().collect()) };
     if !profile.config.iter().any(|file| covers(&file.path, path)) {

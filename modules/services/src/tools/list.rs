@@ -9,7 +9,7 @@ use crate::systemd::properties::{self, Properties};
 use crate::systemd::systemctl::{self, UnitFile};
 use crate::systemd::unit_name;
 
-/// One service.
+/// A service in the list.
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub(crate) struct Service {
     service: String,
@@ -21,7 +21,7 @@ pub(crate) struct Service {
     /// The load state, where it isn't `loaded` and `enabled` doesn't say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     load_state: Option<String>,
-    /// How the last run failed.
+    /// The failure of the last run, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
     /// The exit code of a main process that failed.

@@ -48,7 +48,7 @@ pub(crate) struct Status {
     /// The time of the last change of state, for a unit that is starting, stopping or reloading.
     #[serde(skip_serializing_if = "Option::is_none")]
     state_since: Option<String>,
-    /// How the last run failed.
+    /// The failure of the last run, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -7,7 +7,7 @@ use linux_sysadmin_sdk::{Output, prelude::*, time::rfc3339};
 use crate::systemd::properties::{self, Properties};
 use crate::systemd::{systemctl, time, unit_name};
 
-/// One timer.
+/// A timer in the list.
 #[derive(Debug, Serialize)]
 pub(crate) struct Timer {
     timer: String,
@@ -16,7 +16,7 @@ pub(crate) struct Timer {
     /// True where no file defines the unit that it activates.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     activates_missing: bool,
-    /// How the last run of that unit failed.
+    /// The failure of that unit's last run, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_result: Option<String>,
     /// The settings as in the unit file, normalized: `OnCalendar=*-*-* 06:00:00`, `OnBootSec=15min`.

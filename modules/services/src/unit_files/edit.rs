@@ -1,4 +1,4 @@
-//! What the tools that create and edit unit files share.
+//! The common parts of the tools that create and edit unit files.
 
 use linux_sysadmin_sdk::prelude::*;
 

@@ -26,7 +26,7 @@ const MOST_REMARKS: usize = 10;
 pub(crate) struct Written {
     pub(crate) unit: String,
     pub(crate) path: String,
-    /// What a dry run would do: `create` or `edit`.
+    /// The action in a dry run: `create` or `edit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<&'static str>,
     /// The vendor's file that is no longer read.

@@ -1,4 +1,5 @@
-//! When a timer elapses and what it activates: the arguments of the timer tools, and checks of a timer's file.
+//! The schedule of a timer and the unit that it activates: the arguments of the timer tools, and checks of a timer's
+//! file.
 
 use linux_sysadmin_sdk::prelude::*;
 
@@ -20,7 +21,7 @@ pub(crate) struct Schedule {
     pub(crate) persistent: Option<bool>,
     pub(crate) randomized_delay_sec: Option<String>,
     pub(crate) description: Option<String>,
-    /// What it activates; by default the service of its name
+    /// The unit it activates; by default the service of its name
     pub(crate) unit: Option<String>,
     pub(crate) wanted_by: Option<Texts>,
     /// The whole timer file instead

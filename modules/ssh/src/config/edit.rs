@@ -26,7 +26,7 @@ pub(crate) struct Edited {
     pub(crate) is_new: bool,
 }
 
-/// Why a text isn't changed.
+/// The reason why a text isn't changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     Broken(usize, &'static str),

@@ -161,7 +161,7 @@ pub(crate) fn is_within(path: &str, directory: &str) -> bool {
     path == directory || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Why a tree can't be changed as a whole. `None` where it can.
+/// The reason why a tree can't be changed as a whole. `None` where it can.
 pub(crate) fn system(path: &str, homes: &[&str]) -> Option<String> {
     let refused = |why: &str| Some(format!("{path} {why}"));
     if TOPS.contains(&path) || SHARED.contains(&path) {

@@ -30,7 +30,7 @@ pub(crate) struct SetArgs {
     mode: Option<String>,
     owner: Option<String>,
     group: Option<String>,
-    /// Everything below too
+    /// Sets everything below too
     #[serde(default)]
     recursive: bool,
 }
@@ -118,7 +118,7 @@ pub(crate) fn perms_set(args: SetArgs, cx: &Context) -> Result<Noted<Set>> {
     if let Some(attribute) = check::attributes(&now.path, cx).first() {
         let message = format!("{path} is {attribute} (lsattr): not even root changes its permissions");
         return Err(state("IMMUTABLE", message)
-            .remedy(format!("Where it is meant: chattr -{} {path}", &attribute[..1])));
+            .remedy(format!("Allow changes first: chattr -{} {path}", &attribute[..1])));
     }
     let tree = if wanted.recursive { Some(Count::of(&now.path, cx)?) } else { None };
     let whose = whose(&way, wanted.recursive, cx)?;

@@ -14,7 +14,7 @@ const MOST: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
-    /// Only what applies to this account, groups considered
+    /// Rules for this account and its groups only
     user: Option<String>,
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct ModifyArgs {
     /// In /etc/sudoers.d, default linux-sysadmin there
     target_file: Option<String>,
     rule: RuleArgs,
-    /// Which one, where several fit
+    /// The rule's, where several fit
     line: Option<usize>,
 }
 

@@ -49,14 +49,14 @@ pub(crate) struct Args {
     /// The journal of these
     #[serde(default)]
     units: Vec<String>,
-    /// Of the journal, this and worse
+    /// This and worse, in the journal
     priority: Option<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday` …
     since: Option<String>,
     until: Option<String>,
     /// Lines around each match, up to 10
     context: Option<u32>,
-    /// Which are shown where there are more (default newest)
+    /// The end shown where there are more (default newest)
     order: Option<Order>,
     /// Lines (default 100)
     limit: Option<u32>,
