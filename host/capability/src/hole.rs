@@ -171,7 +171,7 @@ impl HoleType {
             HoleType::Unit => system::is_unit(value),
             HoleType::Package => system::is_package(value),
             HoleType::Version => system::is_version(value),
-            HoleType::User | HoleType::Group => system::is_account(value),
+            HoleType::User | HoleType::Group => host_base::account::is_name(value),
             HoleType::Path(None) => is_lexically_safe(value) && !is_secret(value),
             HoleType::Path(Some(glob)) => glob.admits(value),
             HoleType::Disk => system::is_disk(value),
