@@ -17,7 +17,7 @@ use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_audit::ChangeBegun;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
-use host_base::{Command, Keep, Privilege};
+use host_base::{Command, Privilege};
 use host_capability::command_line;
 use host_target::Target;
 use host_text::redact::{excerpt, redact};
@@ -59,14 +59,10 @@ impl StoredCommand {
     fn command(&self, stdin: Option<Vec<u8>>) -> Command {
         let Self { program, args, env, privilege } = self;
         Command {
-            program: program.clone(),
-            args: args.clone(),
             env: env.clone(),
             stdin,
             privilege: privilege.clone(),
-            timeout: TIMEOUT,
-            keep: Keep::Head,
-            output_buffer: None,
+            ..Command::new(program, args, TIMEOUT)
         }
     }
 
