@@ -22,7 +22,7 @@ use super::description::{Description, DescriptionError, Tool};
 use super::engine::{LazyEngine, Shared};
 use super::idle::{Slot, Slots};
 use super::instance;
-use super::limits::Stopped;
+use super::limits::ExceededLimit;
 use super::lock::Entry;
 use super::source::{Candidate, Origin};
 use super::store::{CallContext, State};
@@ -145,7 +145,7 @@ pub(super) enum LoadError {
     #[error("it failed while it described itself: {0:#}")]
     Describe(wasmtime::Error),
     #[error("it was stopped while it described itself: {0}")]
-    DescribeLimit(Stopped),
+    DescribeLimit(ExceededLimit),
     #[error("it took longer than {} s to describe itself", DESCRIBE.as_secs())]
     DescribeTime,
     #[error("it describes itself differently when it is asked again, so nothing that it says can be pinned")]
@@ -432,7 +432,7 @@ impl Module {
         };
         let answer = match called {
             Ok(answer) => answer,
-            Err(trap) => return Err(self.stopped(&trap, store.data())),
+            Err(trap) => return Err(self.trapped(&trap, store.data())),
         };
         let reply = answer.map_err(|problem| store.data().answered(convert::problem_from_guest(problem)))?;
         check_size(&self.description.name, &reply.data)?;
@@ -481,16 +481,17 @@ impl Module {
         Problem::new("MODULE_UNAVAILABLE", Category::Internal, message)
     }
 
-    fn stopped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
+    /// The problem of a call that a trap ended.
+    fn trapped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
         let name = &self.description.name;
         if let Some(problem) = trap.downcast_ref::<Problem>() {
             // The caller is told the reason, which is no fault of the module.
             tracing::debug!(module = name, reason = problem.message, "a call was ended");
             return problem.clone();
         }
-        if let Some(stopped) = state.stopped(trap) {
-            tracing::warn!(module = name, %stopped, "a module was stopped");
-            return stopped.problem(name);
+        if let Some(limit) = state.exceeded_limit(trap) {
+            tracing::warn!(module = name, stopped = %limit, "a module was stopped");
+            return limit.problem(name);
         }
         tracing::warn!(module = name, trap = excerpt(&format!("{trap:#}"), 2000), "a module trapped");
         let reason = excerpt(&trap.root_cause().to_string(), 300);
@@ -561,8 +562,8 @@ async fn describe(
     };
     let describing = guest_time.counting(describing);
     let said = tokio::time::timeout(DESCRIBE, describing).await.map_err(|_| LoadError::DescribeTime)?;
-    let (first, second) = said.map_err(|trap| match store.data().stopped(&trap) {
-        Some(stopped) => LoadError::DescribeLimit(stopped),
+    let (first, second) = said.map_err(|trap| match store.data().exceeded_limit(&trap) {
+        Some(limit) => LoadError::DescribeLimit(limit),
         None => LoadError::Describe(trap),
     })?;
     let description = Description::new(first, imports.clone())?;
