@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use super::glob::PathGlob;
+use super::glob::{self, PathGlob};
 use super::rule::{Rule, Sets, Written};
 use host_base::trusted_file;
 use serde::Deserialize;
@@ -53,6 +54,9 @@ pub enum PolicyError {
     Configured(String),
 }
 
+/// The sets that come with this program.
+static BUILTIN_SETS: LazyLock<Sets> = LazyLock::new(|| builtin_with_sets().1);
+
 /// The rules that come with this program.
 pub(super) fn builtin() -> Vec<Rule> {
     builtin_with_sets().0
@@ -60,9 +64,14 @@ pub(super) fn builtin() -> Vec<Rule> {
 
 /// The paths of a set that comes with this program.
 pub(super) fn builtin_paths(set: &str) -> Vec<PathGlob> {
-    let (_, sets) = builtin_with_sets();
-    let globs = sets.get(set).into_iter().flatten().map(|text| PathGlob::parse(text));
+    let globs = BUILTIN_SETS.get(set).into_iter().flatten().map(|text| PathGlob::parse(text));
     globs.flatten().flatten().collect()
+}
+
+/// The words of a set that comes with this program, as globs for [`glob::word`].
+pub(super) fn builtin_words(set: &str) -> Vec<String> {
+    let words = BUILTIN_SETS.get(set).into_iter().flatten().map(|text| glob::alternatives(text));
+    words.flatten().flatten().collect()
 }
 
 fn builtin_with_sets() -> (Vec<Rule>, Sets) {
