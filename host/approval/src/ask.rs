@@ -33,7 +33,7 @@ pub enum AskError {
         /// The uid that the server should have.
         expected: u32,
     },
-    /// The server can't be reached, or gives a wrong answer.
+    /// The server can't be reached, or gives a wrong response.
     #[error("the server with process number {process}: {reason}")]
     Server {
         /// The process number in the socket's name.

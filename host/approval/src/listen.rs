@@ -28,8 +28,8 @@ pub(super) const DIRECTORY: &str = "pending";
 pub enum Deciders {
     /// The account that the server runs as, and root.
     Account,
-    /// In system mode, only root, and nobody where the client runs as root. The server's own account may not decide,
-    /// because a client that asks for a change must not approve it.
+    /// In system mode only root decides, and nobody where the client runs as root. The server's own account may not
+    /// decide, because a client that asks for a change must not approve it.
     Root {
         /// The uid of the client.
         client: Option<u32>,
@@ -208,7 +208,7 @@ impl RequestHandler {
     }
 }
 
-/// The call as it stands in a list. All plans together would be too large for one answer.
+/// The call as it stands in a list. All plans together would be too large for one response.
 fn without_plan(waiting: WaitingCall) -> WaitingCall {
     WaitingCall { question: String::new(), preview: serde_json::Value::Null, ..waiting }
 }

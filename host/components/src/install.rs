@@ -82,7 +82,7 @@ pub enum InstallError {
     /// The account has no home directory.
     #[error("neither XDG_DATA_HOME nor HOME says where this account's modules are")]
     Nowhere,
-    /// Somebody else has changed the module meanwhile.
+    /// Another process has changed the module meanwhile.
     #[error("{0} was changed meanwhile; nothing was done, so look at it again")]
     Meanwhile(String),
     /// The module comes with the program.
@@ -94,7 +94,7 @@ pub enum InstallError {
     /// The terminal gave no answer.
     #[error("the question could not be asked ({0}); nothing was changed")]
     NotAsked(String),
-    /// Something besides this lock disables the module as well.
+    /// The configuration or another lock disables the module as well.
     #[error("{0} stays disabled: {1}")]
     StillDisabled(String, String),
 }

@@ -46,7 +46,7 @@ impl Default for Lock {
     }
 }
 
-/// One module.
+/// The entry of one module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -281,7 +281,7 @@ pub fn components(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Writes a file as a whole, or not at all.
+/// Writes a file as a whole or not at all, so that it survives a power failure.
 fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
     atomic_file::replace(path, 0o644, |file| {
         file.write_all(contents)?;

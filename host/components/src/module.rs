@@ -92,7 +92,7 @@ impl Ready {
     }
 }
 
-/// When a file's bytes are compared with their pin.
+/// The time at which a file's bytes are compared with their pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bytes {
     /// The bytes are always read.
@@ -130,7 +130,7 @@ pub(super) enum LoadError {
     )]
     Pin { expected: String, found: String },
     #[error(
-        "what is kept of it in the cache isn't what compiling it makes: somebody has changed the cache; remove the entries \
+        "its compiled code in the cache isn't what compiling it makes: somebody has changed the cache; remove the entries \
          that begin with its SHA-256"
     )]
     Compiled,
@@ -152,7 +152,9 @@ pub(super) enum LoadError {
     Fickle,
     #[error("it describes itself differently from when it was added")]
     Described,
-    #[error("it describes itself differently from what was kept of it; that is made anew, so call it again")]
+    #[error(
+        "it describes itself differently from its description in the cache; the host makes that anew, so call it again"
+    )]
     Kept,
     #[error("it says that its name is {0:?}, and it was added under another")]
     Name(String),

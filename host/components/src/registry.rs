@@ -33,7 +33,7 @@ pub struct Registry {
     of: Option<String>,
 }
 
-/// When to compile a third party's component that isn't in the cache.
+/// The time at which a third party's component that isn't in the cache is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompileMode {
     /// The component is compiled now, however long that takes.

@@ -12,7 +12,7 @@ use serde::Deserialize;
 /// `rules.yaml` as JSON, which is read faster. build.rs makes it.
 const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.json"));
 
-/// Where the policy's rules are. The server checks the file at its start.
+/// The file with the operator's rules. The server checks it at its start.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyFile {
@@ -28,7 +28,7 @@ impl Default for PolicyFile {
     }
 }
 
-/// Why there are no rules. The operator sees it, and the process ends with 2.
+/// The reason why there are no rules. The operator sees it, and the process ends with 2.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The file can't be read, or others can write to it.
@@ -46,7 +46,7 @@ pub enum PolicyError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there, and what was expected.
+        /// The fault in that line, and what was expected.
         reason: String,
     },
     /// The configuration names no file that could be read.

@@ -102,7 +102,7 @@ impl<'a> GuardUnits<'a> {
         }
         let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.marks()], None).await;
         if let Err(problem) = self.systemctl(&["daemon-reload"]).await {
-            tracing::warn!(guard = self.name, %problem, "what is left of a guard is still known to the service manager");
+            tracing::warn!(guard = self.name, %problem, "the service manager still knows units of a guard that was removed");
         }
     }
 
