@@ -12,10 +12,10 @@ use host_base::Attempt;
 use host_base::problem::{Category, Problem};
 use host_gate::ProgressReporter;
 
-/// No wait is longer, however often it was doubled.
+/// The longest wait, however often it was doubled.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// When the host tries again, as the operator configured it.
+/// The rules by which the host tries again, as the operator configured them.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
     /// The number of attempts after the first; 0 for none.
@@ -26,7 +26,7 @@ pub struct RetryPolicy {
     pub reconnects: bool,
 }
 
-/// How often the host tried again in one call, and why.
+/// The number of times that the host tried again in one call, and the reason.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RetrySummary {
     /// The number of attempts after the first.

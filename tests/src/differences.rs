@@ -1,4 +1,5 @@
-//! Where two answers to the same call differ, and which of these differences are allowed, by entries that give a reason.
+//! Finds the differences between two answers to the same call. Entries that give a reason say which differences are
+//! allowed.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -101,7 +101,7 @@ pub struct Row {
     /// The tool's arguments.
     pub arguments: Value,
     family: String,
-    /// Why a person is asked, where the change asks.
+    /// The reason why a person is asked, where the change asks.
     pub asks: Option<String>,
     /// The error code, where the change is refused.
     pub fails: Option<String>,

@@ -1,5 +1,5 @@
-//! What a module brings for the tests that hold for every tool: `modules/NAME/tests/expected.yaml`. The files are found by
-//! walking `modules`, so a new tool is added in its module's folder and nowhere else.
+//! Reads `modules/NAME/tests/expected.yaml`, by which a module describes its tools to the tests of every tool. The
+//! files are found by walking `modules`, so a new tool is added in its module's folder and nowhere else.
 
 use std::fs;
 use std::path::Path;
@@ -21,11 +21,12 @@ pub struct ExpectedModule {
     /// A script of sh that puts back what `prepare` and the calls of `same` have done.
     #[serde(default)]
     pub clean: String,
-    /// In the order in which the calls of `same` are made. A tool that several modules have is described by one of them.
+    /// The tools, in the order in which the calls of `same` are made. A tool that several modules have is described by
+    /// one of them.
     pub tools: Vec<ExpectedTool>,
 }
 
-/// What the tests call a tool with, and what they expect of it.
+/// The arguments with which the tests call a tool, and the results that they expect.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedTool {
@@ -53,10 +54,10 @@ pub struct ExpectedTool {
     /// order.
     #[serde(default)]
     pub same: Vec<Value>,
-    /// Why there are no such calls, for a tool that works on the server's own machine.
+    /// The reason why there are no such calls, for a tool that works on the server's own machine.
     #[serde(default)]
     pub not_compared: Option<String>,
-    /// Where the answers to the calls of `same` may differ.
+    /// The parts of the answers to the calls of `same` that may differ.
     #[serde(default)]
     pub may_differ: Vec<Difference>,
     /// Arguments for `cargo xtask bench tools`, where the harmless ones tell little about the time that a call takes.
@@ -68,12 +69,12 @@ pub struct ExpectedTool {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// As in `data[ssh.service].pid`: a `*` stands for anything, `[…]` for a list's item by its name, and what is beneath a
-    /// path is part of it.
+    /// The path of the part, such as `data[ssh.service].pid`: a `*` stands for anything, `[…]` for a list's item by its
+    /// name, and what is beneath a path is part of it.
     pub path: String,
-    /// Why the answers differ there.
+    /// The reason why the answers differ there.
     pub reason: String,
-    /// When answers have such a part, where not every run sees one.
+    /// The occasion on which answers have such a part, where not every run sees one.
     #[serde(default)]
     pub sometimes: Option<String>,
 }
@@ -113,7 +114,7 @@ pub fn expected_tools() -> impl Iterator<Item = (&'static ExpectedModule, &'stat
     all().filter(|(_, tool)| !tool.changes()).chain(all().filter(|(_, tool)| tool.changes()))
 }
 
-/// What is expected of this tool.
+/// Returns the description of this tool.
 pub fn expected(tool: &str) -> &'static ExpectedTool {
     let found = expected_tools().find(|(_, expected)| expected.name == tool);
     found.unwrap_or_else(|| panic!("no modules/NAME/tests/expected.yaml describes {tool}")).1

@@ -20,7 +20,7 @@ pub struct Snapshot(BTreeMap<String, String>);
 pub struct Expected {
     /// The name in the snapshot. A `*` at the end stands for anything.
     pub name: &'static str,
-    /// Why the state may differ.
+    /// The reason why the state may differ.
     pub why: &'static str,
 }
 

@@ -5,7 +5,7 @@ use anyhow::{Result, bail};
 use std::process::Command;
 use std::sync::Once;
 
-/// Something that a subcommand needs: a path that shows whether it is there, and the package that brings it.
+/// A need of a subcommand: a path that shows whether it is there, and the package that brings it.
 pub(crate) struct Need {
     /// A program's name, or an absolute path that must exist.
     pub(crate) probe: &'static str,

@@ -42,19 +42,19 @@ struct Row {
 /// Figures that are measured together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
-    /// From the start of the server to its answers and its memory at rest, with the modules and with four times as many
+    /// The start of the server until its answers, and its memory at rest, with the modules and with four times as many
     Start,
     /// Single calls on this machine, policy verdicts, reading a file
     Calls,
     /// Each tool that only looks, beside its commands run at once
     Tools,
-    /// Over SSH, beside ssh
+    /// Calls over SSH, beside ssh
     Remote,
-    /// Fifty hosts at once, beside ssh and Ansible
+    /// A call on fifty hosts at once, beside ssh and Ansible
     Many,
     /// Bytes and large logs, beside the commands that one would type
     Knowledge,
-    /// After a hundred calls of every tool
+    /// The memory after a hundred calls of every tool
     Memory,
 }
 

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 /// Every component begins with this: `\0asm`, version 13, layer 1. A core module has version 1 and layer 0.
 const COMPONENT_MAGIC: [u8; 8] = [0, b'a', b's', b'm', 0x0d, 0, 1, 0];
 
-/// How the host and its components are compiled.
+/// The cargo profile with which the host and its components are compiled.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Profile {
     /// The profile of the tests: little is optimized, and the host has the points where a test can make it fail.

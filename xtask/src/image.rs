@@ -46,7 +46,7 @@ struct Recipe {
 pub(crate) struct Image {
     /// Its own layer first, then the layers below it.
     pub(crate) layers: Vec<PathBuf>,
-    /// Further arguments of systemd-nspawn for its hosts.
+    /// The further arguments of systemd-nspawn for its hosts.
     pub(crate) nspawn: Vec<String>,
 }
 

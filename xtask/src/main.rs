@@ -42,7 +42,7 @@ struct Cli {
 enum Task {
     /// Build the server and its modules (target/release/linux-sysadmin, target/release/modules)
     Build {
-        /// What the tests use: the server in the dev profile and the tests' own components, under target/debug
+        /// Build what the tests use: the server in the dev profile and the tests' own components, under target/debug
         #[arg(long)]
         debug: bool,
     },
@@ -50,7 +50,7 @@ enum Task {
     Run,
     /// Build and install the server and its modules
     Install {
-        /// Where bin/ and lib/ are [default: ~/.local]
+        /// The directory of bin/ and lib/ [default: ~/.local]
         #[arg(long, value_name = "DIR")]
         prefix: Option<PathBuf>,
     },
@@ -58,7 +58,7 @@ enum Task {
     Test(test::Options),
     /// Measure, each figure beside its floor
     Bench {
-        /// Only these
+        /// The parts to measure; all without one
         parts: Vec<bench::Part>,
     },
     /// Measure the tools of this program here, for `bench tools`
@@ -72,7 +72,7 @@ enum Task {
     Docs,
     /// Fuzz what decides which commands and paths a module may use
     Fuzz {
-        /// For how long each target is fuzzed
+        /// The number of seconds for which each target is fuzzed
         #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },

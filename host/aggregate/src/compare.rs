@@ -13,13 +13,14 @@ use super::node::{
 use super::pairing::{self, PairedItems};
 use super::{range, text_diff};
 
-/// Up to this number of hosts, every value is given.
+/// The number of hosts up to which every value is given.
 const FEW_HOSTS: usize = 5;
 /// The number of values that are given where there are many.
 const MAX_VALUES: usize = 10;
 /// The number of examples that are given where no value is common.
 const MAX_EXAMPLES: usize = 3;
-/// Up to this number, different numbers and times aren't summed up, nor where at most [`FEW_HOSTS`] differ from the others.
+/// The number of hosts up to which different numbers and times aren't summed up, nor where at most [`FEW_HOSTS`] differ
+/// from the others.
 const FEW_NUMBERS: usize = 3;
 /// The greatest depth to which values are folded, deeper than any tool's answer. Below it, values are compared as a whole.
 const MAX_DEPTH: usize = 24;

@@ -16,7 +16,7 @@ use host_text::visible::excerpt;
 
 /// An item isn't cut to less than this: half an item says little, so fewer items are given instead.
 const MIN_ITEM_SIZE: usize = 4 << 10;
-/// Anything else than an item isn't cut to less than this.
+/// The least size that a value other than an item is cut to.
 const MIN_SIZE: usize = 256;
 /// The size of `,{"$cut":{"count":…,"hosts":[…]}}` without the names. The mark behind a text that is cut is shorter.
 const CUT_MARK_SIZE: usize = 64;

@@ -62,7 +62,7 @@ pub struct HostAnswer {
     pub summary: Option<String>,
     /// The severity of an analysis: `info`, `warning`, `high` or `critical`.
     pub severity: Option<String>,
-    /// Further remarks for the caller.
+    /// The further remarks for the caller.
     pub notes: Vec<String>,
     /// Whether the host has more than `data` holds.
     pub truncated: bool,

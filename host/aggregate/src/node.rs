@@ -11,7 +11,7 @@ pub type Host = usize;
 /// A value, and the hosts that have it.
 pub type ValueOn<'a> = (&'a Value, Vec<Host>);
 
-/// Up to this number, hosts are always named and not only counted.
+/// The number of hosts up to which they are always named and not only counted.
 pub const ALWAYS_NAMED: usize = 3;
 
 /// The text that stands for the host's own name.
@@ -71,12 +71,12 @@ pub struct Part<'a> {
     pub who: HostSet,
 }
 
-/// Some of the hosts that have the enclosing value.
+/// A set of hosts, within those that have the enclosing value.
 #[derive(Clone, PartialEq, Eq)]
 pub enum HostSet {
     /// All of them.
     All,
-    /// Only these.
+    /// These hosts and no others.
     On(Vec<Host>),
     /// All except these.
     NotOn(Vec<Host>),
@@ -118,7 +118,7 @@ pub struct Range<'a> {
     pub low: Vec<Host>,
     /// The hosts with the greatest value, where they are few.
     pub high: Vec<Host>,
-    /// Other values that stand out, with their hosts.
+    /// The other values that stand out, with their hosts.
     pub outliers: Vec<ValueOn<'a>>,
     /// The number of further hosts that stand out.
     pub further: usize,

@@ -13,7 +13,7 @@ const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];
 const MAX_SUMMARIES: usize = 5;
 /// The number of summaries that are given where nothing is wrong.
 const MAX_INFO_SUMMARIES: usize = 2;
-/// Up to this number of hosts, all their summaries are given.
+/// The number of hosts up to which all their summaries are given.
 const FEW_HOSTS: usize = 5;
 /// The greatest length of one summary among several, in characters.
 const MAX_SUMMARY_LENGTH: usize = 500;

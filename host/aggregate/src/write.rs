@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 256 << 10;
 /// The member that marks what was left out.
 const CUT: &str = "$cut";
 
-/// What the notes have to say about an answer as a whole.
+/// The facts about an answer as a whole that its notes have to state.
 #[derive(Default)]
 pub struct Caveats {
     /// Whether some values of some hosts are not given.

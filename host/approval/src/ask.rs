@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::directory::{Directory, DirectoryError};
 use super::listen::DIRECTORY;
-use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
+use super::message::{self, LONGEST_REQUEST, LONGEST_RESPONSE, LineError, PATIENCE, Request, Response};
 use super::{Refused, WaitingCall};
 use host_base::account::{Account, runtime_directory};
 
@@ -33,7 +33,7 @@ pub enum AskError {
         /// The uid that the server should have.
         expected: u32,
     },
-    /// The server can't be reached, or gives a wrong answer.
+    /// The server can't be reached, or gives a wrong response.
     #[error("the server with process number {process}: {reason}")]
     Server {
         /// The process number in the socket's name.
@@ -156,37 +156,37 @@ impl Server {
     }
 
     pub(super) async fn list(&self) -> Result<Vec<WaitingCall>, AskError> {
-        match self.ask(&Question::List {}).await? {
+        match self.ask(&Request::List {}).await? {
             // The server has ended.
             None => Ok(Vec::new()),
-            Some(Answer::Waiting(list)) => Ok(list),
+            Some(Response::Waiting(list)) => Ok(list),
             Some(other) => Err(self.wrong(other)),
         }
     }
 
     /// The call with its plan. None where it doesn't wait any more.
     pub async fn show(&self, id: &str) -> Result<Option<WaitingCall>, AskError> {
-        match self.ask(&Question::Show { id: id.to_owned() }).await? {
+        match self.ask(&Request::Show { id: id.to_owned() }).await? {
             None => Ok(None),
             // A call with another id isn't the one that was asked for.
-            Some(Answer::Waiting(list)) => Ok(list.into_iter().find(|waiting| waiting.id == id)),
+            Some(Response::Waiting(list)) => Ok(list.into_iter().find(|waiting| waiting.id == id)),
             Some(other) => Err(self.wrong(other)),
         }
     }
 
     /// Decides about the plan that was shown.
     pub async fn decide(&self, shown: &WaitingCall, yes: bool) -> Result<(), AskError> {
-        let question = Question::Decide { id: shown.id.clone(), sha256: shown.sha256.clone(), yes };
-        match self.ask(&question).await? {
-            Some(Answer::Decided {}) => Ok(()),
-            Some(Answer::Refused(refused)) => Err(refused.into()),
+        let request = Request::Decide { id: shown.id.clone(), sha256: shown.sha256.clone(), yes };
+        match self.ask(&request).await? {
+            Some(Response::Decided {}) => Ok(()),
+            Some(Response::Refused(refused)) => Err(refused.into()),
             None => Err(Refused::Unknown.into()),
             Some(other) => Err(self.wrong(other)),
         }
     }
 
-    /// Asks a question. None where the server is dead.
-    async fn ask(&self, question: &Question) -> Result<Option<Answer>, AskError> {
+    /// Sends a request and reads the response. None where the server is dead.
+    async fn ask(&self, request: &Request) -> Result<Option<Response>, AskError> {
         let connected = timeout(self.patience, self.directory.connect(&self.name)).await;
         let connected = connected.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
         let Some(mut stream) = connected.map_err(|error| self.unusable(error))? else { return Ok(None) };
@@ -196,12 +196,12 @@ impl Server {
             let directory = self.directory.path().display().to_string();
             return Err(AskError::Foreign { directory, found, expected: self.uid });
         }
-        let asked = message::write(&mut stream, question, LONGEST_QUESTION, self.patience).await;
+        let asked = message::write(&mut stream, request, LONGEST_REQUEST, self.patience).await;
         asked.map_err(|error| self.unusable(error))?;
-        let answer = message::read(&mut stream, LONGEST_ANSWER, self.patience)
+        let response = message::read(&mut stream, LONGEST_RESPONSE, self.patience)
             .await
             .map_err(|error| self.unusable(error))?;
-        Ok(Some(answer.ok_or_else(|| self.unusable(LineError::Cut))?))
+        Ok(Some(response.ok_or_else(|| self.unusable(LineError::Cut))?))
     }
 
     fn unusable(&self, reason: impl ToString) -> AskError {
@@ -210,9 +210,9 @@ impl Server {
         AskError::Server { process, reason: reason.to_string() }
     }
 
-    fn wrong(&self, answer: Answer) -> AskError {
-        match answer {
-            Answer::Error(reason) => self.unusable(reason),
+    fn wrong(&self, response: Response) -> AskError {
+        match response {
+            Response::Error(reason) => self.unusable(reason),
             _ => self.unusable("the answer doesn't fit the question"),
         }
     }

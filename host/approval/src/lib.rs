@@ -92,10 +92,10 @@ pub trait WaitingCalls: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refused {
-    /// No call of this id waits, or not any more.
+    /// There is no call with this id, or it doesn't wait any more.
     #[error("no call of this id waits any more")]
     Unknown,
-    /// Nobody decided in time.
+    /// No decision came in time.
     #[error("the call has expired: nothing was changed, and the client has to call again")]
     Expired,
     /// Another decision about the same call was taken first.

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::directory::{Directory, DirectoryError};
-use super::message::{self, Answer, LONGEST_ANSWER, LONGEST_QUESTION, LineError, PATIENCE, Question};
+use super::message::{self, LONGEST_REQUEST, LONGEST_RESPONSE, LineError, PATIENCE, Request, Response};
 use super::{Person, WaitingCall, WaitingCalls};
 use host_base::account::{Account, runtime_directory};
 
@@ -28,8 +28,8 @@ pub(super) const DIRECTORY: &str = "pending";
 pub enum Deciders {
     /// The account that the server runs as, and root.
     Account,
-    /// In system mode, only root, and nobody where the client runs as root. The server's own account may not decide,
-    /// because a client that asks for a change must not approve it.
+    /// In system mode only root decides, and nobody where the client runs as root. The server's own account may not
+    /// decide, because a client that asks for a change must not approve it.
     Root {
         /// The uid of the client.
         client: Option<u32>,
@@ -104,7 +104,7 @@ impl Listener {
             .map_err(|error| socket(error.into()))?;
         let name = format!("{}-{}", std::process::id(), hex::encode(random));
         let listener = directory.listen(&name).map_err(socket)?;
-        let handler = QuestionHandler { calls: Arc::downgrade(calls), deciders, patience };
+        let handler = RequestHandler { calls: Arc::downgrade(calls), deciders, patience };
         let accepting = tokio::spawn(accept(listener, directory.clone(), handler, peer));
         Ok(Self { directory, name, accepting })
     }
@@ -120,11 +120,11 @@ impl Drop for Listener {
 async fn accept(
     listener: UnixListener,
     directory: Arc<Directory>,
-    handler: QuestionHandler,
+    handler: RequestHandler,
     peer: impl Fn(&UnixStream) -> io::Result<u32>,
 ) {
     // Connecting removes the sockets of servers that were killed. Live servers see a connection that ends without a
-    // question.
+    // request.
     for name in directory.names().unwrap_or_default() {
         let _ = directory.connect(&name).await;
     }
@@ -149,66 +149,66 @@ async fn accept(
     }
 }
 
-/// Answers questions.
-struct QuestionHandler {
+/// Answers requests.
+struct RequestHandler {
     calls: Weak<dyn WaitingCalls>,
     deciders: Deciders,
     patience: Duration,
 }
 
-impl QuestionHandler {
+impl RequestHandler {
     async fn serve(&self, mut stream: UnixStream, uid: u32) {
-        // The question is read before anything is answered, because a client that still writes would not read the
-        // answer.
-        let answer = match message::read(&mut stream, LONGEST_QUESTION, self.patience).await {
-            Ok(Some(question)) => self.answer(question, uid),
+        // The request is read before anything is answered, because a client that still writes would not read the
+        // response.
+        let response = match message::read(&mut stream, LONGEST_REQUEST, self.patience).await {
+            Ok(Some(request)) => self.answer(request, uid),
             Ok(None) => return,
             Err(error @ (LineError::TooLong(_) | LineError::Garbage(_) | LineError::Cut)) => {
-                tracing::warn!(uid, %error, "a question at the socket of `linux-sysadmin approve` is invalid");
-                Answer::Error(error.to_string())
+                tracing::warn!(uid, %error, "a request at the socket of `linux-sysadmin approve` is invalid");
+                Response::Error(error.to_string())
             }
             Err(error @ (LineError::Io(_) | LineError::Silent(_))) => {
                 tracing::debug!(uid, %error, "a connection of `linux-sysadmin approve` was lost");
                 return;
             }
         };
-        let written = match message::write(&mut stream, &answer, LONGEST_ANSWER, self.patience).await {
+        let written = match message::write(&mut stream, &response, LONGEST_RESPONSE, self.patience).await {
             Err(error @ LineError::TooLong(_)) => {
-                let why = Answer::Error(format!("what waits is too much to be shown: {error}"));
-                message::write(&mut stream, &why, LONGEST_ANSWER, self.patience).await
+                let why = Response::Error(format!("the waiting calls are too much to be shown: {error}"));
+                message::write(&mut stream, &why, LONGEST_RESPONSE, self.patience).await
             }
             written => written,
         };
         if let Err(error) = written {
-            tracing::debug!(uid, %error, "`linux-sysadmin approve` didn't take its answer");
+            tracing::debug!(uid, %error, "`linux-sysadmin approve` didn't take its response");
         }
     }
 
-    fn answer(&self, question: Question, uid: u32) -> Answer {
+    fn answer(&self, request: Request, uid: u32) -> Response {
         if let Err(why) = self.deciders.may(uid, rustix::process::geteuid().as_raw()) {
-            tracing::warn!(uid, why, "an account that may not decide asked what waits");
-            return Answer::Error(format!("refused to the account {uid}: {why}"));
+            tracing::warn!(uid, why, "an account that may not decide asked which calls wait");
+            return Response::Error(format!("refused to the account {uid}: {why}"));
         }
         let Some(calls) = self.calls.upgrade() else {
-            return Answer::Error("the server is ending".to_owned());
+            return Response::Error("the server is ending".to_owned());
         };
-        match question {
-            Question::List {} => Answer::Waiting(calls.waiting().into_iter().map(without_plan).collect()),
-            Question::Show { id } => Answer::Waiting(
+        match request {
+            Request::List {} => Response::Waiting(calls.waiting().into_iter().map(without_plan).collect()),
+            Request::Show { id } => Response::Waiting(
                 calls.waiting().into_iter().find(|waiting| waiting.id == id).into_iter().collect(),
             ),
-            Question::Decide { id, sha256, yes } => {
+            Request::Decide { id, sha256, yes } => {
                 let account = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
                 match calls.decide(&id, &sha256, yes, Person { uid, account }) {
-                    Ok(()) => Answer::Decided {},
-                    Err(refused) => Answer::Refused(refused),
+                    Ok(()) => Response::Decided {},
+                    Err(refused) => Response::Refused(refused),
                 }
             }
         }
     }
 }
 
-/// The call as it stands in a list. All plans together would be too large for one answer.
+/// The call as it stands in a list. All plans together would be too large for one response.
 fn without_plan(waiting: WaitingCall) -> WaitingCall {
     WaitingCall { question: String::new(), preview: serde_json::Value::Null, ..waiting }
 }

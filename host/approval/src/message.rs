@@ -1,4 +1,4 @@
-//! The messages on the socket: a question and an answer, each as one line of JSON, after which the connection ends.
+//! The messages on the socket: a request and a response, each as one line of JSON, after which the connection ends.
 //!
 //! A line has a limited length and a limited time in both directions.
 
@@ -13,17 +13,17 @@ use tokio::time::timeout;
 
 use super::{Refused, WaitingCall};
 
-/// The number of bytes of a question, which holds an id, a hash and a word.
-pub(super) const LONGEST_QUESTION: u64 = 4 << 10;
-/// The number of bytes of an answer, which holds one plan as text and as data.
-pub(super) const LONGEST_ANSWER: u64 = 32 << 20;
+/// The number of bytes of a request, which holds an id, a hash and a word.
+pub(super) const LONGEST_REQUEST: u64 = 4 << 10;
+/// The number of bytes of a response, which holds one plan as text and as data.
+pub(super) const LONGEST_RESPONSE: u64 = 32 << 20;
 /// The time for reading or writing a line. Both ends are programs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A question to a server.
+/// A request to a server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum Question {
+pub(super) enum Request {
     /// Asks for all waiting calls, without their plans.
     List {},
     /// Asks for one call with its plan.
@@ -42,17 +42,17 @@ pub(super) enum Question {
     },
 }
 
-/// The answer of a server.
+/// The response of a server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Answer {
-    /// The answer to `List`, and to `Show` with one call or none.
+pub(super) enum Response {
+    /// The response to `List`, and to `Show` with one call or none.
     Waiting(Vec<WaitingCall>),
-    /// The answer to `Decide` where the decision was taken.
+    /// The response to `Decide` where the decision was taken.
     Decided {},
-    /// The answer to `Decide` where it was not taken.
+    /// The response to `Decide` where it was not taken.
     Refused(Refused),
-    /// The answer to a question that isn't understood, or isn't allowed to this account.
+    /// The response to a request that isn't understood, or isn't allowed to this account.
     Error(String),
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::Settings;
 
-/// How much of the audit log is kept.
+/// The size of a file of the audit log, and the number of files that are kept.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {

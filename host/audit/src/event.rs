@@ -72,7 +72,7 @@ pub enum Decision {
     Allowed,
     /// The change was refused.
     Refused,
-    /// Somebody was asked, and has not answered.
+    /// A person was asked, and has not answered.
     Asked,
     /// The call ended before there was anything to decide.
     None,
@@ -81,7 +81,7 @@ pub enum Decision {
     Other(String),
 }
 
-/// Who made a decision.
+/// The person or the program that made a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DecidedBy {
@@ -93,7 +93,7 @@ pub enum DecidedBy {
     ClientAsserted,
     /// A person at a terminal decided, logged in with this account.
     Terminal(Person),
-    /// Somebody of a kind that a newer version knows decided.
+    /// The decision came from a kind of person or program that only a newer version knows.
     #[serde(untagged)]
     Other(String),
 }
@@ -115,7 +115,7 @@ pub enum CallStatus {
     Success,
     /// The call failed.
     Error,
-    /// Somebody else held what the call needed.
+    /// Another program or call held what the call needed.
     Blocked,
     /// The call needs a confirmation first.
     ConfirmationRequired,
@@ -154,7 +154,7 @@ pub struct Call {
     pub risk: Option<Risk>,
     /// The decision on the call.
     pub decision: Decision,
-    /// Who decided, where there was a decision.
+    /// The person or the program that decided, where there was a decision.
     pub decided_by: Option<DecidedBy>,
     /// The SHA-256 of the question that was asked: one question may be about the same call on several hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -171,7 +171,7 @@ pub struct Call {
     pub commands: MaybeOmitted<Vec<CommandUsed>>,
 }
 
-/// What a change does to a path.
+/// The kind of change of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FileChangeKind {
@@ -190,7 +190,7 @@ pub struct FileChange {
     pub path: String,
     /// The directory on the target that holds the copy of the former file.
     pub staging: String,
-    /// Whose rights the access takes.
+    /// The account whose rights the access takes.
     pub privilege: Privilege,
     /// Whether the path existed before the change.
     pub existed: bool,
@@ -198,7 +198,7 @@ pub struct FileChange {
     pub sha256_before: Option<String>,
     /// The SHA-256 of the new content, in hexadecimal digits.
     pub sha256_after: Option<String>,
-    /// What the change does to the path.
+    /// The kind of change of the path.
     pub kind: FileChangeKind,
 }
 
@@ -231,12 +231,12 @@ pub struct ChangeBegun {
     pub rules: MaybeOmitted<Vec<String>>,
     /// The decision on the plan.
     pub decision: Decision,
-    /// Who decided.
+    /// The person or the program that decided.
     pub decided_by: Option<DecidedBy>,
     /// The paths that the change touches, in the order of the steps. They are never left out: a record that can't hold
     /// them is refused.
     pub files: Vec<FileChange>,
-    /// For each step, the command lines that undo it. They are never left out.
+    /// The command lines that undo each step, one list for each step. They are never left out.
     pub undo: Vec<Vec<String>>,
     /// The command lines that run after an undo. They are never left out.
     pub after_undo: Vec<String>,
@@ -245,7 +245,7 @@ pub struct ChangeBegun {
     pub process: Option<Process>,
 }
 
-/// How a change ended.
+/// The outcome of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -264,7 +264,7 @@ pub enum Outcome {
 pub struct ChangeEnded {
     /// The id of the change, as in [`ChangeBegun::id`].
     pub id: String,
-    /// How the change ended.
+    /// The outcome of the change.
     pub outcome: Outcome,
     /// Whether the call was cancelled, or the client's input ended, during the change.
     pub interrupted: bool,
@@ -276,9 +276,9 @@ pub struct ChangeEnded {
     pub exit_codes: MaybeOmitted<Vec<i32>>,
     /// The number of steps that were done.
     pub steps_done: u32,
-    /// What was undone.
+    /// The steps that were undone.
     pub undone: MaybeOmitted<Vec<String>>,
-    /// What could not be undone.
+    /// The steps that could not be undone.
     pub not_undone: MaybeOmitted<Vec<String>>,
 }
 
@@ -289,9 +289,9 @@ pub struct ChangeRecovered {
     pub id: String,
     /// The account of the person who asked for the recovery.
     pub by: String,
-    /// What was put back.
+    /// The files and commands that were put back.
     pub restored: MaybeOmitted<Vec<String>>,
-    /// What could not be put back.
+    /// The files and commands that could not be put back.
     pub not_restored: MaybeOmitted<Vec<String>>,
 }
 

@@ -56,14 +56,14 @@ pub fn rotated_files(directory: &Path) -> Result<Vec<RotatedFile>, AuditError> {
     Ok(files)
 }
 
-/// How a file is opened.
+/// The mode in which a file is opened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// For reading. The file must exist.
+    /// The file is read, and must exist.
     Read,
-    /// For reading, and for writing at the end. A missing file is made.
+    /// The file is read, and written at its end. A missing file is made.
     Append,
-    /// For reading, and for writing anywhere. A missing file is made.
+    /// The file is read, and written anywhere. A missing file is made.
     ReadWrite,
 }
 

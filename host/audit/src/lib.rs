@@ -74,7 +74,7 @@ pub struct Settings {
     pub keep: usize,
 }
 
-/// Why a record can't be written, or why the log can't be read.
+/// The reason why a record can't be written, or why the log can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// An operation on a file or directory failed.
@@ -92,7 +92,7 @@ pub enum AuditError {
     Untrusted {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason why the file or directory isn't trusted.
         reason: &'static str,
     },
     /// Another process held the lock for longer than this one waits.
@@ -112,9 +112,9 @@ pub enum AuditError {
     Corrupt {
         /// The file and the line.
         place: String,
-        /// What should be there.
+        /// The contents that should be there.
         expected: String,
-        /// What is there instead.
+        /// The contents that are there instead.
         found: String,
     },
     /// Records are missing from the end.

@@ -33,9 +33,9 @@ pub struct Record {
 /// A difference between what a line should say and what it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What was expected.
+    /// The value that was expected.
     pub expected: String,
-    /// What was found.
+    /// The value that was found.
     pub found: String,
 }
 

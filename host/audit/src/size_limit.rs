@@ -44,7 +44,7 @@ pub enum MaybeOmitted<T> {
     Whole(T),
 }
 
-/// What stands in a record in place of a member that was too long.
+/// The object that stands in a record in place of a member that was too long.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Omitted {

@@ -13,7 +13,7 @@ use super::lock::{self, LockMode};
 use super::record::{Mismatch, Record};
 use super::size_limit::LONGEST_LINE;
 
-/// How long a reader waits for a writer.
+/// The time for which a reader waits for a writer.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// All files of a log, opened while nobody wrote.
@@ -209,7 +209,7 @@ pub struct UnreadableLine {
     pub file: String,
     /// The line's number, counted from 1.
     pub line: u64,
-    /// What is wrong with the line.
+    /// The difference between the line and what was expected.
     pub mismatch: Mismatch,
 }
 

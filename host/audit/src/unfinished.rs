@@ -13,7 +13,7 @@ use super::{AuditError, Liveness};
 
 /// The number of bytes at the end of a log in which [`recent_leftovers`] looks.
 const RECENT_BYTES: u64 = 1 << 20;
-/// How long [`recent_leftovers`] waits for a writer. Nothing depends on its answer.
+/// The time for which [`recent_leftovers`] waits for a writer. No decision depends on its result.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// [`super::Outcome::Uncertain`], as it is written in a record.
 const UNCERTAIN: &str = "uncertain";
@@ -46,7 +46,7 @@ fn is_complete(recovered: &Record) -> bool {
     recovered.members.get("not_restored").and_then(Value::as_array).is_some_and(Vec::is_empty)
 }
 
-/// What a server that was killed has left of a change.
+/// The rest of a change that a server left when it was killed.
 #[derive(Clone, Debug)]
 pub struct Leftover {
     /// The change.

@@ -119,7 +119,7 @@ pub struct Damage {
     pub mismatch: Mismatch,
 }
 
-/// Why a log could not be verified.
+/// The reason why a log could not be verified.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The log isn't what was written.

@@ -21,10 +21,10 @@ use super::tail::{first_seq, tail};
 use super::{AuditError, Config, Settings};
 use host_base::{directories, faults};
 
-/// How long this writer waits for another one, which needs microseconds, or as long as the disk takes to write through.
+/// The time for which this writer waits for another one. The other needs microseconds, or as long as the disk takes.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// What a record must survive.
+/// The event that a record must survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// The record survives the end of this process.

@@ -41,6 +41,19 @@ fn find(table: &[Entry], is_it: impl Fn(&Entry) -> bool) -> Option<Account> {
     Some(Account { name, uid, home })
 }
 
+/// Whether this is a name of an account or a group as useradd(8) allows it: a letter or `_` first, which also keeps a name
+/// from being read as a number, and at most 32 characters. No shell interprets one of them.
+///
+/// The `$` at the end that Samba's machines have is refused. A dot within is allowed, since directories such as Active
+/// Directory make such names; at the end chown(1) reads it as "and the login group".
+pub fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    name.len() <= 32
+        && name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
+        && name.bytes().all(fits)
+        && !name.ends_with('.')
+}
+
 /// Returns the directory that all servers of the account share, whatever home each has; it is empty after a boot.
 /// Returns none where the directory above isn't the account's own.
 pub fn runtime_directory(uid: u32) -> Option<PathBuf> {

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod account;
+pub mod atomic_file;
 mod attempt;
 mod command;
 pub mod directories;

@@ -1,4 +1,4 @@
-//! Why something couldn't be done. The envelope of an error is made from it.
+//! The reason why something couldn't be done. The envelope of an error is made from it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -15,17 +15,17 @@ const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Permission denied, no sudo.
+    /// The account lacks a right, or sudo refuses.
     Privilege,
-    /// No such package, unit, user, file, tool.
+    /// There is no such package, unit, user, file or tool.
     NotFound,
-    /// Unmet dependencies, conflicts.
+    /// A dependency is missing, or packages conflict.
     Dependency,
-    /// Disk full, out of memory.
+    /// The disk is full, or the memory.
     Resource,
     /// Another process or person holds what is needed.
     Lock,
-    /// Unreachable, name not resolved.
+    /// The target can't be reached, or its name isn't resolved.
     Network,
     /// The work took longer than its duration category allows.
     Timeout,
@@ -37,7 +37,7 @@ pub enum Category {
     Denied,
     /// A defect of a module or of the host.
     Internal,
-    /// None of these.
+    /// The problem is of no other category.
     Other,
 }
 
@@ -60,7 +60,7 @@ pub struct Problem {
     pub message: String,
     /// Steps that help, one in each string.
     pub remediation: Vec<String>,
-    /// Further members of the envelope, such as `lock_info`. Only the host's own problems have some.
+    /// The further members of the envelope, such as `lock_info`. Only the host's own problems have some.
     pub details: Box<Map<String, Value>>,
 }
 

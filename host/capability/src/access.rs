@@ -7,10 +7,10 @@ use host_base::problem::{Category, Problem};
 
 use crate::Pattern;
 
-/// How paths are accessed.
+/// The rights with which paths are accessed, and the commands that do it.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// Whose rights the access takes.
+    /// The account whose rights the access takes.
     pub privilege: Privilege,
     /// The commands that the host itself may run for it, where those rights are not this process's own.
     pub verbs: Vec<Arc<Pattern>>,

@@ -17,7 +17,7 @@ pub enum Request<'a> {
     Path(&'a PathRequest),
 }
 
-/// Why an operator should look at a request; the gravest comes first.
+/// The reason why an operator should look at a request; the gravest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concern {
     /// The command takes any arguments at all.

@@ -2,7 +2,7 @@
 //!
 //! WASI knows no globs, and no host function checks what is opened. Therefore such a directory has to lie where programs
 //! keep data that everyone may read. Nobody except root and the server's own account may be able to put something into it.
-//! And nothing in it may [hold a secret](super::path::secret_reason).
+//! No file in it may [hold a secret](super::path::secret_reason) either.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;

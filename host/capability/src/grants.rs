@@ -39,7 +39,7 @@ struct CommandGrant {
 #[derive(Clone, Debug)]
 struct PathGrant {
     glob: Glob,
-    /// For files that plans may write: the globs of what the host makes beside them.
+    /// The globs of the copies that the host makes beside files that plans may write.
     staging: Option<Staging>,
     request: PathRequest,
 }
@@ -54,7 +54,7 @@ pub struct GrantedLook {
     pub paths: Vec<(HoleType, String)>,
 }
 
-/// Why a request can't be granted. The host refuses the module that makes it.
+/// The reason why a request can't be granted. The host refuses the module that makes it.
 #[derive(Debug, thiserror::Error)]
 pub enum GrantError {
     /// The pattern of a command can't be parsed.
@@ -211,7 +211,7 @@ impl Grants {
         }
     }
 
-    /// How paths are accessed with these rights.
+    /// Returns the way to access paths with these rights.
     pub fn access(&self, privilege: &Privilege) -> Access {
         let granted = self.verbs.iter().filter(|(granted, _)| covers(granted, privilege));
         Access { privilege: privilege.clone(), verbs: granted.map(|(_, verb)| verb.clone()).collect() }
@@ -332,7 +332,7 @@ fn check_user(privilege: &Privilege) -> Result<(), GrantError> {
     }
 }
 
-/// In a grant: any account except root.
+/// The account in a grant that stands for any account except root.
 pub const ANY_USER: &str = "*";
 
 /// Whether a grant with these rights allows the rights that are asked for.

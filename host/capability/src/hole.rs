@@ -24,7 +24,7 @@ use host_text::characters::is_hidden;
 /// The greatest length of a value in bytes, whatever its type.
 pub const MAX_VALUE: usize = 4096;
 
-/// What a hole accepts.
+/// The type of a hole, which says what values it accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HoleType {
@@ -77,19 +77,19 @@ pub enum HoleType {
     Image,
     /// Any visible text.
     Text,
-    /// Like `text`, but redacted wherever it is shown or recorded.
+    /// A `text` that is redacted wherever it is shown or recorded.
     Secret,
     /// Any argument at all, as in a command run inside a container.
     Arg,
 }
 
-/// Why a text between angle brackets isn't a hole.
+/// The reason why a text between angle brackets isn't a hole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoleError {
     /// No type has this name.
     #[error("expected a hole's type (one of {names}), found `{0}`", names = names())]
     UnknownType(String),
-    /// Only `path` takes something after a colon.
+    /// A type other than `path` has a part after a colon.
     #[error("expected no `:` in `{0}`: only `path` takes a glob")]
     NotAPath(String),
     /// The text after `path:` isn't a glob.
@@ -171,7 +171,7 @@ impl HoleType {
             HoleType::Unit => system::is_unit(value),
             HoleType::Package => system::is_package(value),
             HoleType::Version => system::is_version(value),
-            HoleType::User | HoleType::Group => system::is_account(value),
+            HoleType::User | HoleType::Group => host_base::account::is_name(value),
             HoleType::Path(None) => is_lexically_safe(value) && !is_secret(value),
             HoleType::Path(Some(glob)) => glob.admits(value),
             HoleType::Disk => system::is_disk(value),

@@ -1,7 +1,7 @@
 //! Globs of paths, and the paths that hold secrets.
 //!
-//! Everything here is lexical: it reads the text of a path and never a file system. A symlink can lead anywhere, so whoever
-//! opens a path resolves it on the target, and asks again with the result.
+//! The functions here are lexical: they read the text of a path and never a file system. A symlink can lead anywhere,
+//! so whoever opens a path resolves it on the target, and asks again with the result.
 
 mod secrets;
 
@@ -45,7 +45,7 @@ pub fn is_secret(path: &str) -> bool {
     secret_reason(path).is_some()
 }
 
-/// Why a path is secret, for the message of a denial; `None` for a path that isn't.
+/// The reason why a path is secret, for the message of a denial; `None` for a path that isn't.
 pub fn secret_reason(path: &str) -> Option<&'static str> {
     let mut components = Vec::new();
     for component in path.split('/') {
@@ -91,7 +91,7 @@ pub struct Glob {
     components: Arc<[Box<str>]>,
 }
 
-/// Why a text isn't a glob.
+/// The reason why a text isn't a glob.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GlobError {
     /// The text doesn't begin with a slash.

@@ -83,8 +83,8 @@ pub struct Pattern {
     nfa: Nfa,
 }
 
-/// What a pattern has after its program, as a tree, for code that shows it or translates it, such as into a sudoers
-/// rule.
+/// A part of what follows the program in a pattern. The parts are a tree, for code that shows or translates them, such
+/// as into a sudoers rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// One argument.
@@ -232,17 +232,17 @@ impl fmt::Debug for Match {
     }
 }
 
-/// Why a text isn't a pattern, and where.
+/// The reason why a text isn't a pattern, and the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {kind}")]
 pub struct PatternError {
     /// The column in the text, counted in characters from 1.
     pub column: usize,
-    /// What was expected there.
+    /// The kind of the error at that column.
     pub kind: PatternErrorKind,
 }
 
-/// What was expected at some place in a pattern.
+/// The kind of an error in a pattern. Its message says what was expected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatternErrorKind {
@@ -315,7 +315,7 @@ pub enum PatternErrorKind {
         "expected a blank: groups and `...` stand around whole tokens; a literal bracket or `...` is written in quotes"
     )]
     NoBlank,
-    /// Nothing stands before `...`.
+    /// There is no item before `...`.
     #[error("expected a token or a group right before `...`")]
     NothingToRepeat,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use host_base::{Privilege, Risk};
 
-/// What a command may be used for.
+/// The purpose for which a command may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
@@ -32,9 +32,9 @@ pub enum Place {
 pub struct CommandRequest {
     /// The pattern, such as `systemctl restart -- <unit>`.
     pub pattern: String,
-    /// What the command may be used for.
+    /// The purpose for which the command may be used.
     pub effect: Effect,
-    /// Whose rights the command may take at most.
+    /// The account whose rights the command may take at most.
     pub privilege: Privilege,
     /// The machine on which it runs.
     pub place: Place,
@@ -52,7 +52,7 @@ pub struct PathRequest {
     pub glob: String,
     /// Whether plans may write there.
     pub write: bool,
-    /// Whose rights the access may take at most.
+    /// The account whose rights the access may take at most.
     pub privilege: Privilege,
     /// The machine that has the files.
     pub place: Place,
@@ -60,7 +60,7 @@ pub struct PathRequest {
     pub reason: String,
 }
 
-/// Everything that a module asks for, or the part of it that the operator accepted.
+/// All requests of a module, or those that the operator accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Requests {

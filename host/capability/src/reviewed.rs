@@ -70,7 +70,7 @@ fn review_for(request: &CommandRequest, caller_is_root: bool) -> Option<&'static
 }
 
 impl Review {
-    /// Why the command is harmless.
+    /// The reason why the command is harmless.
     pub fn reason(&self) -> &str {
         &self.reason
     }

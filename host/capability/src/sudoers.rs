@@ -48,17 +48,18 @@ pub struct SudoersRule<'a> {
     pub program: Result<PathBuf, String>,
     /// The reason in the module's words, for the operator.
     pub reason: &'a str,
-    /// Why this target can't use the line, such as a directory that others can write to.
+    /// The reason why this target can't use the line, such as a directory that others can write to.
     pub refused: Option<String>,
 }
 
-/// How exactly the expressions follow the grants.
+/// The exactness with which the expressions follow the grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exactness {
-    /// No path and no account beyond the grants.
+    /// The expressions allow no path and no account beyond the grants.
     Grants,
-    /// For an account as which nothing but the server runs: any path that is spelled in one way, any account except
-    /// root, and any text. The server itself leaves out secrets, checks where paths lead, and keeps arguments apart.
+    /// The account is one as which only the server runs. The expressions match any path that is spelled in one way, any
+    /// account except root, and any text. The server itself leaves out secrets, checks where paths lead, and keeps
+    /// arguments apart.
     Server,
 }
 
@@ -85,7 +86,7 @@ pub struct Environment {
     pub text: String,
 }
 
-/// Why a fragment can't be written.
+/// The reason why a fragment can't be written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FragmentError {
     /// The module's name is not plain. It becomes the name of a file and of aliases.
@@ -96,7 +97,7 @@ pub enum FragmentError {
     Account(String),
 }
 
-/// Why a grant can't be expressed in sudoers.
+/// The reason why a grant can't be expressed in sudoers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -309,7 +310,7 @@ fn prepared(rule: &SudoersRule<'_>, exactness: Exactness) -> Result<Prepared, Re
     Ok(Prepared { commands, notes })
 }
 
-/// Why this target can't use a rule, although sudoers can express it.
+/// The reason why this target can't use a rule, although sudoers can express it.
 fn unusable(rule: &SudoersRule<'_>, sudo: Option<SudoVersion>) -> Option<Refusal> {
     if let Some(reason) = &rule.refused {
         return Some(Refusal::Target(excerpt(reason)));

@@ -13,7 +13,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::description::Description;
-use host_base::sha256;
+use host_base::{atomic_file, sha256};
 
 const DIGEST_BYTES: usize = 32;
 /// The entry of the list of tools. All servers of this account share it, since most of them have the same tools.
@@ -188,20 +188,10 @@ impl Cache {
 
     fn write(&self, name: &str, contents: &[u8]) {
         let Some(directory) = &self.0 else { return };
-        let written = (|| {
-            let temporary = directory.join(format!(".{name}.{}", std::process::id()));
-            let mut file = fs::OpenOptions::new()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .open(&temporary)?;
-            let written =
-                file.write_all(contents).and_then(|()| file.write_all(&entry_digest(name, contents)));
-            written.and_then(|()| fs::rename(&temporary, directory.join(name))).inspect_err(|_| {
-                let _ = fs::remove_file(&temporary);
-            })
-        })();
+        let written = atomic_file::replace(&directory.join(name), 0o600, |file| {
+            file.write_all(contents)?;
+            file.write_all(&entry_digest(name, contents))
+        });
         if let Err(error) = written {
             tracing::warn!(directory = %directory.display(), %error, "a cache entry could not be written");
         }

@@ -19,9 +19,9 @@ pub struct Modules {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// Only the modules that come with the host.
+    /// The host loads only the modules that come with it.
     BuiltinOnly,
-    /// Also third parties' modules whose bytes an operator has pinned.
+    /// The host also loads third parties' modules whose bytes an operator has pinned.
     #[default]
     Pinned,
 }

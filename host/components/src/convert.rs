@@ -89,18 +89,16 @@ pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
 }
 
 pub(super) fn command(command: types::Command, times: TimeLimits) -> Command {
+    let timeout = times.of(command_time(command.duration));
     Command {
-        program: command.program,
-        args: command.args,
         env: command.env,
         stdin: command.stdin,
         privilege: privilege(command.privilege),
-        timeout: times.of(command_time(command.duration)),
         keep: match command.keep {
             types::Keep::Head => Keep::Head,
             types::Keep::Tail => Keep::Tail,
         },
-        output_buffer: None,
+        ..Command::new(command.program, command.args, timeout)
     }
 }
 

@@ -199,7 +199,7 @@ pub enum DescriptionError {
     #[error("{0}, which this version of the host can't grant")]
     Ungrantable(&'static str),
     /// The description can't be written as JSON.
-    #[error("what it says can't be kept as JSON: {0}")]
+    #[error("its description can't be kept as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// A request is invalid.
     #[error(transparent)]

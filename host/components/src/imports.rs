@@ -34,7 +34,8 @@ const PIECE: u64 = 1 << 20;
 /// The number of characters of a path in a problem.
 const MESSAGE: usize = 300;
 
-pub(super) type Answer<T> = Result<T, Problem>;
+/// The result of a function that a guest calls. The problem goes to the guest, and the call goes on.
+pub(super) type GuestResult<T> = Result<T, Problem>;
 
 /// A check of the grants for a path, as it was asked for and without symbolic links.
 type MayReach = fn(&Grants, &str, &str, &host_base::Privilege) -> Result<(), problem::Problem>;
@@ -48,14 +49,14 @@ fn reading<T>(
     answer.map_err(|problem| problem.needed_for(&format!("looking at {}", excerpt(path, MESSAGE)), privilege))
 }
 
-fn to_guest<T>(answer: Result<T, problem::Problem>) -> Answer<T> {
+fn to_guest<T>(answer: Result<T, problem::Problem>) -> GuestResult<T> {
     answer.map_err(convert::problem_to_guest)
 }
 
 impl Call {
     /// The answer in the contract's types. The guest can't be told all of a problem, so the problem is kept for the
     /// case that the guest hands it on.
-    pub(super) fn to_guest<T>(&self, answer: Result<T, problem::Problem>) -> Answer<T> {
+    pub(super) fn to_guest<T>(&self, answer: Result<T, problem::Problem>) -> GuestResult<T> {
         if let Err(problem) = &answer
             && !problem.details.is_empty()
         {
@@ -106,12 +107,12 @@ fn read_only_tool(tool: &str) -> problem::Problem {
 impl types::Host for State {}
 
 impl exec_command::Host for State {
-    async fn run(&mut self, command: Command) -> wasmtime::Result<Answer<Output>> {
+    async fn run(&mut self, command: Command) -> wasmtime::Result<GuestResult<Output>> {
         let mut answers = self.run_all(vec![command]).await?;
         Ok(answers.pop().unwrap_or_else(|| to_guest(Err(unsupported("an empty answer")))))
     }
 
-    async fn run_all(&mut self, commands: Vec<Command>) -> wasmtime::Result<Vec<Answer<Output>>> {
+    async fn run_all(&mut self, commands: Vec<Command>) -> wasmtime::Result<Vec<GuestResult<Output>>> {
         let call = self.call()?;
         if commands.len() > COMMANDS {
             let message = format!("{} commands at once; at most {COMMANDS} are taken", commands.len());
@@ -136,7 +137,7 @@ impl exec_command::Host for State {
         Ok(answers.collect())
     }
 
-    async fn open(&mut self, command: Command) -> wasmtime::Result<Answer<Resource<OutputStream>>> {
+    async fn open(&mut self, command: Command) -> wasmtime::Result<GuestResult<Resource<OutputStream>>> {
         let streams = self.streams;
         let call = self.call()?;
         if streams >= STREAMS {
@@ -167,7 +168,7 @@ impl exec_command::HostOutputStream for State {
         &mut self,
         stream: Resource<OutputStream>,
         max_bytes: u32,
-    ) -> wasmtime::Result<Answer<Vec<u8>>> {
+    ) -> wasmtime::Result<GuestResult<Vec<u8>>> {
         self.call()?;
         Ok(to_guest(self.table.get_mut(&stream)?.read(max_bytes).await))
     }
@@ -185,7 +186,7 @@ impl target_files::Host for State {
         requests: Vec<target_files::Request>,
         privilege: Privilege,
         place: Place,
-    ) -> wasmtime::Result<Vec<Answer<Vec<u8>>>> {
+    ) -> wasmtime::Result<Vec<GuestResult<Vec<u8>>>> {
         let call = self.call()?;
         if let Err(problem) = on_target(place) {
             return Ok(vec![to_guest(Err(problem)); requests.len()]);
@@ -211,7 +212,7 @@ impl target_files::Host for State {
         paths: Vec<String>,
         privilege: Privilege,
         place: Place,
-    ) -> wasmtime::Result<Vec<Answer<Option<target_files::Metadata>>>> {
+    ) -> wasmtime::Result<Vec<GuestResult<Option<target_files::Metadata>>>> {
         let call = self.call()?;
         if let Err(problem) = on_target(place) {
             return Ok(vec![to_guest(Err(problem)); paths.len()]);
@@ -234,7 +235,7 @@ impl target_files::Host for State {
         paths: Vec<String>,
         privilege: Privilege,
         place: Place,
-    ) -> wasmtime::Result<Vec<Answer<Vec<String>>>> {
+    ) -> wasmtime::Result<Vec<GuestResult<Vec<String>>>> {
         let call = self.call()?;
         if let Err(problem) = on_target(place) {
             return Ok(vec![to_guest(Err(problem)); paths.len()]);
@@ -359,7 +360,7 @@ impl distro_context::Host for State {
 }
 
 impl doc_emit::Host for State {
-    async fn suggest(&mut self, _action: doc_emit::DocumentationAction) -> wasmtime::Result<Answer<()>> {
+    async fn suggest(&mut self, _action: doc_emit::DocumentationAction) -> wasmtime::Result<GuestResult<()>> {
         self.call()?;
         Ok(to_guest(Err(unsupported("documentation suggestions"))))
     }
@@ -373,7 +374,10 @@ impl progress::Host for State {
 }
 
 impl tool_calls::Host for State {
-    async fn call_all(&mut self, calls: Vec<tool_calls::ToolCall>) -> wasmtime::Result<Vec<Answer<String>>> {
+    async fn call_all(
+        &mut self,
+        calls: Vec<tool_calls::ToolCall>,
+    ) -> wasmtime::Result<Vec<GuestResult<String>>> {
         self.call()?;
         Ok(calls.iter().map(|_| to_guest(Err(unsupported("calls of other modules' tools")))).collect())
     }

@@ -82,7 +82,7 @@ pub enum InstallError {
     /// The account has no home directory.
     #[error("neither XDG_DATA_HOME nor HOME says where this account's modules are")]
     Nowhere,
-    /// Somebody else has changed the module meanwhile.
+    /// Another process has changed the module meanwhile.
     #[error("{0} was changed meanwhile; nothing was done, so look at it again")]
     Meanwhile(String),
     /// The module comes with the program.
@@ -94,7 +94,7 @@ pub enum InstallError {
     /// The terminal gave no answer.
     #[error("the question could not be asked ({0}); nothing was changed")]
     NotAsked(String),
-    /// Something besides this lock disables the module as well.
+    /// The configuration or another lock disables the module as well.
     #[error("{0} stays disabled: {1}")]
     StillDisabled(String, String),
 }
@@ -257,10 +257,10 @@ impl ModuleInstaller {
             entries.filter(|entry| is_entrys(entry)).for_each(|entry| entry.enabled = true);
             editing.commit()?;
         }
-        let (candidates, absent) = candidates(&self.places, self.registry.config());
+        let (candidates, unused) = candidates(&self.places, self.registry.config());
         let is_it = |candidate: &Candidate| wanted.names(&candidate.name, &candidate.sha256);
-        match absent.into_iter().find(|absent| absent.disabled && absent.name == name) {
-            Some(absent) => Err(InstallError::StillDisabled(name, absent.reason)),
+        match unused.into_iter().find(|unused| unused.disabled && unused.name == name) {
+            Some(unused) => Err(InstallError::StillDisabled(name, unused.reason)),
             None if is_known || candidates.iter().any(is_it) => Ok(()),
             None => Err(self.unknown(&name)),
         }
@@ -282,11 +282,11 @@ impl ModuleInstaller {
             let fault = module::verify(&candidate).err().map(|error| error.to_string());
             Verified { name: candidate.name, origin: candidate.origin, path: candidate.path, fault }
         });
-        let unpinned = found.absent.into_iter().map(|absent| Verified {
-            name: absent.name,
-            origin: absent.origin,
-            path: absent.path,
-            fault: Some(absent.reason),
+        let unpinned = found.unused.into_iter().map(|unused| Verified {
+            name: unused.name,
+            origin: unused.origin,
+            path: unused.path,
+            fault: Some(unused.reason),
         });
         pinned.chain(unpinned).collect()
     }
@@ -308,7 +308,11 @@ impl ModuleInstaller {
     /// The reason why a module isn't used after a change. None where it is.
     pub async fn unused(&self, name: &str) -> Option<String> {
         let registry = self.registry.reload(&self.places, self.registry.config()).await;
-        registry.absent().iter().find(|absent| absent.name == name).map(|absent| absent.reason.clone())
+        registry
+            .unused_modules()
+            .iter()
+            .find(|unused| unused.name == name)
+            .map(|unused| unused.reason.clone())
     }
 
     /// Whether a module's component is the pinned one.

@@ -42,7 +42,7 @@ pub use module::{Module, Reply};
 pub use registry::{CompileMode, Conflict, Registry, Route, kept_list};
 pub use replan::{ReplanCall, ToolCall};
 pub use source::read_sums;
-pub use source::{Absent, ModuleDirectories, Origin, SUMS};
+pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule};
 pub use store::{CallContext, PlanHandling, TimeLimits};
 pub use system_services::{ConnectionService, JobService, PublicKey, SessionService, SystemServices};
 

@@ -23,9 +23,9 @@ pub(super) const HOST_CALL_BYTES: usize = 16 << 20;
 /// The number of streams, pollables and the guest's own resources that may be open at once.
 pub(super) const HANDLES: usize = 1_000;
 
-/// The limit for which the host stopped a guest.
+/// The limit that a guest exceeded, so that the host stopped it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Stopped {
+pub(super) enum ExceededLimit {
     #[error("it computed for longer than {} s, which is what it may", .0.as_secs_f64())]
     Time(Duration),
     #[error("it called the host more than {0} times")]
@@ -46,12 +46,12 @@ pub(super) enum Stopped {
     NoImportsWhileDescribing,
 }
 
-impl Stopped {
+impl ExceededLimit {
     /// The limit that an error is about, if it is about one. `refused` is the limiter's latest refusal: the guest saw
     /// only that memory did not grow, and then failed in its own way.
     pub(super) fn because(error: &wasmtime::Error, refused: Option<Self>) -> Option<Self> {
-        if let Some(stopped) = error.downcast_ref::<Self>() {
-            return Some(*stopped);
+        if let Some(limit) = error.downcast_ref::<Self>() {
+            return Some(*limit);
         }
         if let Some(Trap::StackOverflow) = error.downcast_ref::<Trap>() {
             return Some(Self::Stack);
@@ -67,7 +67,7 @@ impl Stopped {
             ("store handle limit exceeded", Self::Handles),
             ("resource limit exceeded", Self::Instances),
         ];
-        told.iter().find(|(text, _)| root.contains(text)).map(|(_, stopped)| *stopped).or(refused)
+        told.iter().find(|(text, _)| root.contains(text)).map(|(_, limit)| *limit).or(refused)
     }
 
     /// The problem for the caller of this module.
@@ -94,7 +94,7 @@ pub(super) struct Limiter {
     memory: usize,
     elements: usize,
     /// The limit of the latest refused growth.
-    pub(super) refused: Option<Stopped>,
+    pub(super) refused: Option<ExceededLimit>,
 }
 
 impl Limiter {
@@ -103,7 +103,7 @@ impl Limiter {
         Self { most_memory, memory: 0, elements: 0, refused: None }
     }
 
-    fn allow(&mut self, fits: bool, otherwise: Stopped) -> wasmtime::Result<bool> {
+    fn allow(&mut self, fits: bool, otherwise: ExceededLimit) -> wasmtime::Result<bool> {
         if !fits {
             self.refused = Some(otherwise);
         }
@@ -118,7 +118,7 @@ impl ResourceLimiter for Limiter {
         if fits {
             self.memory = total;
         }
-        self.allow(fits, Stopped::Memory(self.most_memory))
+        self.allow(fits, ExceededLimit::Memory(self.most_memory))
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
@@ -127,7 +127,7 @@ impl ResourceLimiter for Limiter {
         if fits {
             self.elements = total;
         }
-        self.allow(fits, Stopped::Tables)
+        self.allow(fits, ExceededLimit::Tables)
     }
 
     fn instances(&self) -> usize {
@@ -214,10 +214,10 @@ impl GuestTime {
     }
 
     /// Checks the limits. It is called on the guest's thread while the guest runs.
-    pub(super) fn check(&self) -> Result<(), Stopped> {
+    pub(super) fn check(&self) -> Result<(), ExceededLimit> {
         let spent = self.with(|spent| spent.so_far());
         match spent.processor > self.allowed || spent.wall > self.allowed * LONGER {
-            true => Err(Stopped::Time(self.allowed)),
+            true => Err(ExceededLimit::Time(self.allowed)),
             false => Ok(()),
         }
     }

@@ -4,16 +4,16 @@
 //! is used only where nobody but its owner can write to it. If it can't be read as a whole, none of its modules is
 //! loaded.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::config::{Disabled, is_module_name};
 use host_base::sha256::is_sha256;
-use host_base::trusted_file;
+use host_base::{atomic_file, trusted_file};
 use host_capability::Requests;
 
 /// The file's name, in the directory of the components.
@@ -46,7 +46,7 @@ impl Default for Lock {
     }
 }
 
-/// One module.
+/// The entry of one module.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
@@ -281,13 +281,11 @@ pub fn components(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Writes a file as a whole, or not at all.
+/// Writes a file as a whole or not at all, so that it survives a power failure.
 fn put(path: &Path, contents: &[u8]) -> io::Result<()> {
-    let temporary = path.with_extension(format!("{}.new", std::process::id()));
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&temporary)?;
-    let written = file.write_all(contents).and_then(|()| file.sync_all());
-    written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&temporary);
+    atomic_file::replace(path, 0o644, |file| {
+        file.write_all(contents)?;
+        file.sync_all()
     })
 }
 

@@ -22,7 +22,7 @@ use super::description::{Description, DescriptionError, Tool};
 use super::engine::{LazyEngine, Shared};
 use super::idle::{Slot, Slots};
 use super::instance;
-use super::limits::Stopped;
+use super::limits::ExceededLimit;
 use super::lock::Entry;
 use super::source::{Candidate, Origin};
 use super::store::{CallContext, State};
@@ -92,7 +92,7 @@ impl Ready {
     }
 }
 
-/// When a file's bytes are compared with their pin.
+/// The time at which a file's bytes are compared with their pin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bytes {
     /// The bytes are always read.
@@ -130,7 +130,7 @@ pub(super) enum LoadError {
     )]
     Pin { expected: String, found: String },
     #[error(
-        "what is kept of it in the cache isn't what compiling it makes: somebody has changed the cache; remove the entries \
+        "its compiled code in the cache isn't what compiling it makes: somebody has changed the cache; remove the entries \
          that begin with its SHA-256"
     )]
     Compiled,
@@ -145,14 +145,16 @@ pub(super) enum LoadError {
     #[error("it failed while it described itself: {0:#}")]
     Describe(wasmtime::Error),
     #[error("it was stopped while it described itself: {0}")]
-    DescribeLimit(Stopped),
+    DescribeLimit(ExceededLimit),
     #[error("it took longer than {} s to describe itself", DESCRIBE.as_secs())]
     DescribeTime,
     #[error("it describes itself differently when it is asked again, so nothing that it says can be pinned")]
     Fickle,
     #[error("it describes itself differently from when it was added")]
     Described,
-    #[error("it describes itself differently from what was kept of it; that is made anew, so call it again")]
+    #[error(
+        "it describes itself differently from its description in the cache; the host makes that anew, so call it again"
+    )]
     Kept,
     #[error("it says that its name is {0:?}, and it was added under another")]
     Name(String),
@@ -432,7 +434,7 @@ impl Module {
         };
         let answer = match called {
             Ok(answer) => answer,
-            Err(trap) => return Err(self.stopped(&trap, store.data())),
+            Err(trap) => return Err(self.trapped(&trap, store.data())),
         };
         let reply = answer.map_err(|problem| store.data().answered(convert::problem_from_guest(problem)))?;
         check_size(&self.description.name, &reply.data)?;
@@ -481,16 +483,17 @@ impl Module {
         Problem::new("MODULE_UNAVAILABLE", Category::Internal, message)
     }
 
-    fn stopped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
+    /// The problem of a call that a trap ended.
+    fn trapped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
         let name = &self.description.name;
         if let Some(problem) = trap.downcast_ref::<Problem>() {
             // The caller is told the reason, which is no fault of the module.
             tracing::debug!(module = name, reason = problem.message, "a call was ended");
             return problem.clone();
         }
-        if let Some(stopped) = state.stopped(trap) {
-            tracing::warn!(module = name, %stopped, "a module was stopped");
-            return stopped.problem(name);
+        if let Some(limit) = state.exceeded_limit(trap) {
+            tracing::warn!(module = name, stopped = %limit, "a module was stopped");
+            return limit.problem(name);
         }
         tracing::warn!(module = name, trap = excerpt(&format!("{trap:#}"), 2000), "a module trapped");
         let reason = excerpt(&trap.root_cause().to_string(), 300);
@@ -561,8 +564,8 @@ async fn describe(
     };
     let describing = guest_time.counting(describing);
     let said = tokio::time::timeout(DESCRIBE, describing).await.map_err(|_| LoadError::DescribeTime)?;
-    let (first, second) = said.map_err(|trap| match store.data().stopped(&trap) {
-        Some(stopped) => LoadError::DescribeLimit(stopped),
+    let (first, second) = said.map_err(|trap| match store.data().exceeded_limit(&trap) {
+        Some(limit) => LoadError::DescribeLimit(limit),
         None => LoadError::Describe(trap),
     })?;
     let description = Description::new(first, imports.clone())?;

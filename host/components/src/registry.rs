@@ -11,7 +11,7 @@ use super::config::Modules;
 use super::description::Tool;
 use super::engine::LazyEngine;
 use super::module::{Bytes, Loader, Module};
-use super::source::{Absent, Candidate, ModuleDirectories, Origin, candidates};
+use super::source::{Candidate, ModuleDirectories, Origin, UnusedModule, candidates};
 use host_target::Facts;
 
 /// All modules and their tools. Each component was compared with its pin, and a change of any file makes a new
@@ -22,7 +22,7 @@ pub struct Registry {
     /// True where a component waits to be compiled.
     later: bool,
     modules: Vec<Arc<Module>>,
-    absent: Vec<Absent>,
+    unused: Vec<UnusedModule>,
     /// The modules that have a tool, by its name, with the tool's index in each.
     tools: BTreeMap<String, Vec<(usize, usize)>>,
     /// The aliases of tools, with the tools' names.
@@ -33,7 +33,7 @@ pub struct Registry {
     of: Option<String>,
 }
 
-/// When to compile a third party's component that isn't in the cache.
+/// The time at which a third party's component that isn't in the cache is compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompileMode {
     /// The component is compiled now, however long that takes.
@@ -127,8 +127,8 @@ impl Registry {
     }
 
     fn empty(loader: Arc<Loader>, config: &Modules) -> Self {
-        let (modules, absent, tools, aliases, names, of) = Default::default();
-        Self { loader, config: config.clone(), modules, absent, tools, aliases, names, of, later: false }
+        let (modules, unused, tools, aliases, names, of) = Default::default();
+        Self { loader, config: config.clone(), modules, unused, tools, aliases, names, of, later: false }
     }
 
     /// A hash of the pins and of the files' metadata, taken before any file was read. None where the same files could
@@ -149,8 +149,8 @@ impl Registry {
         (cold, bytes): (CompileMode, Bytes),
     ) -> Self {
         let config = &self.config;
-        let (candidates, absent) = candidates(places, config);
-        self.absent = absent;
+        let (candidates, unused) = candidates(places, config);
+        self.unused = unused;
         self.of = made_of(&candidates);
         let looked_at = self.loader.look_at_all(&candidates, known, bytes);
         for (candidate, looked_at) in candidates.into_iter().zip(looked_at) {
@@ -163,7 +163,7 @@ impl Registry {
                 if self.later || must_compile {
                     self.later = true;
                     let reason = "it is not compiled yet; a server does that while it runs";
-                    self.absent.push(Absent::refused(&name, origin, &path, reason));
+                    self.unused.push(UnusedModule::refused(&name, origin, &path, reason));
                     continue;
                 }
             }
@@ -176,19 +176,19 @@ impl Registry {
                 Err(error) => Err(error.to_string()),
             };
             if let Err(reason) = added {
-                self.absent.push(Absent::refused(&name, origin, &path, reason));
+                self.unused.push(UnusedModule::refused(&name, origin, &path, reason));
             }
         }
-        if self.absent.iter().any(|absent| !absent.disabled) {
+        if self.unused.iter().any(|unused| !unused.disabled) {
             self.of = None;
         }
         self
     }
 
     /// Logs the modules that are not used.
-    pub fn tell_absent(&self) {
-        for absent in self.absent.iter().filter(|absent| !absent.disabled) {
-            tracing::error!(module = absent.name, reason = absent.reason, "a module is not used");
+    pub fn log_unused(&self) {
+        for unused in self.unused.iter().filter(|unused| !unused.disabled) {
+            tracing::error!(module = unused.name, reason = unused.reason, "a module is not used");
         }
     }
 
@@ -268,8 +268,8 @@ impl Registry {
     }
 
     /// The modules that are not used, with the reasons.
-    pub fn absent(&self) -> &[Absent] {
-        &self.absent
+    pub fn unused_modules(&self) -> &[UnusedModule] {
+        &self.unused
     }
 
     /// Each tool once, in the order of names.

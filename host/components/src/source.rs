@@ -109,7 +109,7 @@ pub(super) struct Candidate {
 
 /// A module that isn't used.
 #[derive(Clone, Debug, Serialize)]
-pub struct Absent {
+pub struct UnusedModule {
     /// The module's name, or the file's.
     pub name: String,
     /// The origin of the module.
@@ -123,7 +123,7 @@ pub struct Absent {
     pub disabled: bool,
 }
 
-impl Absent {
+impl UnusedModule {
     /// A module that isn't used because something is wrong.
     pub(super) fn refused(name: &str, origin: Origin, path: &Path, reason: impl ToString) -> Self {
         let (name, reason) = (name.to_owned(), reason.to_string());
@@ -135,7 +135,7 @@ impl Absent {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) candidates: Vec<Candidate>,
-    pub(super) absent: Vec<Absent>,
+    pub(super) unused: Vec<UnusedModule>,
     /// The names and hashes that locks disable besides their own modules, each with the path of the lock.
     disabled: Vec<(PathBuf, Disabled)>,
     /// The path of a lock that is too damaged to tell what it disables.
@@ -143,15 +143,18 @@ pub(super) struct Found {
 }
 
 /// The components that are to be loaded, and those that are not, with the reasons.
-pub(super) fn candidates(places: &ModuleDirectories, config: &Modules) -> (Vec<Candidate>, Vec<Absent>) {
-    let Found { candidates, mut absent, disabled, unknown } = Found::at(places);
+pub(super) fn candidates(
+    places: &ModuleDirectories,
+    config: &Modules,
+) -> (Vec<Candidate>, Vec<UnusedModule>) {
+    let Found { candidates, mut unused, disabled, unknown } = Found::at(places);
     let mut kept = Vec::new();
     for candidate in candidates {
         let names = |wanted: &Disabled| wanted.names(&candidate.name, &candidate.sha256);
         let by_lock = disabled.iter().find(|(_, wanted)| names(wanted));
         let reason = if let Some(lock) = &unknown {
             let why = format!("whether {} disables it can't be read", lock.display());
-            absent.push(Absent::refused(&candidate.name, candidate.origin, &candidate.path, why));
+            unused.push(UnusedModule::refused(&candidate.name, candidate.origin, &candidate.path, why));
             continue;
         } else if config.disabled.iter().any(names) {
             Some("modules.disabled of the configuration names it".to_owned())
@@ -170,11 +173,11 @@ pub(super) fn candidates(places: &ModuleDirectories, config: &Modules) -> (Vec<C
             None => kept.push(candidate),
             Some(reason) => {
                 let Candidate { name, origin, path, .. } = candidate;
-                absent.push(Absent { name, origin, path, reason, disabled: true });
+                unused.push(UnusedModule { name, origin, path, reason, disabled: true });
             }
         }
     }
-    (kept, absent)
+    (kept, unused)
 }
 
 impl Found {
@@ -200,7 +203,7 @@ impl Found {
         let mut sums = match sums {
             Ok(sums) => sums,
             Err(reason) => {
-                self.absent.push(Absent::refused(SUMS, Origin::Host, &directory.join(SUMS), reason));
+                self.unused.push(UnusedModule::refused(SUMS, Origin::Host, &directory.join(SUMS), reason));
                 BTreeMap::new()
             }
         };
@@ -213,7 +216,7 @@ impl Found {
                 }
                 None => {
                     let reason = format!("{SUMS} beside it doesn't name it, so it is not loaded");
-                    self.absent.push(Absent::refused(&name, Origin::Host, &path, reason));
+                    self.unused.push(UnusedModule::refused(&name, Origin::Host, &path, reason));
                 }
             }
         }
@@ -225,7 +228,7 @@ impl Found {
         let lock = match Lock::read(directory, origin.owner()) {
             Ok(lock) => lock,
             Err(error) => {
-                self.absent.push(Absent::refused(lock::NAME, origin, &path, error));
+                self.unused.push(UnusedModule::refused(lock::NAME, origin, &path, error));
                 match Lock::disabled_by_broken(directory) {
                     Some(disabled) => {
                         self.disabled.extend(disabled.into_iter().map(|wanted| (path.clone(), wanted)));
@@ -239,7 +242,7 @@ impl Found {
         for component in self.components(origin, directory) {
             if !lock.modules.iter().any(|entry| entry.file() == file_name(&component)) {
                 let reason = format!("{} doesn't name it, so it is not loaded", lock::NAME);
-                self.absent.push(Absent::refused(&file_name(&component), origin, &component, reason));
+                self.unused.push(UnusedModule::refused(&file_name(&component), origin, &component, reason));
             }
         }
         self.disabled.extend(lock.disabled.into_iter().map(|wanted| (path.clone(), wanted)));
@@ -252,7 +255,7 @@ impl Found {
 
     fn components(&mut self, origin: Origin, directory: &Path) -> Vec<PathBuf> {
         lock::components(directory).unwrap_or_else(|error| {
-            self.absent.push(Absent::refused(&file_name(directory), origin, directory, error));
+            self.unused.push(UnusedModule::refused(&file_name(directory), origin, directory, error));
             Vec::new()
         })
     }
@@ -311,10 +314,10 @@ mod tests {
         }
 
         fn found(&self, config: &Modules) -> (Vec<String>, Vec<(String, String)>) {
-            let (candidates, absent) = candidates(&self.places, config);
+            let (candidates, unused) = candidates(&self.places, config);
             (
                 candidates.into_iter().map(|candidate| candidate.name).collect(),
-                absent.into_iter().map(|absent| (absent.name, absent.reason)).collect(),
+                unused.into_iter().map(|unused| (unused.name, unused.reason)).collect(),
             )
         }
     }
@@ -334,9 +337,9 @@ mod tests {
         setting.write("host/SHA256SUMS", format!("{A}  cron.wasm\n{B} *gone.wasm\n"));
         setting.write("user/stray.wasm", "");
         setting.write("user/modules.lock", lock("hello", B, ""));
-        let (found, absent) = setting.found(&Modules::default());
+        let (found, unused) = setting.found(&Modules::default());
         assert_eq!(found, ["cron", "hello"]);
-        let names: Vec<_> = absent.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<_> = unused.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["extra", "stray.wasm"]);
     }
 
@@ -348,10 +351,10 @@ mod tests {
             if let Some(sums) = sums {
                 setting.write("host/SHA256SUMS", sums);
             }
-            let (found, absent) = setting.found(&Modules::default());
+            let (found, unused) = setting.found(&Modules::default());
             assert!(found.is_empty());
-            assert_eq!(absent.len(), 2, "{absent:?}");
-            assert!(absent[0].1.contains(SUMS));
+            assert_eq!(unused.len(), 2, "{unused:?}");
+            assert!(unused[0].1.contains(SUMS));
         }
     }
 
@@ -369,9 +372,9 @@ mod tests {
         assert_eq!(setting.found(&Modules::default()).0, ["session"]);
         for broken in [format!("{whole}zzz\n"), "disabled: [\n".to_owned(), "\0".to_owned()] {
             setting.write("user/modules.lock", &broken);
-            let (found, absent) = setting.found(&Modules::default());
+            let (found, unused) = setting.found(&Modules::default());
             assert!(found.is_empty(), "{broken}: {found:?}");
-            assert!(absent.iter().any(|(name, why)| name == "cron" && why.contains("can't be read")));
+            assert!(unused.iter().any(|(name, why)| name == "cron" && why.contains("can't be read")));
         }
     }
 
@@ -381,9 +384,9 @@ mod tests {
         setting.write("host/cron.wasm", "");
         setting.write("host/SHA256SUMS", format!("{A}  cron.wasm\n"));
         setting.write("user/modules.lock", lock("hello", "short", ""));
-        let (found, absent) = setting.found(&Modules::default());
+        let (found, unused) = setting.found(&Modules::default());
         assert_eq!(found, ["cron"]);
-        assert_eq!(absent[0].0, "modules.lock");
+        assert_eq!(unused[0].0, "modules.lock");
     }
 
     #[test]
@@ -401,15 +404,15 @@ mod tests {
             (&format!("disabled: ['sha256:{A}']"), &["hello"]),
             (&format!("disabled: ['{}', hello]", A.to_uppercase()), &[]),
         ] {
-            let (found, absent) = setting.found(&config(text));
+            let (found, unused) = setting.found(&config(text));
             assert_eq!(found, left, "{text}");
-            assert_eq!(absent.len(), 2 - left.len());
+            assert_eq!(unused.len(), 2 - left.len());
         }
         setting.write("user/modules.lock", lock("hello", B, &format!("disabled: [cron, 'sha256:{B}']\n")));
         assert!(setting.found(&Modules::default()).0.is_empty());
         setting.write("user/modules.lock", lock("hello", B, "").replace("true", "false"));
-        let (found, absent) = setting.found(&Modules::default());
+        let (found, unused) = setting.found(&Modules::default());
         assert_eq!(found, ["cron"]);
-        assert!(absent[0].1.contains("modules enable hello"));
+        assert!(unused[0].1.contains("modules enable hello"));
     }
 }

@@ -9,7 +9,7 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::call_clock::CallClock;
-use super::limits::{GuestTime, Limiter, Stopped};
+use super::limits::{ExceededLimit, GuestTime, Limiter};
 use super::log::CallLog;
 use super::system_services::SystemServices;
 use host_base::Risk;
@@ -196,11 +196,11 @@ impl State {
     pub(super) fn call(&mut self) -> wasmtime::Result<&Call> {
         self.host_calls += 1;
         if self.host_calls > self.most_host_calls {
-            return Err(Stopped::HostCalls(self.most_host_calls).into());
+            return Err(ExceededLimit::HostCalls(self.most_host_calls).into());
         }
         match &self.call {
             Some(call) => Ok(call),
-            None => Err(Stopped::NoImportsWhileDescribing.into()),
+            None => Err(ExceededLimit::NoImportsWhileDescribing.into()),
         }
     }
 
@@ -213,8 +213,8 @@ impl State {
     }
 
     /// The limit that the guest exceeded, if it did.
-    pub(super) fn stopped(&self, trap: &wasmtime::Error) -> Option<Stopped> {
-        Stopped::because(trap, self.limiter.refused)
+    pub(super) fn exceeded_limit(&self, trap: &wasmtime::Error) -> Option<ExceededLimit> {
+        ExceededLimit::because(trap, self.limiter.refused)
     }
 }
 

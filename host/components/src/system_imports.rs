@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use super::bindings::sysadmin::module::{jobs, session, target_control};
-use super::imports::Answer;
-use super::limits::Stopped;
+use super::imports::GuestResult;
+use super::limits::ExceededLimit;
 use super::store::State;
 use super::system_services::PublicKey;
 use host_target::SshOptions;
 
 fn missing() -> wasmtime::Error {
-    Stopped::NoImportsWhileDescribing.into()
+    ExceededLimit::NoImportsWhileDescribing.into()
 }
 
 impl session::Host for State {
@@ -19,7 +19,7 @@ impl session::Host for State {
         Ok(call.system_services.session.as_ref().ok_or_else(missing)?.snapshot.clone())
     }
 
-    async fn refresh(&mut self) -> wasmtime::Result<Answer<String>> {
+    async fn refresh(&mut self) -> wasmtime::Result<GuestResult<String>> {
         let call = self.call()?;
         let session = call.system_services.session.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest((session.refresh)().await))
@@ -41,7 +41,7 @@ impl target_control::Host for State {
         &mut self,
         host: String,
         over: target_control::Given,
-    ) -> wasmtime::Result<Answer<String>> {
+    ) -> wasmtime::Result<GuestResult<String>> {
         // A person may have to confirm, which may take long.
         let clock = self.clock.clone();
         let _still = clock.pause();
@@ -50,7 +50,7 @@ impl target_control::Host for State {
         Ok(call.to_guest(connections.connect(host, given(over)).await))
     }
 
-    async fn disconnect(&mut self, host: Option<String>) -> wasmtime::Result<Answer<String>> {
+    async fn disconnect(&mut self, host: Option<String>) -> wasmtime::Result<GuestResult<String>> {
         let call = self.call()?;
         let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.disconnect(host).await))
@@ -61,13 +61,17 @@ impl target_control::Host for State {
         Ok(call.system_services.connections.as_ref().ok_or_else(missing)?.is_host(&name))
     }
 
-    async fn connection(&mut self) -> wasmtime::Result<Answer<String>> {
+    async fn connection(&mut self) -> wasmtime::Result<GuestResult<String>> {
         let call = self.call()?;
         let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.connection().await))
     }
 
-    async fn test(&mut self, host: String, over: target_control::Given) -> wasmtime::Result<Answer<String>> {
+    async fn test(
+        &mut self,
+        host: String,
+        over: target_control::Given,
+    ) -> wasmtime::Result<GuestResult<String>> {
         let clock = self.clock.clone();
         let _still = clock.pause();
         let call = self.call()?;
@@ -75,7 +79,7 @@ impl target_control::Host for State {
         Ok(call.to_guest(connections.test(host, given(over)).await))
     }
 
-    async fn public_keys(&mut self) -> wasmtime::Result<Answer<Vec<PublicKey>>> {
+    async fn public_keys(&mut self) -> wasmtime::Result<GuestResult<Vec<PublicKey>>> {
         let call = self.call()?;
         let connections = call.system_services.connections.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(connections.public_keys().await))
@@ -103,13 +107,13 @@ impl jobs::Host for State {
         id: String,
         offset: u64,
         wait_seconds: u32,
-    ) -> wasmtime::Result<Answer<String>> {
+    ) -> wasmtime::Result<GuestResult<String>> {
         let call = self.call()?;
         let jobs = call.system_services.jobs.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(jobs.output(id, offset, wait_seconds).await))
     }
 
-    async fn cancel(&mut self, id: String, wait_seconds: u32) -> wasmtime::Result<Answer<String>> {
+    async fn cancel(&mut self, id: String, wait_seconds: u32) -> wasmtime::Result<GuestResult<String>> {
         let call = self.call()?;
         let jobs = call.system_services.jobs.as_ref().ok_or_else(missing)?;
         Ok(call.to_guest(jobs.cancel(id, wait_seconds).await))

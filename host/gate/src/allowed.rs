@@ -25,7 +25,7 @@ pub struct AllowedCommand {
     pub(super) paths: Vec<(HoleType, String)>,
     /// The paths that the command's paths led to when the plan was prepared, in the same order.
     pub leads: Vec<String>,
-    /// What was there then, in the same order.
+    /// The metadata that were found at those paths then, in the same order.
     pub found: Vec<Option<Found>>,
 }
 

@@ -148,19 +148,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use host_base::{Keep, Privilege};
 
     fn command(program: &str, arg: &str) -> Command {
-        Command {
-            program: program.to_owned(),
-            args: vec![arg.to_owned()],
-            env: Vec::new(),
-            stdin: None,
-            privilege: Privilege::Caller,
-            timeout: Duration::ZERO,
-            keep: Keep::Head,
-            output_buffer: None,
-        }
+        Command::new(program, [arg], Duration::ZERO)
     }
 
     #[test]

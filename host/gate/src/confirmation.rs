@@ -95,7 +95,7 @@ impl Gate {
         let simulation = simulated(request, &again).await?;
         if identity(request, &again, simulation.as_deref())? != identity_shown {
             let now = with_simulation(&again, simulation.as_deref());
-            return Err(stale("what it is about has changed since it was shown".to_owned())
+            return Err(stale("its plan has changed since it was shown".to_owned())
                 .detail("differs", differences(&preview, &now)));
         }
         Ok((again, identity_shown, decided_by))

@@ -19,7 +19,7 @@ use super::plan::{Action, Directory, Write};
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
-use host_base::{Command, Keep, Output, Privilege};
+use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_capability::is_lexically_safe;
 use host_target::{FileKind, Found, ReadRequest, Target};
@@ -544,16 +544,7 @@ impl Site {
             let message = format!("`{command}` is not run with another account's rights: no grant covers it");
             return Err(Problem::new("CAPABILITY_DENIED", Category::Denied, message));
         }
-        let command = Command {
-            program: program.to_owned(),
-            args,
-            env: Vec::new(),
-            stdin,
-            privilege,
-            timeout: TIMEOUT,
-            keep: Keep::Head,
-            output_buffer: None,
-        };
+        let command = Command { stdin, privilege, ..Command::new(program, args, TIMEOUT) };
         let output = run_one(target, &command).await?;
         match output.exit_code {
             0 => Ok(output),

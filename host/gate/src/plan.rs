@@ -190,20 +190,10 @@ fn invalid(found: impl Into<String>) -> Problem {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use host_base::Keep;
 
     /// A command with the caller's rights and a time of 10 s.
     pub fn command(argv: &[&str]) -> Command {
-        Command {
-            program: argv[0].to_owned(),
-            args: argv[1..].iter().map(|arg| (*arg).to_owned()).collect(),
-            env: Vec::new(),
-            stdin: None,
-            privilege: Privilege::Caller,
-            timeout: Duration::from_secs(10),
-            keep: Keep::Head,
-            output_buffer: None,
-        }
+        Command::new(argv[0], argv[1..].iter().copied(), Duration::from_secs(10))
     }
 
     pub fn run(argv: &[&str]) -> Step {

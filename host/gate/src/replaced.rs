@@ -17,7 +17,7 @@ use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_audit::ChangeBegun;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
-use host_base::{Command, Keep, Privilege};
+use host_base::{Command, Privilege};
 use host_capability::command_line;
 use host_target::Target;
 use host_text::redact::{excerpt, redact};
@@ -59,14 +59,10 @@ impl StoredCommand {
     fn command(&self, stdin: Option<Vec<u8>>) -> Command {
         let Self { program, args, env, privilege } = self;
         Command {
-            program: program.clone(),
-            args: args.clone(),
             env: env.clone(),
             stdin,
             privilege: privilege.clone(),
-            timeout: TIMEOUT,
-            keep: Keep::Head,
-            output_buffer: None,
+            ..Command::new(program, args, TIMEOUT)
         }
     }
 
@@ -132,7 +128,7 @@ fn of_step(action: &Action, prepared: &PreparedStep) -> Option<ReplacedText> {
 pub(super) fn forget(log: &Path, id: &str) {
     match fs::remove_file(path(log, id)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(change = id, %error, "what a change replaced is still kept");
+            tracing::warn!(change = id, %error, "the kept text that a change replaced could not be removed");
         }
         _ => {}
     }
@@ -153,11 +149,15 @@ pub(super) async fn restore(
     let kept = match fs::read(path(log, &begun.id)) {
         Ok(kept) => kept,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => return vec![Err(format!("what the commands replaced can't be read: {error}"))],
+        Err(error) => {
+            return vec![Err(format!("the kept text that the commands replaced can't be read: {error}"))];
+        }
     };
     let all: Vec<ReplacedText> = match serde_json::from_slice(&kept) {
         Ok(all) => all,
-        Err(error) => return vec![Err(format!("what the commands replaced can't be read: {error}"))],
+        Err(error) => {
+            return vec![Err(format!("the kept text that the commands replaced can't be read: {error}"))];
+        }
     };
     let mut said = Vec::new();
     for replaced in all.iter().rev() {
@@ -186,7 +186,7 @@ async fn put_back(
     let mark = format!("{line} < ({} bytes that aren't kept, SHA-256 {})", before.len(), sha256::of(&before));
     let is_on_record = begun.undo.iter().flatten().any(|undo| undo.ends_with(&mark));
     if !is_on_record {
-        let message = "what was kept of it isn't what is on record: somebody has changed it".to_owned();
+        let message = "its kept text isn't the one on record: somebody has changed it".to_owned();
         return Err(Problem::new("INVALID_RECORD", Category::Validation, message));
     }
     let look = target.run_all(&[replaced.look.command(None)]).await.pop();

@@ -13,7 +13,7 @@ use futures_util::future::join3;
 use serde_json::{Map, Value};
 
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Keep, Output, Privilege};
+use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_target::{Metadata, PathCheck, ReadRequest, Target};
 use parse::{Job, Mount};
@@ -111,16 +111,7 @@ impl LockReader<'_> {
 }
 
 fn command(program: &str, args: &[&str]) -> Command {
-    Command {
-        program: program.to_owned(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-        output_buffer: None,
-    }
+    Command::new(program, args.iter().copied(), TIMEOUT)
 }
 
 /// The files that editors keep beside an edited file.

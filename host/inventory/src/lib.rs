@@ -45,7 +45,7 @@ pub struct Entry {
     pub is_local: bool,
 }
 
-/// Why there is no inventory. The operator sees it, and the process ends.
+/// The reason why there is no inventory. The operator sees it, and the process ends.
 #[derive(Debug, thiserror::Error)]
 pub enum InventoryError {
     /// A file or directory can't be read.

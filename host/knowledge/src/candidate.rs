@@ -8,7 +8,7 @@ use super::profile::{Profile, holds_on};
 /// The name of the file. No program reads a file of this name by itself.
 const NAME: &str = ".candidate.linux-sysadmin";
 
-/// How a text is checked: the path to which it is written for the time of the check, and the command that reads it.
+/// The way to check a text: the path to which it is written for the time of the check, and the command that reads it.
 pub struct Candidate {
     /// A path beside the service's main file, because paths in a configuration are often relative to its directory.
     pub path: String,

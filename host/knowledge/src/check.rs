@@ -8,7 +8,7 @@ use super::LoadedProfile;
 use super::candidate::Candidate;
 use super::profile::{Family, Profile, When, holds_on};
 use super::profile_error::ProfileError;
-use host_base::{Command, Keep, Privilege};
+use host_base::Command;
 use host_capability::{Pattern, is_lexically_safe};
 use host_policy::Policy;
 use host_policy::check_only_looks;
@@ -440,14 +440,6 @@ pub(super) fn common_commands() -> impl Iterator<Item = Pattern> {
 
 /// The command as the policy judges it.
 pub(super) fn command(argv: &[String]) -> Command {
-    Command {
-        program: argv.first().cloned().unwrap_or_default(),
-        args: argv.iter().skip(1).cloned().collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: std::time::Duration::from_secs(10),
-        keep: Keep::Head,
-        output_buffer: None,
-    }
+    let program = argv.first().cloned().unwrap_or_default();
+    Command::new(program, argv.iter().skip(1), std::time::Duration::from_secs(10))
 }

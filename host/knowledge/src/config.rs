@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
-/// Which profiles of services are used: those that come with this program, and one's own in `knowledge` beside the
+/// The profiles of services that are used: those that come with this program, and one's own in `knowledge` beside the
 /// configuration.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Further directories of profiles. The paths are absolute or begin with `~/`.
+    /// The further directories of profiles. The paths are absolute or begin with `~/`.
     pub additional_paths: Vec<String>,
     /// The ids of profiles that are not used.
     pub disabled_profiles: Vec<String>,

@@ -16,7 +16,8 @@ pub fn line_of(text: &str, at: &[String]) -> Option<usize> {
     found.map(|place| place.line())
 }
 
-const FOUND: &str = "what was looked for is found here";
+/// The error by which the search stops at the field that it looks for.
+const FOUND: &str = "the field that was looked for is here";
 
 /// Deserializes along the names, and fails at the field.
 struct Seek<'a>(&'a [&'a str]);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use host_base::Risk;
 
-/// What is known of one service.
+/// The knowledge of one service.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Profile {
     /// The id, such as `nginx`.
@@ -16,7 +16,7 @@ pub struct Profile {
     pub summary: String,
     /// The category, such as `web`.
     pub category: String,
-    /// What differs between versions of the service.
+    /// The differences between versions of the service.
     pub version_notes: Option<String>,
     /// The systemd units.
     pub units: Vec<Unit>,
@@ -43,7 +43,7 @@ pub struct Profile {
     /// The roles that it needs.
     #[serde(default)]
     pub requires: Vec<Requires>,
-    /// Who depends on it.
+    /// The services and people that depend on it.
     #[serde(default)]
     pub required_by: Vec<RequiredBy>,
     /// The other services that it affects or is affected by.
@@ -54,13 +54,13 @@ pub struct Profile {
     /// The rules that raise the risk of a change.
     #[serde(default)]
     pub risk: Vec<RiskRule>,
-    /// What to back up.
+    /// The data to back up.
     #[serde(default)]
     pub backup: Vec<Backup>,
     /// The files that modules may never read.
     #[serde(default)]
     pub secrets: Vec<Secret>,
-    /// What can go wrong, and why.
+    /// The symptoms of known faults, with their causes.
     pub troubleshooting: Vec<Symptom>,
 }
 
@@ -79,7 +79,7 @@ pub struct Unit {
     pub name: String,
     /// The families for which the entry holds.
     pub family: Family,
-    /// What the unit does.
+    /// The task of the unit.
     pub what: Option<String>,
     /// Whether the unit is the service itself.
     #[serde(default)]
@@ -109,7 +109,7 @@ pub struct Process {
 pub struct Config {
     /// An absolute path, which may be a glob.
     pub path: String,
-    /// What the file is for.
+    /// The purpose of the file.
     pub what: String,
     /// The families for which the entry holds.
     pub family: Family,
@@ -122,7 +122,7 @@ pub struct Config {
     /// Whether a program writes the file.
     #[serde(default)]
     pub generated: Flag,
-    /// What has to be done before an edit takes effect.
+    /// The action after which an edit takes effect.
     pub apply: Option<Apply>,
     /// The command for [`Apply::Command`].
     pub apply_argv: Option<Vec<String>>,
@@ -133,7 +133,7 @@ pub struct Config {
 pub struct Validator {
     /// The command that checks what is on disk.
     pub argv: Vec<String>,
-    /// What the command checks.
+    /// The subject that the command checks.
     pub what: String,
     /// The families for which the entry holds.
     pub family: Family,
@@ -162,7 +162,7 @@ pub struct Validator {
 pub struct Data {
     /// An absolute path, which may be a glob.
     pub path: String,
-    /// What the data is.
+    /// A description of the data.
     pub what: String,
     /// The families for which the entry holds.
     pub family: Family,
@@ -180,7 +180,7 @@ pub struct Log {
     pub path: Option<String>,
     /// The SYSLOG_IDENTIFIER of the journal entries.
     pub identifier: Option<String>,
-    /// What the log holds.
+    /// A description of the log's contents.
     pub what: Option<String>,
     /// The families for which the entry holds.
     pub family: Family,
@@ -205,9 +205,9 @@ pub struct Log {
 pub struct LogPattern {
     /// An expression that finds the message.
     pub matches: String,
-    /// How bad the message is.
+    /// The severity of the message.
     pub severity: Severity,
-    /// What the message means.
+    /// The meaning of the message.
     pub means: String,
     /// An example of the message.
     pub sample: String,
@@ -224,9 +224,9 @@ pub struct Port {
     pub to: Option<u16>,
     /// TCP or UDP.
     pub protocol: Protocol,
-    /// Who should reach the port.
+    /// The part of the network that should reach the port.
     pub scope: Scope,
-    /// What the port is for.
+    /// The purpose of the port.
     pub what: String,
     /// The families for which the entry holds.
     pub family: Family,
@@ -249,9 +249,9 @@ pub struct Provides {
 pub struct Requires {
     /// The role.
     pub role: String,
-    /// What the service needs the role for.
+    /// The purpose for which the service needs the role.
     pub why: String,
-    /// What happens when nothing fills the role.
+    /// The consequence when no service fills the role.
     pub if_down: String,
     /// The profiles that usually fill the role.
     #[serde(default)]
@@ -261,14 +261,14 @@ pub struct Requires {
     pub optional: Flag,
 }
 
-/// Somebody who depends on the service.
+/// A service or a group of people that depends on the service.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RequiredBy {
     /// A role, or somebody outside the machine.
     pub role: String,
-    /// What they need the service for.
+    /// The purpose for which they need the service.
     pub why: String,
-    /// What happens to them without it.
+    /// The consequence for them when the service is down.
     pub if_down: String,
 }
 
@@ -277,9 +277,9 @@ pub struct RequiredBy {
 pub struct Interaction {
     /// The id of the other service's profile.
     pub with: String,
-    /// How the two affect each other.
+    /// The way in which the two affect each other.
     pub kind: InteractionKind,
-    /// What to know about it.
+    /// The advice about the two.
     pub what: String,
 }
 
@@ -288,7 +288,7 @@ pub struct Interaction {
 pub struct HealthCheck {
     /// The id, one word.
     pub id: String,
-    /// What holds for a healthy service.
+    /// The condition that holds for a healthy service.
     pub what: String,
     /// The program and its arguments.
     pub argv: Vec<String>,
@@ -307,9 +307,9 @@ pub struct HealthCheck {
     pub expect_lacks: Option<String>,
     /// An expression that matches output from which nothing can be concluded.
     pub unknown_matches: Option<String>,
-    /// What it means where an expectation doesn't hold.
+    /// The meaning of an expectation that doesn't hold.
     pub sick: String,
-    /// How bad that is.
+    /// The severity of such a fault.
     #[serde(default)]
     pub severity: Severity,
 }
@@ -327,7 +327,7 @@ pub struct RiskRule {
     pub reason: String,
 }
 
-/// Something to back up: a path or a command.
+/// A path or a command by which data are backed up.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Backup {
     /// The path to copy.
@@ -345,12 +345,12 @@ pub struct Secret {
     pub path: String,
 }
 
-/// Something that doesn't work, and how to find out why.
+/// A fault that a person can notice, and the way to its cause.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Symptom {
     /// The id, one word.
     pub id: String,
-    /// What a user or an administrator notices.
+    /// The symptom that a user or an administrator notices.
     pub symptom: String,
     /// The commands that tell the causes apart.
     #[serde(default)]
@@ -373,7 +373,7 @@ pub struct Diagnosis {
     pub results: Vec<Finding>,
 }
 
-/// What an output means. It holds where every condition that is given holds.
+/// The meaning of an output. It applies where every condition that is given holds.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Finding {
     /// The exit code has this value.
@@ -388,7 +388,7 @@ pub struct Finding {
     pub if_lacks: Option<String>,
     /// The id of the cause that the finding points to.
     pub cause: Option<String>,
-    /// What the output means.
+    /// The meaning of the output.
     pub means: String,
 }
 
@@ -397,9 +397,9 @@ pub struct Finding {
 pub struct Cause {
     /// The id, one word.
     pub id: String,
-    /// What the cause is.
+    /// The cause of the symptom.
     pub cause: String,
-    /// What to do about it.
+    /// The remedy for the cause.
     pub fix: String,
 }
 
@@ -407,7 +407,7 @@ pub struct Cause {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum When {
-    /// Something is done to a unit.
+    /// The step does something to a unit.
     Unit {
         /// The verbs, as systemctl names them.
         verb: Vec<String>,
@@ -443,23 +443,23 @@ macro_rules! words {
 }
 
 words! {
-    /// What has to be done before an edit takes effect.
+    /// The action after which an edit takes effect.
     Apply { Reload, Restart, AtOnce, Command, }
     /// The format of a log's lines.
     LogFormat { Journal, Syslog, Common, Json, Logfmt, Plain, Other, Binary, }
     /// The transport protocol of a port.
     Protocol { Tcp, Udp, }
-    /// Who should reach a port.
+    /// The part of the network that should reach a port.
     Scope { Public, Lan, Local, }
-    /// How two services affect each other.
+    /// The way in which two services affect each other.
     InteractionKind { Conflicts, Uses, UsedBy, Order, Shares, }
 }
 
-/// How bad something is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// It is worth a look.
+    /// The finding is worth a look.
     Warning,
     /// A part of the service doesn't work.
     #[default]

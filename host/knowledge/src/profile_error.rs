@@ -4,7 +4,7 @@
 pub struct ProfileError {
     /// The names and indexes from the root of the file to the field.
     pub at: Vec<String>,
-    /// What was found, and what was expected.
+    /// The text that was found, and what was expected.
     pub reason: String,
 }
 

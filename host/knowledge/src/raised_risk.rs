@@ -5,7 +5,7 @@ use super::profile::{Profile, When, holds_on};
 use super::{Knowledge, is_instance};
 use host_base::Risk;
 
-/// What a step of a plan does.
+/// The action of one step of a plan.
 pub enum StepAction<'a> {
     /// The step runs a command.
     Run {

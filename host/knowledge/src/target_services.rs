@@ -19,7 +19,7 @@ pub enum Status {
     Failed,
     /// The service is there and doesn't run.
     Inactive,
-    /// Nothing of the service was found.
+    /// The target has no trace of the service.
     Absent,
     /// The target doesn't tell.
     Unknown,
@@ -42,7 +42,7 @@ impl Status {
 pub struct TargetServices<'a> {
     knowledge: &'a Knowledge,
     family: &'a str,
-    /// For each profile of [`Knowledge::all`], its status, and whether its configuration exists.
+    /// The status of each profile of [`Knowledge::all`], and whether its configuration exists.
     found: Vec<(Status, Option<bool>)>,
 }
 

@@ -10,7 +10,8 @@ use super::config::HostConfig;
 use host_base::problem::{Category, Problem};
 
 /// The last two announce that this side takes extensions, and that the handshake is strict where the server knows how.
-/// Without a strict handshake, somebody in between could leave out messages (Terrapin, CVE-2023-48795).
+/// The algorithms for the exchange of keys. Without a strict handshake, somebody in between could leave out messages
+/// (Terrapin, CVE-2023-48795).
 const KEX: &[kex::Name] = &[
     kex::MLKEM768X25519_SHA256,
     kex::CURVE25519,

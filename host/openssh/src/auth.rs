@@ -171,7 +171,7 @@ struct Signer<'a> {
     agent: Option<&'a mut Agent>,
 }
 
-/// Why a key didn't sign.
+/// The reason why a key didn't sign.
 #[derive(Debug)]
 enum SigningError {
     /// The connection was lost.

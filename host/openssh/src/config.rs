@@ -75,9 +75,9 @@ pub struct HostConfig {
 /// The hosts or the program between this machine and the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proxy {
-    /// Nothing stands in between.
+    /// The connection goes straight to the host.
     None,
-    /// Other hosts, in the order in which they are passed.
+    /// The connection passes through these other hosts, in this order.
     Jump(Vec<Jump>),
     /// A program and its arguments. Its input and output are the connection.
     Command(Vec<String>),
@@ -97,11 +97,11 @@ pub struct Jump {
 /// The treatment of an unknown host key. A changed one is always refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strict {
-    /// It is refused.
+    /// An unknown key is refused.
     Yes,
-    /// It is refused, because there is nobody to ask.
+    /// An unknown key is refused, because there is nobody to ask.
     Ask,
-    /// It is accepted, and recorded.
+    /// An unknown key is accepted, and recorded.
     AcceptNew,
 }
 

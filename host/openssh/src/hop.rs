@@ -49,12 +49,12 @@ pub(super) struct ServerInfo {
     pub(super) kex: String,
 }
 
-/// Why a connection ended.
+/// The reason why a connection ended.
 #[derive(Clone, Debug)]
 pub(super) enum EndReason {
     /// The server ended it, with these words.
     ServerMessage(String),
-    /// It broke, for this reason.
+    /// The connection broke, for this reason.
     Broke(String),
 }
 
@@ -251,7 +251,7 @@ fn is_signed_with_sha1(handle: &Handle<ClientHandler>) -> bool {
     String::decode(&mut binding.signature()).is_ok_and(|algorithm| algorithm == "ssh-rsa")
 }
 
-/// Why the library ended a connection.
+/// The reason why the library ended a connection.
 #[derive(Debug)]
 pub(super) enum Failure {
     /// This side refused the server.
@@ -286,7 +286,7 @@ fn from_library(error: &russh::Error) -> Problem {
             failed(format!("no {kind} algorithm that is sound is known to both; the server offers {theirs}"))
                 .remedy("Update the SSH server of that host: SHA-1, CBC and DSA are not used")
         }
-        Error::Version => failed("what answers there doesn't speak SSH 2".to_owned())
+        Error::Version => failed("the program that answers there doesn't speak SSH 2".to_owned())
             .remedy("Check the host name and the port"),
         Error::WrongServerSig => {
             let message = "the server could not prove that its host key is its own";

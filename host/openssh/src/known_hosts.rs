@@ -125,9 +125,9 @@ pub struct Entry {
 pub enum KeyVerdict {
     /// The key is the host's.
     Known,
-    /// No key of the host is known.
+    /// The files have no key of the host.
     Unknown,
-    /// Other keys of the host are known, of any type; ssh doesn't distinguish the types either.
+    /// The files have other keys of the host, of any type; ssh doesn't distinguish the types either.
     Changed {
         /// The keys that are known.
         known: Vec<Entry>,

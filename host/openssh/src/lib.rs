@@ -30,7 +30,7 @@ pub use keys::{OwnKey, own_keys};
 /// The time limit of one hop up to its authentication, where the configuration sets none.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// When a silent connection is asked whether it is still there.
+/// The times at which a silent connection is asked whether it is still there.
 #[derive(Clone, Copy, Debug)]
 pub struct Keepalive {
     /// The silence after which it is asked. None means never.

@@ -3,7 +3,7 @@
 
 use super::argv::{Argv, Wanted};
 
-/// How a command changes an account.
+/// The change that a command makes to an account.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct AccountChange {
     /// Groups that the account becomes a member of, by name or number.

@@ -16,7 +16,7 @@ pub(super) const SOME_TEXT: &str = "\u{f8ff}";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Met {
     No,
-    /// It matches if an unknown part becomes a certain text.
+    /// The glob or the rule matches if an unknown part becomes a certain text.
     Maybe,
     Yes,
 }

@@ -32,7 +32,7 @@ const ANYTHING: &str = "\u{f8fe}";
 /// The kernel's `PATH_MAX`.
 const MAX_PATH: usize = 4096;
 
-/// What was found in a command line.
+/// The findings in a command line.
 pub(super) struct Judge<'p> {
     index: &'p Index,
     /// Whether each rule matches, by the rules' numbers.

@@ -55,7 +55,8 @@ pub struct Verdict {
     pub risk_score: u8,
     /// The highest risk of the rules that match, if one of them has a risk.
     pub risk: Option<Risk>,
-    /// What the command can do: a family and a kind, such as `network.mutate`. The kind is `read` where nothing changes.
+    /// The effects that the command can have: a family and a kind, such as `network.mutate`. The kind is `read` where
+    /// nothing changes.
     pub capabilities: Vec<String>,
     /// The ids of all rules that match, the gravest first.
     pub matched_rules: Vec<String>,

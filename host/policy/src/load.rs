@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
-use super::glob::PathGlob;
+use super::glob::{self, PathGlob};
 use super::rule::{Rule, Sets, Written};
 use host_base::trusted_file;
 use serde::Deserialize;
@@ -11,7 +12,7 @@ use serde::Deserialize;
 /// `rules.yaml` as JSON, which is read faster. build.rs makes it.
 const BUILTIN: &str = include_str!(concat!(env!("OUT_DIR"), "/rules.json"));
 
-/// Where the policy's rules are. The server checks the file at its start.
+/// The file with the operator's rules. The server checks it at its start.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PolicyFile {
@@ -27,7 +28,7 @@ impl Default for PolicyFile {
     }
 }
 
-/// Why there are no rules. The operator sees it, and the process ends with 2.
+/// The reason why there are no rules. The operator sees it, and the process ends with 2.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The file can't be read, or others can write to it.
@@ -45,13 +46,16 @@ pub enum PolicyError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there, and what was expected.
+        /// The fault in that line, and what was expected.
         reason: String,
     },
     /// The configuration names no file that could be read.
     #[error("policy: {0}")]
     Configured(String),
 }
+
+/// The sets that come with this program.
+static BUILTIN_SETS: LazyLock<Sets> = LazyLock::new(|| builtin_with_sets().1);
 
 /// The rules that come with this program.
 pub(super) fn builtin() -> Vec<Rule> {
@@ -60,9 +64,14 @@ pub(super) fn builtin() -> Vec<Rule> {
 
 /// The paths of a set that comes with this program.
 pub(super) fn builtin_paths(set: &str) -> Vec<PathGlob> {
-    let (_, sets) = builtin_with_sets();
-    let globs = sets.get(set).into_iter().flatten().map(|text| PathGlob::parse(text));
+    let globs = BUILTIN_SETS.get(set).into_iter().flatten().map(|text| PathGlob::parse(text));
     globs.flatten().flatten().collect()
+}
+
+/// The words of a set that comes with this program, as globs for [`glob::word`].
+pub(super) fn builtin_words(set: &str) -> Vec<String> {
+    let words = BUILTIN_SETS.get(set).into_iter().flatten().map(|text| glob::alternatives(text));
+    words.flatten().flatten().collect()
 }
 
 fn builtin_with_sets() -> (Vec<Rule>, Sets) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::script::Language;
 
-/// How a program's command line is read. `programs.yaml` documents the fields.
+/// The grammar of a program's command line. `programs.yaml` documents the fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Grammar {
@@ -73,7 +73,7 @@ impl From<String> for Which {
     }
 }
 
-/// How a program starts another program.
+/// The way in which a program starts another program.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Runs {
@@ -184,7 +184,7 @@ impl Grammar {
         &self.names
     }
 
-    /// What follows this short option.
+    /// Says what follows this short option.
     pub(super) fn short_takes(&self, short: char) -> Takes {
         let has = |list: &[String]| list.iter().any(|option| is_short(option, short));
         match () {
@@ -200,7 +200,7 @@ impl Grammar {
         [&self.values, &self.flags, &self.attached].into_iter().flatten().any(|known| known == option)
     }
 
-    /// What follows a long option, such as `--output` or find's `-name`.
+    /// Says what follows a long option, such as `--output` or find's `-name`.
     pub(super) fn long_takes(&self, option: &str) -> Takes {
         let has = |list: &[String]| list.iter().any(|known| known == option);
         // getopt_long(3) accepts abbreviations.
@@ -223,7 +223,7 @@ fn is_short(option: &str, short: char) -> bool {
     characters.next() == Some('-') && characters.next() == Some(short) && characters.next().is_none()
 }
 
-/// What follows an option.
+/// The kind of word that follows an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Takes {
     Nothing,

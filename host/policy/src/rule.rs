@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::glob::{self, PathGlob};
 use host_base::Risk;
 
-/// What a rule demands for a command.
+/// The demand of a rule for a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Level {
@@ -62,7 +62,7 @@ struct WrittenMatch {
     step: Steps,
 }
 
-/// What a command or a step does with a file.
+/// The action of a command or of a step on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Step {
@@ -116,7 +116,7 @@ pub(super) struct OptionGlob {
     pub(super) value: Option<String>,
 }
 
-/// What is wrong with a rule. `nth` is its position among the rules with the same id.
+/// A fault in a rule. `nth` is the rule's position among the rules with the same id.
 pub(super) struct Fault {
     pub(super) id: String,
     pub(super) nth: usize,

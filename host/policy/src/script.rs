@@ -26,7 +26,7 @@ impl Language {
     }
 }
 
-/// What a script does besides editing.
+/// The effects of a script besides editing.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Script<'t> {
     pub(super) reads: Vec<&'t str>,
@@ -187,14 +187,14 @@ fn line(text: &str) -> (&str, &str) {
     (&text[..end], &text[end..])
 }
 
-/// What a `/` means in awk at this point.
+/// The meaning of a `/` in awk at this point.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slash {
-    /// It begins a regular expression, because an operand has to follow.
+    /// The slash begins a regular expression, because an operand has to follow.
     Expression,
-    /// It divides.
+    /// The slash divides.
     Division,
-    /// It may be either: `if (x) /re/` and `(x) / 2` differ only in the text far before it.
+    /// The slash may do either: `if (x) /re/` and `(x) / 2` differ only in the text far before it.
     Unsure,
 }
 

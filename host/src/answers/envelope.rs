@@ -27,7 +27,7 @@ pub enum Status {
     Error,
     /// Another program or call holds a lock on what the call needs.
     Blocked,
-    /// Nothing was changed: a person has to say yes first.
+    /// The plan waits for a person's yes, and no change was made.
     ConfirmationRequired,
     /// The call goes on as a job.
     Running,
@@ -46,22 +46,22 @@ pub struct Envelope {
     pub duration_ms: u64,
     /// The command line that ran; `multiple (…)` names the programs where there were several.
     pub command_executed: Option<String>,
-    /// In listings: the number of items before `limit`.
+    /// The number of items before `limit`, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// In listings: the number of items in `data`.
+    /// The number of items in `data`, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub returned: Option<u64>,
-    /// In listings: whether there are more items.
+    /// Whether there are more items, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
-    /// In listings: the text that the items were filtered by.
+    /// The text that the items were filtered by, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<String>,
-    /// In analyses: what the data means.
+    /// The meaning of the data, in an analysis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// In analyses: `info`, `warning`, `high` or `critical`.
+    /// The severity in an analysis: `info`, `warning`, `high` or `critical`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
     /// True where the connection to the target was lost and restored during the call.
@@ -79,10 +79,10 @@ pub struct Envelope {
     /// True where the call was a dry run, which changes nothing.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
-    /// In dry runs: the plan. The gate has taken secrets out of it.
+    /// The plan, in a dry run. The gate has taken secrets out of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<Value>,
-    /// In dry runs: whether the change itself would need a confirmation.
+    /// Whether the change itself would need a confirmation, in a dry run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needs_confirmation: bool,
     /// The failed attempts before a success.
@@ -91,10 +91,10 @@ pub struct Envelope {
     /// The id of the job, where the call goes on as one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job_id: Option<String>,
-    /// In calls on several hosts: how the call ended on them.
+    /// The outcome on each host, in a call on several hosts.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub multi_host: Option<MultiHostInfo>,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub error: Option<Failure>,
 }
@@ -102,7 +102,7 @@ pub struct Envelope {
 /// The part of the envelope that only answers of several hosts have.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct MultiHostInfo {
-    /// On how many hosts the call succeeded and failed.
+    /// The numbers of hosts on which the call succeeded and failed.
     pub hosts: HostCounts,
     /// The failures. Hosts that failed for the same reason stand together: `hosts`, `error_code`, `message`, `remediation`
     /// and the other details of their own envelopes. In a message `{host}` stands for the host's name.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use host_base::account;
 use host_base::problem::{Category, Problem};
 
 #[derive(Default, Deserialize)]
@@ -74,19 +75,13 @@ impl RemediationContext<'_> {
                 "host" => self.host,
                 "module" => self.module?,
                 // The target chose this name, and somebody may copy the command line.
-                "user" => self.user.filter(|name| is_account(name))?,
+                "user" => self.user.filter(|name| account::is_name(name))?,
                 _ => return None,
             });
             rest = after;
         }
         Some(filled + rest)
     }
-}
-
-/// Whether it is an account name as useradd(8) allows it, without characters that a shell interprets.
-fn is_account(name: &str) -> bool {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    (1..=32).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-')
 }
 
 /// Adds remediation steps to a problem that has none of its own.

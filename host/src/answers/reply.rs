@@ -11,7 +11,7 @@ use host_components::{Module, Reply, Shape, Tool};
 const SEVERITIES: [&str; 4] = ["info", "warning", "high", "critical"];
 
 /// The data of a tool's answer.
-pub struct Answer {
+pub struct AnswerData {
     /// The data.
     pub data: Value,
     /// The part of the listing that the data is. `None` for a tool that is no listing.
@@ -28,7 +28,7 @@ pub struct PageInfo {
     pub filter: Option<String>,
 }
 
-impl Answer {
+impl AnswerData {
     /// Makes the answer of a listing. A module that gives a total has applied limit and filter itself; the limit is applied
     /// all the same.
     pub fn listing(items: Vec<Value>, total: Option<u64>, filter: Option<String>, limit: u32) -> Self {
@@ -87,10 +87,10 @@ mod tests {
     #[test]
     fn a_module_that_paged_itself_is_not_paged_again_but_the_limit_holds() {
         let items = vec![json!({"a": 1}), json!({"a": 2}), json!({"a": 3})];
-        let answer = Answer::listing(items.clone(), Some(40), Some("no such text".into()), 2);
+        let answer = AnswerData::listing(items.clone(), Some(40), Some("no such text".into()), 2);
         let page = answer.page.unwrap();
         assert_eq!((page.returned, page.total), (2, 40));
-        let answer = Answer::listing(items, None, Some("2".into()), 50);
+        let answer = AnswerData::listing(items, None, Some("2".into()), 50);
         assert_eq!(answer.data, json!([{"a": 2}]));
     }
 }

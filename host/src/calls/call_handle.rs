@@ -121,7 +121,7 @@ impl CallHandle {
         &self.info
     }
 
-    /// When the call started.
+    /// The time at which the call started.
     pub fn started(&self) -> (Instant, SystemTime) {
         self.started
     }

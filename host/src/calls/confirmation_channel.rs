@@ -172,7 +172,7 @@ impl Confirmer for ConfirmationChannel {
                 open.record_as_part_of(&open.question).await;
             }
             let had_slot = self.release_slot();
-            self.questions.send(open).await.map_err(|_| unavailable("whoever called is gone"))?;
+            self.questions.send(open).await.map_err(|_| unavailable("the caller is gone"))?;
             let answered = async {
                 match self.question_timeout {
                     Some(timeout) => tokio::time::timeout(timeout, answered).await,

@@ -136,7 +136,7 @@ impl Job {
                 CallEvent::Ended(envelope) => break *envelope,
                 // Only a call that needs no confirmation any more becomes a job.
                 CallEvent::Asks(question) => {
-                    let _ = question.answer(Err(unavailable("whoever called doesn't wait any more")));
+                    let _ = question.answer(Err(unavailable("the caller doesn't wait any more")));
                 }
             }
         };
@@ -174,7 +174,7 @@ impl Job {
         self.cancel.cancel();
     }
 
-    /// When the call started.
+    /// The time at which the call started.
     pub fn started(&self) -> SystemTime {
         self.started.1
     }

@@ -89,7 +89,7 @@ impl MultiHostCall {
         Self { tool, hosts, calls, outcomes, serial, command_log }
     }
 
-    /// Runs all calls to their end, or until they are cancelled. `ask` reaches whoever called.
+    /// Runs all calls to their end, or until they are cancelled. `ask` reaches the caller.
     pub async fn run(&mut self, ask: &dyn Confirmer, cancelled: &CancellationToken) {
         let calls = std::mem::take(&mut self.calls);
         let mut waiting = Vec::new();
@@ -305,7 +305,7 @@ const MAX_STEPS: usize = 3;
 /// The number of bytes of a failure's other details.
 const MAX_DETAILS: usize = 2000;
 
-/// In messages, this stands for the name of each host that failed in this way.
+/// The text that stands in messages for the name of each host that failed in this way.
 const HOST: &str = "{host}";
 
 /// Leaves out the address behind a host's name, which differs between hosts that fail in the same way.

@@ -38,7 +38,7 @@ struct PendingCall {
     /// The question that waits for its answer; `None` once a person has decided.
     open: Option<OpenQuestion>,
     call: CallHandle,
-    /// When a decided call was first seen to have ended.
+    /// The time at which a decided call was first seen to have ended.
     ended: Option<Instant>,
 }
 
@@ -92,9 +92,8 @@ impl PendingCalls {
         let at = at.ok_or_else(unknown_confirmation)?;
         if calls[at].key != *key {
             let tool = &calls[at].key.tool;
-            let message = format!(
-                "what was answered was a question about {tool} with other arguments: nothing was changed"
-            );
+            let message =
+                format!("the answer is to a question about {tool} with other arguments: nothing was changed");
             return Err(Problem::new("CONFIRMATION_MISMATCH", Category::Denied, message)
                 .remedy("Send the very same call again with the answer, or a new call without one"));
         }

@@ -193,7 +193,7 @@ impl State {
         Some((target, waiter.sender))
     }
 
-    /// Where no call waits, the order of the targets doesn't matter.
+    /// Forgets the targets that run no call, unless a call waits: their order doesn't matter then.
     fn forget_idle_targets(&mut self) {
         if self.waiting == 0 {
             self.targets.retain(|_, queue| queue.running > 0);

@@ -24,7 +24,7 @@ enum Action {
     List,
     /// Show a profile, by its id or the name of a unit
     Show {
-        /// As nginx, or nginx.service
+        /// The service's name, such as nginx or nginx.service
         name: String,
     },
     /// Say whether profiles would hold in the place of those that have their ids

@@ -89,7 +89,7 @@ enum Command {
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
-    /// See what waits for a person's decision; with an ID the whole plan
+    /// See the calls that wait for a person's decision; with an ID the whole plan
     Pending(pending::Pending),
     /// See the whole plan of a call that waits, and approve it at this terminal
     Approve(approve::Approve),

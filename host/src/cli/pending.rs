@@ -19,8 +19,8 @@ use host_text::visible::{make_visible, one_line};
 // Each paragraph a line: it is wrapped as wide as the terminal is.
 const AFTER_HELP: &str = "\
 A call that has to be confirmed waits in its server until a person decides about it with `linux-sysadmin approve` or \
-`linux-sysadmin deny`, for 15 minutes at most. Shown is what waits in the servers of this account; as root also what \
-waits in those of system mode.";
+`linux-sysadmin deny`, for 15 minutes at most. This shows the calls that wait in the servers of this account, and as \
+root also the calls that wait in those of system mode.";
 
 /// The width of a name in the table, in columns of the terminal.
 const MAX_NAME: usize = 24;
@@ -35,7 +35,7 @@ const GAP: usize = 2;
 pub(super) struct Pending {
     /// Show this call with its whole plan; the first 4 digits are enough, where no other call has them
     id: Option<IdPrefix>,
-    /// As JSON: the calls without their plans, or the one with its plan
+    /// Print JSON: the calls without their plans, or the one with its plan
     #[arg(long)]
     json: bool,
 }
@@ -83,7 +83,7 @@ fn nothing(servers: &Servers) -> String {
     let is_elsewhere =
         !rustix::process::geteuid().is_root() && Account::named(host_system_mode::ACCOUNT).is_some();
     if is_elsewhere {
-        text.push_str("what waits in system mode only root sees: sudo linux-sysadmin pending\n");
+        text.push_str("only root sees the calls that wait in system mode: sudo linux-sysadmin pending\n");
     }
     text
 }

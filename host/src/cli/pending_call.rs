@@ -31,12 +31,12 @@ impl FromStr for IdPrefix {
     }
 }
 
-/// Why the call can't be shown or decided. The exit code is 1.
+/// The reason why the call can't be shown or decided. The exit code is 1.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum NotFound {
     #[error(
         "no call whose id begins with {id} waits in the servers of {accounts}: it may have been decided, or have \
-         expired; `linux-sysadmin pending` lists what waits"
+         expired; `linux-sysadmin pending` lists the calls that wait"
     )]
     None { id: String, accounts: String },
     #[error("{} calls that wait have an id that begins with {id}: {}", found.len(), found.join(", "))]

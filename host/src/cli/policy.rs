@@ -22,7 +22,7 @@ pub(super) struct Command {
 enum Action {
     /// Say what the rules say of a command; nothing is run
     Check {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
         /// Measure how long a verdict takes, over so many of them

@@ -15,12 +15,12 @@ use host_system_mode::Mode;
 
 /// The limit of open files. All calls together may hold more than the usual 1,024.
 const DESCRIPTORS: u64 = 65_536;
-/// How long the first answers to a client may take.
+/// The time that the first answers to a client may take.
 const FIRST_ANSWERS: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(places: ModuleDirectories, loaded: LoadedConfig) -> anyhow::Result<ExitCode> {
     let mode = host_system_mode::mode();
-    tracing::info!(?mode, "whose rights this server has");
+    tracing::info!(?mode, "the mode of this server");
     if matches!(mode, Mode::System { .. }) {
         host_system_mode::leave_terminal()
             .context("the terminal of whoever started the server can't be left")?;

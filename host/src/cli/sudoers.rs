@@ -15,7 +15,7 @@ use host_system_mode::sudoers;
 
 #[derive(Args)]
 pub(super) struct Sudoers {
-    /// Of this module only
+    /// Print the rules of this module only
     name: Option<String>,
     #[command(flatten)]
     target: super::TargetOption,

@@ -27,7 +27,7 @@ pub(super) struct System {
 enum Command {
     /// Give the server an account of its own, and let a person's clients start it; as root
     Install {
-        /// Who may use it, besides those who may already [default: who called sudo]
+        /// The account that may use it, besides those that may already [default: who called sudo]
         #[arg(long = "for", value_name = "USER", env = "SUDO_USER", hide_env = true)]
         user: Option<String>,
         /// Don't ask
@@ -36,13 +36,13 @@ enum Command {
     },
     /// Look at everything that system mode rests on
     Status {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
     /// Take away what install put on this machine; as root
     Remove {
-        /// The account as well, with its configuration, its keys and its audit log
+        /// Remove the account as well, with its configuration, its keys and its audit log
         #[arg(long)]
         purge: bool,
         /// Don't ask
@@ -170,9 +170,9 @@ fn notes_text(notes: &[String]) -> String {
 fn report_failure(failed: &StepsFailed) -> anyhow::Result<ExitCode> {
     let StepsFailed { error, not_undone: left, remaining } = failed;
     let what = match (left.is_empty(), remaining.is_empty()) {
-        (_, false) => format!("what was done before stays done, and this remains: {}", remaining.join("; ")),
+        (_, false) => format!("the steps before stay done, and these remain: {}", remaining.join("; ")),
         (true, true) => "everything that this run had done was undone".to_owned(),
-        (false, true) => format!("what this run had done was undone but for this: {}", left.join("; ")),
+        (false, true) => format!("the steps of this run were undone, except for these: {}", left.join("; ")),
     };
     refused(&format!("{error}; {what}"))
 }

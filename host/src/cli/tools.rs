@@ -12,7 +12,7 @@ use crate::server;
 
 #[derive(Args)]
 pub(super) struct Tools {
-    /// As clients get it: an array of MCP tools
+    /// Print the tools as clients get them: an array of MCP tools
     #[arg(long)]
     json: bool,
 }

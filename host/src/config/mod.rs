@@ -48,14 +48,14 @@ pub struct Config {
     pub knowledge: host_knowledge::Settings,
     /// The settings of the audit log.
     pub audit: host_audit::Config,
-    /// When long calls become jobs.
+    /// The time after which long calls become jobs, and the limits of jobs.
     pub jobs: Jobs,
     /// Facts about the target that replace detected ones.
     pub distro: Overrides,
 }
 
 impl Config {
-    /// When a tool that only looks is tried again.
+    /// Returns the rules by which a tool that only looks is tried again.
     pub fn retry_policy(&self) -> RetryPolicy {
         RetryPolicy {
             max_retries: self.errors.max_retries.get(),
@@ -65,7 +65,7 @@ impl Config {
     }
 }
 
-/// When long calls become jobs.
+/// The time after which long calls become jobs, and the limits of jobs.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Jobs {
@@ -84,12 +84,12 @@ impl Default for Jobs {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum IntegrationMode {
-    /// It should use these tools and no others.
+    /// The model should use these tools and no others.
     Standalone,
-    /// It should use these tools where they fit better.
+    /// The model should use these tools where they fit better.
     #[default]
     Complementary,
-    /// It should use these tools first.
+    /// The model should use these tools first.
     Override,
 }
 
@@ -208,7 +208,7 @@ pub struct LoadedConfig {
     pub generated: bool,
 }
 
-/// Why there is no configuration. The operator sees it, and the process ends with 2.
+/// The reason why there is no configuration. The operator sees it, and the process ends with 2.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The named file can't be read.
@@ -226,10 +226,10 @@ pub enum ConfigError {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there, and what was expected.
+        /// The fault in that line, and what was expected.
         reason: String,
     },
-    /// Neither the variable nor a home directory says where the file is.
+    /// There is neither a variable nor a home directory that says where the file is.
     #[error("neither {VARIABLE} nor HOME says where the configuration is")]
     Nowhere,
 }

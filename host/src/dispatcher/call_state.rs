@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::answers::envelope::{Envelope, Status};
 use crate::answers::remediation::{self, RemediationContext};
-use crate::answers::reply::Answer;
+use crate::answers::reply::AnswerData;
 use crate::calls::confirmation_channel::ConfirmationChannel;
 use crate::retry::RetryLog;
 use host_audit::{CallStatus, CommandUsed, DecidedBy, Decision, Event, ModuleUsed, TargetUsed};
@@ -90,7 +90,7 @@ impl CallState {
         tool: &str,
         target: &str,
         started: Instant,
-        answer: Result<(Answer, Reply), Problem>,
+        answer: Result<(AnswerData, Reply), Problem>,
     ) -> Envelope {
         let plan = self.plan.get().and_then(|plan| plan.as_ref().ok());
         let answer = match (answer, plan) {

@@ -15,7 +15,7 @@ pub struct LoadedModules {
     pub registry: Registry,
     /// The compiled schemas of the tools' arguments.
     pub validators: Validators,
-    /// Why the configuration file as it is now is not used.
+    /// The reason why the configuration file as it is now is not used.
     pub config_error: Option<String>,
 }
 

@@ -64,7 +64,7 @@ pub struct Dispatcher {
     first_run: Mutex<bool>,
 }
 
-/// Why the server can't start.
+/// The reason why the server can't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The rules of the policy are wrong.

@@ -22,7 +22,7 @@ impl Dispatcher {
     async fn load(&self) {
         let _guard = self.reloading.lock().await;
         let registry = self.current_modules().registry.load(&self.places, self.cold).await;
-        registry.tell_absent();
+        registry.log_unused();
         tracing::info!(modules = registry.modules().len(), tools = registry.tools().count(), "loaded");
         self.set_modules(LoadedModules { registry, validators: Validators::default(), config_error: None });
     }
@@ -51,7 +51,7 @@ impl Dispatcher {
             }
         };
         let registry = before.registry.reload(&self.places, &modules).await;
-        registry.tell_absent();
+        registry.log_unused();
         let same = registry.tools().eq(before.registry.tools());
         tracing::info!(modules = registry.modules().len(), same_tools = same, "looked at the modules anew");
         self.set_modules(LoadedModules { registry, validators: Validators::default(), config_error });

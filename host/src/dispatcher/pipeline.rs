@@ -20,7 +20,7 @@ use super::call_state::{CallState, RoutedCall};
 use super::session_info::SessionInfo;
 use super::{Caller, Dispatcher, LoadedModules, Request};
 use crate::answers::envelope::Envelope;
-use crate::answers::reply::{self, Answer};
+use crate::answers::reply::{self, AnswerData};
 use crate::arguments::Arguments;
 use crate::calls;
 use crate::calls::confirmation_channel::ConfirmationChannel;
@@ -96,8 +96,8 @@ impl Dispatcher {
         target: &Target,
         started: Instant,
         cancelled: CancellationToken,
-        answering: impl Future<Output = Result<(Answer, Reply), Problem>>,
-    ) -> Result<(Answer, Reply), Problem> {
+        answering: impl Future<Output = Result<(AnswerData, Reply), Problem>>,
+    ) -> Result<(AnswerData, Reply), Problem> {
         let mut answering = pin!(answering);
         let cancelled = async {
             cancelled.cancelled().await;
@@ -242,12 +242,12 @@ impl Dispatcher {
         ChosenModule { module, tool, .. }: &ChosenModule,
         arguments: &Arguments,
         mut reply: Reply,
-    ) -> Result<(Answer, Reply), Problem> {
+    ) -> Result<(AnswerData, Reply), Problem> {
         let answer = match reply::parse(module, tool, &mut reply)? {
             Value::Array(items) => {
-                Answer::listing(items, reply.total, arguments.filter.clone(), self.limit(arguments))
+                AnswerData::listing(items, reply.total, arguments.filter.clone(), self.limit(arguments))
             }
-            data => Answer { data, page: None },
+            data => AnswerData { data, page: None },
         };
         Ok((answer, reply))
     }

@@ -22,7 +22,7 @@ pub struct Request {
     pub caller: Caller,
     /// Whether this client confirms a call by making it a second time.
     pub two_step: bool,
-    /// In a call that is made again with an answer: the id of the question, where it is known, and the answer.
+    /// The id of the question, where it is known, and its answer, in a call that is made again with the answer.
     pub answered: Option<(Result<String, Problem>, host_gate::Answer)>,
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::loaded_modules::LoadedModules;
 use crate::config::{IntegrationMode, LoadedConfig};
-use host_components::{Absent, CONTRACT, Module, SessionService};
+use host_components::{CONTRACT, Module, SessionService, UnusedModule};
 use host_gate::Safety;
 use host_knowledge::{LazyKnowledge, TargetServices};
 use host_system_mode::Mode;
@@ -76,7 +76,7 @@ impl SessionInfo {
     async fn snapshot(&self, facts: &Facts, refresh: bool) -> String {
         let registry = &self.modules.registry;
         let modules = registry.modules().iter().map(|module| module_json(module, facts));
-        let modules: Vec<Value> = modules.chain(registry.absent().iter().map(absent_json)).collect();
+        let modules: Vec<Value> = modules.chain(registry.unused_modules().iter().map(unused_json)).collect();
         let mut snapshot = json!({
             "target_host": self.target.name(),
             "distro": facts,
@@ -148,9 +148,9 @@ fn module_json(module: &Arc<Module>, facts: &Facts) -> Value {
     json
 }
 
-fn absent_json(absent: &Absent) -> Value {
-    let why = if absent.disabled { "disabled" } else { "error" };
-    json!({"name": absent.name, "origin": absent.origin, why: absent.reason})
+fn unused_json(unused: &UnusedModule) -> Value {
+    let why = if unused.disabled { "disabled" } else { "error" };
+    json!({"name": unused.name, "origin": unused.origin, why: unused.reason})
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl Targets {
     pub fn local(&self) -> Result<Arc<Target>, Problem> {
         if !self.is_local_allowed {
             let message =
-                "nothing runs on the machine of the server itself: its configuration says ssh.local: false";
+                "no call runs on the machine of the server itself: its configuration says ssh.local: false";
             return Err(Problem::new("LOCAL_NOT_ALLOWED", Category::Denied, message)
                 .remedy("Name a host, as in host: \"web1\""));
         }

@@ -48,8 +48,8 @@ pub async fn wanted(
     let registry = Registry::new(&config, cache()).load(&places, CompileMode::Now).await;
     let knowledge = LazyKnowledge::default();
     let mut wanted = WantedFragments::default();
-    for absent in registry.absent().iter().filter(|absent| !absent.disabled) {
-        wanted.notes.push(format!("the module {} is not used: {}", absent.name, absent.reason));
+    for unused in registry.unused_modules().iter().filter(|unused| !unused.disabled) {
+        wanted.notes.push(format!("the module {} is not used: {}", unused.name, unused.reason));
     }
     for module in registry.modules() {
         let name = &module.description.name;

@@ -101,13 +101,13 @@ fn find(entries: &[passwd::Entry]) -> Option<Account> {
     (uid != 0 && home.is_absolute()).then_some(Account { uid, gid, home })
 }
 
-/// Why system mode can't be set up, checked or removed.
+/// The reason why system mode can't be set up, checked or removed.
 #[derive(Debug, thiserror::Error)]
 pub enum SystemError {
-    /// Only root may change this.
+    /// Another account than root asked for a change that only root may make.
     #[error("this takes root: `sudo linux-sysadmin system {0}`")]
     NotRoot(&'static str),
-    /// Something isn't as it must be.
+    /// A condition of system mode doesn't hold.
     #[error("{0}")]
     Refused(String),
     /// A file or a directory can't be read or changed.

@@ -28,7 +28,7 @@ pub enum Status {
     Missing,
     /// The thing exists, and isn't as it must be.
     Wrong,
-    /// Only root can see it.
+    /// Another account than root looked, and only root can see the thing.
     Unknown,
 }
 

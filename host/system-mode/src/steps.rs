@@ -113,7 +113,7 @@ enum Undo {
     },
 }
 
-/// Why a run failed, and what is left of it.
+/// The reason why a run failed, and what is left of it.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct StepsFailed {

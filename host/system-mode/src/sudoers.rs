@@ -14,7 +14,7 @@ use host_components::Module;
 use host_knowledge::{LazyKnowledge, TargetServices};
 use host_target::Target;
 
-/// Why there is no fragment.
+/// The reason why there is no fragment.
 #[derive(Debug, thiserror::Error)]
 pub enum SudoersError {
     /// A name can't stand in a fragment.
@@ -178,7 +178,7 @@ async fn unsafe_path(
     None
 }
 
-/// Why a glob isn't allowed to an account, or none where it is. Many patterns have the same globs, and each check
+/// The reason why a glob isn't allowed to an account, or none where it is. Many patterns have the same globs, and each check
 /// costs a question.
 type PathChecks = BTreeMap<(String, String), Option<String>>;
 

@@ -89,7 +89,7 @@ const NOBODY: &str = "nobody";
 pub(super) enum Trusted {
     /// Anyone, because the path is reached with the caller's own rights, and a link can't use others.
     Anyone,
-    /// Only root.
+    /// Root alone.
     Root,
     /// Root and this account.
     User(String),

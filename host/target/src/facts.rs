@@ -57,7 +57,7 @@ pub struct Facts {
     /// Whether sudo allows certain commands only.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub sudo_limited: bool,
-    /// Further facts: `timezone`, `virtualization`.
+    /// The further facts: `timezone`, `virtualization`.
     pub extra: BTreeMap<String, String>,
     /// The name of the account that the target is reached as.
     pub user: String,

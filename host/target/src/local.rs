@@ -22,8 +22,8 @@ use host_base::problem::{Category, Problem};
 use host_base::program::{PATH, Programs};
 use host_base::{Command, Output};
 
-/// Up to this number of the kernel's own files are read in this thread. They never wait for a device, and changing to
-/// another thread and back would take longer than reading them.
+/// The number of the kernel's own files up to which they are read in this thread. They never wait for a device, and
+/// changing to another thread and back would take longer than reading them.
 const READ_HERE: usize = 16;
 
 /// The most bytes that one call reads in all. No module could hold more.

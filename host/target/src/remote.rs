@@ -85,7 +85,7 @@ struct ConnectionHistory {
     count: u64,
     /// The time at which the connection was lost, while there is none.
     lost: Option<Instant>,
-    /// When the connection was last restored, and for how long it was lost.
+    /// The time at which the connection was last restored, and for how long it was lost.
     restored: Option<(Instant, Duration)>,
     /// The number of the connection whose loss a call has told of.
     told_loss_of: Option<u64>,

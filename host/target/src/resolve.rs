@@ -37,9 +37,9 @@ pub struct Resolved {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum End {
     There(Entry),
-    /// Nothing is there yet.
+    /// The path leads to no file yet.
     Missing,
-    /// Nothing is there, and a link leads there.
+    /// The path leads to no file, through a link.
     Dangling,
 }
 
@@ -78,9 +78,9 @@ pub(super) enum LastLink {
 
 /// The next information that a walk needs.
 pub(super) enum NextStep {
-    /// It needs what is at these paths, each above the next, up to the first that isn't a directory.
+    /// The walk needs to know what is at these paths, each above the next, up to the first that isn't a directory.
     Look(Vec<String>),
-    /// It needs the target of this link.
+    /// The walk needs the target of this link.
     Follow(String),
     Done(Resolved),
 }

@@ -62,7 +62,7 @@ impl Captured {
         self.newlines + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
     }
 
-    /// Returns what was kept.
+    /// Returns the bytes that were kept.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.kept.into()
     }

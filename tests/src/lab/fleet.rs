@@ -59,7 +59,7 @@ impl Fleet {
         self.hosts.iter().find(|host| host.name() == name).unwrap_or_else(|| panic!("no {name} in the fleet"))
     }
 
-    /// From now on the host's sshd doesn't answer new connections. Open connections stay.
+    /// Makes the host's sshd answer no new connections. Open connections stay.
     pub fn hangs(&self, name: &str) {
         self.one(name).run(&signal("--signal=STOP"));
     }

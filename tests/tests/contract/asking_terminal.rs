@@ -1,4 +1,4 @@
-//! Where a person at a terminal decides, the client can't decide. It calls, waits, and calls again for the result.
+//! The client can't decide where a person at a terminal decides. It calls, waits, and calls again for the result.
 
 use std::process::{Command, Output, Stdio};
 

@@ -8,7 +8,7 @@ use linux_sysadmin_tests::{
 };
 use serde_json::{Value, json};
 
-/// Where every answer may differ, and why.
+/// The parts that may differ in every answer, and the reasons.
 const IN_EVERY_ANSWER: [(&str, &str); 2] = [
     ("target_host", "it is localhost, or the alias of ssh"),
     ("duration_ms", "it is measured, and a network takes longer"),
@@ -18,7 +18,7 @@ const IN_EVERY_ANSWER: [(&str, &str); 2] = [
 const PREPARE: &str = "systemctl stop systemd-tmpfiles-clean.timer systemd-tmpfiles-clean.service";
 const CLEAN: &str = "systemctl start systemd-tmpfiles-clean.timer";
 
-/// Nobody can be asked here, so only what is critical asks.
+/// The configuration by which only critical plans ask, because there is nobody to ask here.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
 /// The calls of all tools, in the order in which they are made. The host has the units of [`UNITS`] and what the modules

@@ -1,4 +1,4 @@
-//! Behind SSH: the program refuses a host with an unknown or a wrong key before it sends anything, on real sshds. The log of
+//! The program refuses a host with an unknown or a wrong key before it sends anything, on real sshds. The log of
 //! each sshd shows what it was asked.
 
 use linux_sysadmin_tests::{Key, Lab, Sshd};

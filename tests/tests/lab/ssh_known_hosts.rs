@@ -1,4 +1,4 @@
-//! Behind SSH: the names and keys by which a host is known, on real sshds. The real ssh agrees in each case.
+//! Tests the names and keys by which a host is known, on real sshds. The real ssh agrees in each case.
 
 use linux_sysadmin_tests::{Key, Lab, Sshd};
 

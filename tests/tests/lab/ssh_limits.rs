@@ -1,4 +1,4 @@
-//! Behind SSH: sshds that allow less than most, and accounts with less than most. Calls work where they can, and otherwise
+//! Tests sshds that allow less than most, and accounts with less than most. Calls work where they can, and otherwise
 //! the
 //! error names the setting.
 

@@ -1,4 +1,4 @@
-//! Behind SSH: the connection is lost in each possible way. A call that looks is repeated within the call, a change is never
+//! The SSH connection is lost in each possible way. A call that looks is repeated within the call, a change is never
 //! repeated, and each waiting call gets an error.
 
 use linux_sysadmin_tests::{Client, Lab, Plan, Sshd, Step};

@@ -1,4 +1,4 @@
-//! Behind SSH: the ways to reach a host, and the accounts on it, on real sshds.
+//! Tests the ways to reach a host by SSH, and the accounts on it, on real sshds.
 
 use linux_sysadmin_tests::{Lab, until_gone};
 

@@ -20,7 +20,7 @@ static UP: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// Hosts that are taken down when this is dropped.
 pub(super) struct Hosts(Vec<String>);
 
-/// From now on a signal takes the hosts down before it ends this process.
+/// Makes a signal take the hosts down before it ends this process.
 pub(super) fn watch_for_signals() -> Result<()> {
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
     thread::spawn(move || {

@@ -23,7 +23,7 @@ const AIM: f64 = 1.2;
 /// The server may add this many milliseconds to any call: a fifth of a command that takes 1 ms is less.
 const ADDED_MS: f64 = 0.3;
 
-/// Everything that one call looked at.
+/// The commands, files and directories that one call looked at.
 #[derive(Default)]
 struct Looked {
     /// Commands, in the order in which they were started.

@@ -17,7 +17,7 @@ const OUTSIDE: [&str; 3] = ["README.md", "CONTRIBUTING.md", "knowledge/README.md
 const FOLDERS: [&str; 9] =
     ["docs/", "fuzz/", "host/", "knowledge/", "modules/", "sdk/", "tests/", "wit/", "xtask/"];
 
-/// Everything that is wrong, each with file and line.
+/// Returns all faults, each with file and line.
 pub(super) fn wrong(root: &Path) -> Result<Vec<String>> {
     let pages = read(root)?;
     let mut wrong = Vec::new();

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 pub(crate) enum Hosts {
     /// Make hosts and wait until they are ready (needs root); those that run are left alone
     Up {
-        /// What they are made of: a folder of xtask/images
+        /// The image that they are made of: a folder of xtask/images
         #[arg(long, default_value = "debian")]
         image: String,
         /// Folder with linux-sysadmin and modules/, shown to hosts as /opt/linux-sysadmin
@@ -36,7 +36,7 @@ pub(crate) enum Hosts {
     Down { names: Vec<String> },
     /// Show the hosts there are
     List {
-        /// As the tests read it
+        /// Print JSON, as the tests read it
         #[arg(long)]
         json: bool,
     },

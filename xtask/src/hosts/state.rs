@@ -17,7 +17,7 @@ pub(crate) struct Host {
     /// The lower layers of its root, from the top down.
     pub(crate) layers: Vec<PathBuf>,
     pub(crate) address: Ipv4Addr,
-    /// Further arguments of systemd-nspawn.
+    /// The further arguments of systemd-nspawn.
     pub(crate) nspawn: Vec<String>,
 }
 

@@ -45,7 +45,7 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// From now on a signal ends the tests, and the run goes on to take the hosts down.
+    /// Makes a signal end the tests. The run goes on to take the hosts down.
     pub(super) fn tests_begin(&self) {
         self.tests.store(true, Ordering::SeqCst);
     }

@@ -43,7 +43,7 @@ pub(crate) struct Options {
     /// Print how long the builds and the longest tests took
     #[arg(long)]
     timings: bool,
-    /// Only tests whose names contain one of these
+    /// Run only tests whose names contain one of these
     filters: Vec<String>,
 }
 

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(20 * 60);
 /// The results of a unit.
 pub(super) struct Report {
     pub(super) tally: Tally,
-    /// Why the unit failed, other than by tests that it reports as failed.
+    /// The reason why the unit failed, other than by tests that it reports as failed.
     pub(super) broken: Option<String>,
     pub(super) output: String,
     pub(super) took: Duration,

@@ -30,7 +30,7 @@ const MOST: [(Needs, usize); 6] = [
     (Needs::Stocked, 1),
 ];
 
-/// As many slots as these units can use.
+/// Makes as many slots as these units can use.
 pub(super) fn for_units(units: &[Unit]) -> Vec<Slot> {
     let mut slots = Vec::new();
     for (needs, most) in MOST {

@@ -23,7 +23,7 @@ pub(super) enum Needs {
     Stocked,
 }
 
-/// When a unit is run.
+/// The runs of the tests that a unit is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tier {
     /// The unit runs at every change.

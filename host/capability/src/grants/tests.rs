@@ -1,21 +1,11 @@
 use std::time::Duration;
 
 use super::*;
-use host_base::Keep;
 use host_base::Risk;
 
 pub(super) fn command(line: &str) -> Command {
     let mut words = line.split(' ').map(str::to_owned);
-    Command {
-        program: words.next().unwrap(),
-        args: words.collect(),
-        env: Vec::new(),
-        stdin: None,
-        privilege: Privilege::Caller,
-        timeout: Duration::from_secs(1),
-        keep: Keep::Head,
-        output_buffer: None,
-    }
+    Command::new(words.next().unwrap(), words, Duration::from_secs(1))
 }
 
 fn request(pattern: &str, effect: Effect, privilege: Privilege) -> CommandRequest {

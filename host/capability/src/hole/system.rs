@@ -1,4 +1,4 @@
-//! Validators of units, packages, accounts, disks and volumes.
+//! Validators of units, packages, disks and volumes.
 
 use super::{all_digits, all_of, begins_with_alphanumeric, ends_with_alphanumeric};
 use crate::path::is_lexically_safe;
@@ -42,16 +42,6 @@ pub(super) fn is_version(value: &str) -> bool {
         && begins_with_alphanumeric(value)
         && all_of(value, ".+:~^_-")
         && !value.ends_with(['-', '+'])
-}
-
-/// useradd(8): a letter or `_` first, which also keeps a name from being read as a number; 32 at most. The
-/// `$` at the end that Samba's machines have is refused. A dot within is allowed, since directories such as
-/// Active Directory make such names; at the end chown(1) reads it as "and the login group".
-pub(super) fn is_account(value: &str) -> bool {
-    value.len() <= 32
-        && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && all_of(value, "_.-")
-        && !value.ends_with('.')
 }
 
 /// The beginnings of the names of the kernel's block devices. Letters and a partition follow on sd, vd, xvd and hd; numbers

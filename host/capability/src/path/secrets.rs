@@ -191,7 +191,7 @@ const SECRETS: &[(&str, &[&str])] = &[
     ("passwords that were typed as commands", &["/**/.bash_history", "/**/.zsh_history", "/**/.*_history"]),
 ];
 
-/// Why nobody but the host may access its copies while a plan runs: any file may be among them, under a name that
+/// The reason why nobody but the host may access its copies while a plan runs: any file may be among them, under a name that
 /// doesn't tell the directory that it is from.
 pub(super) const STAGED: &str = "a copy that the host keeps while a plan runs";
 

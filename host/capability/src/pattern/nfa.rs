@@ -170,7 +170,7 @@ impl Nfa {
     }
 }
 
-/// What holds on every way to a state.
+/// The facts that hold on every way to a state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct OptionState {
     /// `--` or an operand has come on every way, so the program reads no more options.

@@ -17,11 +17,11 @@ use super::Refusal;
 use super::expression::{literal, parse, repeated};
 use crate::path::{Glob, MAX_COMPONENT, MAX_PATH, STAGING, covers_name, secret_globs};
 
-/// What a `*` matches at the beginning of a component: at least one character, and no leading dot.
+/// The expression for a `*` at the beginning of a component: at least one character, and no leading dot.
 const LEADING: &str = r"[A-Za-z0-9_@%+=:,~-][A-Za-z0-9_.@%+=:,~-]{0,60}";
-/// What a `*` matches after something else.
+/// The expression for a `*` after something else.
 const INNER: &str = r"[A-Za-z0-9_.@%+=:,~-]{0,60}";
-/// What follows at the end of a path: no extension, or one that doesn't begin with `b` or `k`.
+/// The expression for the end of a path: no extension, or one that doesn't begin with `b` or `k`.
 const NO_KEY: &str = r"(?:[A-Za-z0-9_.@%+=:,~-]{0,60}\.[A-Zac-jl-z0-9_@%+=:,~-][A-Za-z0-9_@%+=:,~-]{0,40})?";
 
 /// A component that isn't `.` or `..`.

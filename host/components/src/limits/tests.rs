@@ -6,7 +6,7 @@ use crate::engine::LazyEngine;
 use crate::instance;
 
 /// The limit for which a component was stopped while it started or while its `run` ran.
-async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {
+async fn exceeded_limit(component: &str, allowed: Duration) -> Option<ExceededLimit> {
     let engine = LazyEngine::default();
     let shared = engine.get().unwrap();
     let component = Component::from_binary(&shared.engine, &wat::parse_str(component).unwrap()).unwrap();
@@ -20,7 +20,7 @@ async fn stopped(component: &str, allowed: Duration) -> Option<Stopped> {
         run.call_async(&mut store, &[], &mut results).await
     };
     let error = guest_time.counting(calling).await.err()?;
-    store.data().stopped(&error)
+    store.data().exceeded_limit(&error)
 }
 
 /// A component around one core module whose `run` has this body.
@@ -63,24 +63,32 @@ async fn each_limit_stops_a_guest_for_its_own_reason() {
         (core instance $i (instantiate $m))
         (func (export "run") (result string) (canon lift (core func $i "run") (memory (core memory $i "memory")))))"#;
     for (case, text, expected) in [
-        ("one memory grows", component("(memory 1)", grow_memory), Stopped::Memory(64 << 20)),
-        ("one memory is too large from the start", component("(memory 1025)", ""), Stopped::Memory(64 << 20)),
-        ("three memories together", instances(3, "(memory 400)"), Stopped::Memory(64 << 20)),
-        ("one table grows", component("(table 1 funcref)", grow_table), Stopped::Tables),
-        ("one table is too large from the start", component("(table 10001 funcref)", ""), Stopped::Tables),
-        ("three tables together", instances(3, "(table 4000 funcref)"), Stopped::Tables),
-        ("many instances", instances(INSTANCES as usize + 1, ""), Stopped::Instances),
+        ("one memory grows", component("(memory 1)", grow_memory), ExceededLimit::Memory(64 << 20)),
+        (
+            "one memory is too large from the start",
+            component("(memory 1025)", ""),
+            ExceededLimit::Memory(64 << 20),
+        ),
+        ("three memories together", instances(3, "(memory 400)"), ExceededLimit::Memory(64 << 20)),
+        ("one table grows", component("(table 1 funcref)", grow_table), ExceededLimit::Tables),
+        (
+            "one table is too large from the start",
+            component("(table 10001 funcref)", ""),
+            ExceededLimit::Tables,
+        ),
+        ("three tables together", instances(3, "(table 4000 funcref)"), ExceededLimit::Tables),
+        ("many instances", instances(INSTANCES as usize + 1, ""), ExceededLimit::Instances),
         (
             "many tables",
             instances(TABLES as usize / 2 + 1, "(table 1 funcref) (table 1 funcref)"),
-            Stopped::Instances,
+            ExceededLimit::Instances,
         ),
-        ("many memories", instances(MEMORIES as usize + 1, "(memory 1)"), Stopped::Instances),
-        ("endless recursion", component("", "(call $run)"), Stopped::Stack),
-        ("resources of its own", resources.to_owned(), Stopped::Handles),
-        ("a long answer", long.to_owned(), Stopped::CallSize),
+        ("many memories", instances(MEMORIES as usize + 1, "(memory 1)"), ExceededLimit::Instances),
+        ("endless recursion", component("", "(call $run)"), ExceededLimit::Stack),
+        ("resources of its own", resources.to_owned(), ExceededLimit::Handles),
+        ("a long answer", long.to_owned(), ExceededLimit::CallSize),
     ] {
-        assert_eq!(stopped(&text, PLENTY).await, Some(expected), "{case}");
+        assert_eq!(exceeded_limit(&text, PLENTY).await, Some(expected), "{case}");
     }
 }
 
@@ -93,18 +101,18 @@ async fn what_is_just_within_the_limits_is_not_stopped() {
         ("instances", instances(INSTANCES as usize, "")),
         ("some recursion", component("", "")),
     ] {
-        assert_eq!(stopped(&text, PLENTY).await, None, "{case}");
+        assert_eq!(exceeded_limit(&text, PLENTY).await, None, "{case}");
     }
 }
 
 #[tokio::test]
 async fn a_trap_of_its_own_is_no_limit() {
-    assert_eq!(stopped(&component("", "unreachable"), PLENTY).await, None);
+    assert_eq!(exceeded_limit(&component("", "unreachable"), PLENTY).await, None);
     // A function's name may repeat the text of an error about limits.
     let named = "(func $store_handle_limit_exceeded unreachable)";
     let text = component(named, "(call $store_handle_limit_exceeded)").replace('_', " ");
     let text = text.replace("$store handle limit exceeded", "$\"store handle limit exceeded\"");
-    assert_eq!(stopped(&text, PLENTY).await, None);
+    assert_eq!(exceeded_limit(&text, PLENTY).await, None);
 }
 
 #[tokio::test]
@@ -114,7 +122,7 @@ async fn time_is_up_however_it_is_spent() {
     for (case, text) in
         [("a loop", component("", "(loop (br 0))")), ("work for the host", component("(memory 1000)", fill))]
     {
-        assert_eq!(stopped(&text, allowed).await, Some(Stopped::Time(allowed)), "{case}");
+        assert_eq!(exceeded_limit(&text, allowed).await, Some(ExceededLimit::Time(allowed)), "{case}");
     }
 }
 
@@ -123,7 +131,7 @@ async fn time_is_up_however_it_is_spent() {
 async fn time_without_a_processor_counts_for_less() {
     let (little, much) = (Duration::from_millis(10), Duration::from_millis(500));
     for (allowed, sleeps, expected) in
-        [(much, much + little, Ok(())), (little, little * (LONGER + 1), Err(Stopped::Time(little)))]
+        [(much, much + little, Ok(())), (little, little * (LONGER + 1), Err(ExceededLimit::Time(little)))]
     {
         let time = GuestTime::new(allowed);
         let checked = time.clone().counting(async {
@@ -152,17 +160,17 @@ async fn time_that_is_waited_does_not_count() {
 
 #[test]
 fn each_limit_has_a_code_and_says_how_much_it_is() {
-    for (stopped, code, said) in [
-        (Stopped::Time(Duration::from_secs(2)), "MODULE_TIME_LIMIT", "2 s"),
-        (Stopped::HostCalls(10_000), "MODULE_CALL_LIMIT", "10000"),
-        (Stopped::CallSize, "MODULE_CALL_SIZE_LIMIT", "16 MiB"),
-        (Stopped::Memory(64 << 20), "MODULE_MEMORY_LIMIT", "64 MiB"),
-        (Stopped::Tables, "MODULE_TABLE_LIMIT", "10000"),
-        (Stopped::Instances, "MODULE_INSTANCE_LIMIT", "100 instances"),
-        (Stopped::Stack, "MODULE_STACK_LIMIT", "512 KiB"),
-        (Stopped::Handles, "MODULE_HANDLE_LIMIT", "1000"),
+    for (limit, code, said) in [
+        (ExceededLimit::Time(Duration::from_secs(2)), "MODULE_TIME_LIMIT", "2 s"),
+        (ExceededLimit::HostCalls(10_000), "MODULE_CALL_LIMIT", "10000"),
+        (ExceededLimit::CallSize, "MODULE_CALL_SIZE_LIMIT", "16 MiB"),
+        (ExceededLimit::Memory(64 << 20), "MODULE_MEMORY_LIMIT", "64 MiB"),
+        (ExceededLimit::Tables, "MODULE_TABLE_LIMIT", "10000"),
+        (ExceededLimit::Instances, "MODULE_INSTANCE_LIMIT", "100 instances"),
+        (ExceededLimit::Stack, "MODULE_STACK_LIMIT", "512 KiB"),
+        (ExceededLimit::Handles, "MODULE_HANDLE_LIMIT", "1000"),
     ] {
-        let problem = stopped.problem("probe");
+        let problem = limit.problem("probe");
         assert_eq!(problem.code, code);
         assert!(problem.message.starts_with("module probe was stopped: "), "{}", problem.message);
         assert!(problem.message.contains(said), "{}", problem.message);

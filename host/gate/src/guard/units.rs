@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::file_problems::no_answer;
 use crate::files::run_one;
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Keep, Output, Privilege};
+use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_target::Target;
 
@@ -102,7 +102,7 @@ impl<'a> GuardUnits<'a> {
         }
         let _ = self.command("rmdir", &["--ignore-fail-on-non-empty", "--", &self.marks()], None).await;
         if let Err(problem) = self.systemctl(&["daemon-reload"]).await {
-            tracing::warn!(guard = self.name, %problem, "what is left of a guard is still known to the service manager");
+            tracing::warn!(guard = self.name, %problem, "the service manager still knows units of a guard that was removed");
         }
     }
 
@@ -162,14 +162,5 @@ fn succeeded(program: &str, output: Output) -> Result<Output, Problem> {
 
 /// One of the host's own commands.
 pub(super) fn own(program: &str, args: &[&str], stdin: Option<Vec<u8>>, privilege: Privilege) -> Command {
-    Command {
-        program: program.to_owned(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
-        env: Vec::new(),
-        stdin,
-        privilege,
-        timeout: TIMEOUT,
-        keep: Keep::Head,
-        output_buffer: None,
-    }
+    Command { stdin, privilege, ..Command::new(program, args.iter().copied(), TIMEOUT) }
 }

@@ -34,7 +34,7 @@ pub fn refusal(host: &HostNames, key: &PublicKey, verdict: &KeyVerdict, strict: 
 fn unknown(host: &HostNames, key: &PublicKey, fingerprint: &str, strict: Strict) -> Problem {
     let asked = match strict {
         Strict::Yes => "StrictHostKeyChecking yes lets no unknown host in",
-        Strict::Ask | Strict::AcceptNew => "nobody is here whom it could be shown to",
+        Strict::Ask | Strict::AcceptNew => "there is nobody to show it to",
     };
     let listed = host.listed();
     let message = format!(

@@ -12,7 +12,7 @@ use crate::{path, shell};
 
 /// The directories of the system's programs.
 const PROGRAMS: [&str; 4] = ["/bin", "/sbin", "/usr/bin", "/usr/sbin"];
-/// Further directories in PATH that only root can write to.
+/// The further directories in PATH that only root can write to.
 const SEARCHED: [&str; 2] = ["/usr/local/bin", "/usr/local/sbin"];
 const SHELLS: [&str; 4] = ["/bin/sh", "/usr/bin/sh", "/bin/bash", "/usr/bin/bash"];
 /// Reserved words before a command in a text for a shell.

@@ -41,13 +41,13 @@ pub struct Code {
     pub power: Vec<String>,
     /// The settings that give power only where their account is as good as root.
     pub account_power: Vec<AccountPower>,
-    /// Why the text can't be read, such as `a script`. It may run more than `lines` has.
+    /// The reason why the text can't be read, such as `a script`. It may run more than `lines` has.
     pub unreadable: Option<String>,
     /// Files that root reads for a command with an ordinary account's rights, each with its position in the text.
     pub files: Vec<(String, String)>,
     /// Groups that commands of an account get besides the account's own ones.
     pub groups: Vec<AccountGroup>,
-    /// What happens to other units together with this one.
+    /// The actions that happen to other units together with this one.
     pub unit_actions: Vec<UnitAction>,
     /// The ports that a socket unit listens on.
     pub ports: Vec<u16>,
@@ -58,7 +58,7 @@ pub struct Code {
 pub struct AccountPower {
     /// The account that the commands run as.
     pub account: String,
-    /// What the setting does, as a sentence of [`Code::power`].
+    /// The effect of the setting, as a sentence of [`Code::power`].
     pub sentence: String,
 }
 
@@ -73,7 +73,7 @@ pub struct AccountGroup {
     pub at: String,
 }
 
-/// What happens to another unit.
+/// An action that happens to another unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitAction {
     /// A verb of systemctl, [`HAND_OVER`], [`TRIGGER`] or [`DELAY`].

@@ -9,13 +9,13 @@ use crate::calls::scheduler::Scheduler;
 use crate::calls::test_calls::{info, question};
 use host_base::Risk;
 
-/// How the call on one host ends.
+/// The end of the call on one host.
 #[derive(Clone)]
 enum Fate {
     Says(Value),
     Fails(&'static str),
     Hangs,
-    /// It has a plan, which ends like this once it is confirmed.
+    /// The call has a plan, which ends like this once it is confirmed.
     Plans(Result<(), &'static str>),
 }
 

@@ -14,28 +14,29 @@ use host_text::visible::one_line;
 
 #[derive(Args, Clone, Debug, Default)]
 pub(super) struct Filter {
-    /// From then on: 2026-01-31, 2026-01-31T12:00:00 (UTC), 2026-01-31T12:00:00+02:00, or 90m, 12h, 3d ago
+    /// Show records since 2026-01-31, 2026-01-31T12:00:00 (UTC), 2026-01-31T12:00:00+02:00, or 90m, 12h, 3d ago
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<Timestamp>,
-    /// Up to then
+    /// Show records until this time
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub until: Option<Timestamp>,
-    /// Of this tool
+    /// Show records of this tool
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
-    /// Of this target
+    /// Show records of this target
     #[arg(long, value_name = "NAME")]
     pub host: Option<String>,
-    /// Of calls: success, error, blocked, confirmation_required; of changes: done, undone, partly-undone, uncertain
+    /// Show calls with this status (success, error, blocked, confirmation_required), or changes (done, undone,
+    /// partly-undone, uncertain)
     #[arg(long, value_name = "STATUS")]
     pub status: Option<String>,
-    /// Changes only
+    /// Show changes only
     #[arg(long)]
     pub changes: bool,
-    /// Changes without an end that anybody knows only
+    /// Show only changes whose end is not known
     #[arg(long)]
     pub unfinished: bool,
-    /// The last so many
+    /// Show the last N records
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub last: Option<u32>,
     /// A change, or the number of a record

@@ -43,7 +43,7 @@ enum Command {
 
 #[derive(Args)]
 struct Verify {
-    /// What `journalctl -t linux-sysadmin -o cat` printed, with `_UID=N` for one account's; `-` for stdin
+    /// The output of `journalctl -t linux-sysadmin -o cat`, with `_UID=N` for one account's; `-` for stdin
     #[arg(long, value_name = "FILE")]
     heads: Option<PathBuf>,
 }

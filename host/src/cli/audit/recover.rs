@@ -28,7 +28,7 @@ pub(super) struct Recover {
     force: bool,
 }
 
-/// What the log says about a change.
+/// The state of a change by the log.
 enum ChangeState {
     Unfinished(Box<Unfinished>),
     /// The change was made to its end.
@@ -200,7 +200,8 @@ fn change_state(directory: &Path, id: &str) -> anyhow::Result<ChangeState> {
 const UNKNOWN: &str =
     "was made on another machine or in another container: whether it is still being made is seen only there";
 
-/// Why the machine behind the target's name is not the one that was changed, or why this account may not recover it.
+/// The reason why the machine behind the target's name is not the one that was changed, or why this account may not
+/// recover it.
 fn elsewhere(used: &TargetUsed, facts: &Facts, host_key: Option<&str>) -> Option<String> {
     let name = used.hostname.as_ref().unwrap_or(&used.name);
     let said = |said: Option<&str>| said.unwrap_or("none").to_owned();

@@ -15,7 +15,7 @@ use host_text::visible::visible;
 
 #[derive(Args)]
 pub(super) struct Pinning {
-    /// What the SHA-256 of the component must be
+    /// The SHA-256 that the component must have
     #[arg(long, value_name = "HEX")]
     sha256: Option<String>,
     /// Accept every request without a question
@@ -32,7 +32,7 @@ pub(super) struct Add {
     file: PathBuf,
     #[command(flatten)]
     pinning: Pinning,
-    /// For every account of this machine, as root
+    /// Add it for every account of this machine, as root
     #[arg(long)]
     system: bool,
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::cli::text::wrap;
-use host_components::{Absent, Module, ModuleInstaller, Origin, Verified};
+use host_components::{Module, ModuleInstaller, Origin, UnusedModule, Verified};
 use host_text::visible::visible;
 
 fn origin(origin: Origin) -> &'static str {
@@ -37,15 +37,15 @@ pub(super) fn table(workshop: &ModuleInstaller) -> String {
             w3 = widths[3],
         );
     }
-    let (disabled, refused): (Vec<&Absent>, Vec<&Absent>) =
-        registry.absent().iter().partition(|absent| absent.disabled);
-    for (heading, absent) in [("NOT USED", refused), ("Disabled", disabled)] {
-        if !absent.is_empty() {
+    let (disabled, refused): (Vec<&UnusedModule>, Vec<&UnusedModule>) =
+        registry.unused_modules().iter().partition(|unused| unused.disabled);
+    for (heading, unused) in [("NOT USED", refused), ("Disabled", disabled)] {
+        if !unused.is_empty() {
             let _ = writeln!(table, "\n{heading}");
         }
-        for absent in absent {
+        for unused in unused {
             let text =
-                format!("{} ({}): {}", visible(&absent.name), origin(absent.origin), visible(&absent.reason));
+                format!("{} ({}): {}", visible(&unused.name), origin(unused.origin), visible(&unused.reason));
             let _ = writeln!(table, "{}", wrap(&text, "  ", "    "));
         }
     }
@@ -80,16 +80,16 @@ pub(super) fn json(workshop: &ModuleInstaller) -> anyhow::Result<String> {
             "not_granted": module.not_granted(),
         })
     };
-    let absent = |absent: &Absent| {
-        let state = if absent.disabled { "disabled" } else { "refused" };
-        json!({"name": absent.name, "origin": absent.origin, "state": state, "reason": absent.reason})
+    let unused = |unused: &UnusedModule| {
+        let state = if unused.disabled { "disabled" } else { "refused" };
+        json!({"name": unused.name, "origin": unused.origin, "state": state, "reason": unused.reason})
     };
     let registry = &workshop.registry;
     let all: Vec<Value> = registry
         .modules()
         .iter()
         .map(|found| module(found))
-        .chain(registry.absent().iter().map(absent))
+        .chain(registry.unused_modules().iter().map(unused))
         .collect();
     Ok(serde_json::to_string_pretty(&all)?)
 }

@@ -31,7 +31,7 @@ pub(super) struct Modules {
 enum Command {
     /// List the modules, those that aren't used with the reason
     List {
-        /// As JSON
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -69,7 +69,7 @@ struct Switch {
     /// A module's name, or `sha256:` and the SHA-256 of a component
     #[arg(value_name = "NAME|sha256:HEX", value_parser = |text: &str| Disabled::try_from(text.to_owned()))]
     wanted: Disabled,
-    /// For every account of this machine, as root
+    /// Change it for every account of this machine, as root
     #[arg(long)]
     system: bool,
 }

@@ -81,7 +81,7 @@ pub(super) fn line(
     Ok(line)
 }
 
-/// Why a command has no output.
+/// The reason why a command has no output.
 #[derive(Debug)]
 pub(super) enum StartError {
     /// The command was not started.
@@ -120,7 +120,7 @@ pub(super) enum ChannelEvent {
     Err(Bytes),
     /// The command has ended.
     Status,
-    /// No more output comes.
+    /// The output has ended.
     Eof,
 }
 

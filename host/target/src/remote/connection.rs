@@ -55,7 +55,7 @@ pub(super) struct Connection {
     /// The number of this connection among those of the target. A separate one has 0.
     number: u64,
     ssh: SshConnection,
-    /// When the connection was made, and how long that took.
+    /// The time at which the connection was made, and how long that took.
     made: (Instant, Duration),
     /// True once the server no longer answers.
     is_dead: AtomicBool,

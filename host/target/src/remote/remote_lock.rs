@@ -126,7 +126,7 @@ impl Remote {
                 .run_all(&[host_command("sh", &["-c", END, "sh", &pid, &token])])
                 .await;
             let ended = ended.into_iter().all(|ended| ended.is_ok_and(|output| output.exit_code == 0));
-            tracing::debug!(pid, ended, "what a lost connection had left of a lock");
+            tracing::debug!(pid, ended, "a lost connection had left a process that holds a lock");
         }
     }
 }

@@ -15,8 +15,9 @@ use super::words::{
 };
 use super::{Edit, REDACTED, REDACTED_KEY};
 
-/// Longer names aren't looked at, and longer values are always taken for secrets. This bounds how much is read twice.
+/// The number of bytes of a name that is looked at. The limit bounds how much is read twice.
 const LONGEST_NAME: usize = 128;
+/// The number of bytes of a value that may be no secret. A longer value always counts as one.
 const LONGEST_EXEMPT: usize = 512;
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {

@@ -20,7 +20,7 @@ struct Apply {
     /// The rights with which these files are read.
     #[serde(default)]
     read_as: Rights,
-    /// After reading, the module waits until this file is there, and says "paused" as its progress.
+    /// The file for which the module waits after reading; it says "paused" as its progress meanwhile.
     pause_file: Option<String>,
     /// Answers with success even where the plan has failed.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! On a real host: each tool that joins the knowledge of a service with the state of the machine finds the fault that the
+//! Each tool that joins the knowledge of a service with the state of a real host finds the fault that the
 //! test makes, and names it.
 
 use linux_sysadmin_tests::{Changing, Client, way};

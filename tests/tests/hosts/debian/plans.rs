@@ -1,4 +1,4 @@
-//! On a real host: how a plan is shown, when it asks, what runs in which order, and what is on record.
+//! Tests on a real host the preview of a plan, its question, the order of its steps, and its record.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
-//! On a real host: how files are written. No trick with links, directories or timing turns a granted write into another one.
+//! Tests on a real host that no trick with links, directories or timing turns a granted write of a file into another
+//! one.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// Only critical plans ask.
+/// The configuration by which only critical plans ask.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
 fn by_admin(step: Step) -> Step {

@@ -1,5 +1,5 @@
-//! On a real host: a plan that is cancelled, whose client goes away, or that meets another plan. In its middle it waits for a
-//! pipe that the test opens.
+//! Tests on a real host a plan that is cancelled, whose client goes away, or that meets another plan. In its middle it
+//! waits for a pipe that the test opens.
 
 use linux_sysadmin_tests::{Client, Machine, Plan, Step, way};
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
-//! On a real host: a plan that fails, at any step and for any reason, leaves the host as it was, or says what it could not
-//! undo.
+//! A plan that fails on a real host, at any step and for any reason, leaves the host as it was, or says what it could
+//! not undo.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// Only critical plans ask.
+/// The configuration by which only critical plans ask.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
 const SEEN: &[Expected] = &[Expected { name: "/srv/plan/after-undo", why: "it shows that the command ran" }];

@@ -1,4 +1,5 @@
-//! On a real host: what the tools that change crontabs show, do, undo and refuse. crontab itself says what they have done.
+//! Tests on a real host what the tools that change crontabs show, do, undo and refuse. crontab itself says what they
+//! have done.
 
 use linux_sysadmin_tests::{Changing, Expected, way};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! On a real host: the tools that change units do exactly what they show. systemctl says what they have done.
+//! The tools that change units do on a real host exactly what they show. systemctl says what they have done.
 
 use linux_sysadmin_tests::{Changing, Expected, NO_UNITS, UNITS, way};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! On a real host: a tool that can't or may not change a unit says why, and leaves the host as it was.
+//! A tool that can't or may not change a unit of a real host says why, and leaves the host as it was.
 
 use linux_sysadmin_tests::{Changing, Expected, NO_UNITS, UNITS, way};
 use serde_json::{Value, json};
@@ -143,7 +143,7 @@ async fn a_unit_that_cannot_start_is_told_of_with_its_reason_and_undone() {
     machine.audit_is_valid("root", "root");
 }
 
-/// For systemd, a simple service has started once it has a process, so `systemctl start` succeeds, and so does the tool.
+/// A simple service has started for systemd once it has a process, so `systemctl start` succeeds, and so does the tool.
 #[tokio::test]
 async fn a_simple_service_that_dies_at_once_is_told_of() {
     let Some(machine) = changing("a_simple_service_that_dies_at_once_is_told_of") else { return };

@@ -1,5 +1,5 @@
-//! On a real host: changes that administrators make every day, and which of them ask for a person's yes. The changes are
-//! data. The row of a change that asks says why.
+//! Makes changes on a real host that administrators make every day, and tests which of them ask for a person's yes. The
+//! changes are data. The row of a change that asks says why.
 
 use linux_sysadmin_tests::{everyday, way};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! On a real host: a plan leaves alone what a package manager or an editor works on, and the answer names that process.
+//! A plan on a real host leaves alone what a package manager or an editor works on, and the answer names that process.
 
 use std::process::{Child, Stdio};
 

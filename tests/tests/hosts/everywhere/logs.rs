@@ -1,4 +1,4 @@
-//! On a real host: logs of any program, packed in any way, and of any size.
+//! Reads logs of a real host, of any program, packed in any way, and of any size.
 
 use linux_sysadmin_tests::{Changing, Reach, way};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! On a real host with a repository of its own: what the package tools show, do and refuse. The package database itself says
-//! what they have done.
+//! Tests on a real host with a repository of its own what the package tools show, do and refuse. The package database
+//! itself says what they have done.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};

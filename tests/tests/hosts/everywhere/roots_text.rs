@@ -1,5 +1,5 @@
-//! On a real host: no text that root's programs read gives root's rights without a person's yes, and harmless texts don't
-//! ask.
+//! No text that root's programs read on a real host gives root's rights without a person's yes, and harmless texts
+//! don't ask.
 
 use linux_sysadmin_tests::{Changing, way};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! On a real host: what the tools for users, groups, permissions and sudo show, do, undo and refuse. getent, passwd, chage,
-//! stat and visudo say what they have done.
+//! Tests on a real host what the tools for users, groups, permissions and sudo show, do, undo and refuse. getent,
+//! passwd, chage, stat and visudo say what they have done.
 
 use linux_sysadmin_tests::{Changing, Client, Expected, way};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! On a real host: a command that is out of time, cancelled, or whose server is gone leaves no process behind, whatever
+//! A command on a real host that is out of time, cancelled, or whose server is gone leaves no process behind, whatever
 //! account it runs as and however its processes react to signals. The answer names processes that can't be ended.
 
 use linux_sysadmin_tests::{Client, Machine};
@@ -90,7 +90,7 @@ async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&s
     client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
 }
 
-/// Without retries: a call that is out of time would be made once more, with twice the time.
+/// The configuration without retries: a call that is out of time would be made once more, with twice the time.
 const ONCE: &str = "errors:\n  max_retries: 0\n";
 
 /// Kinds of process trees that are hard to end, each with the number of processes that sleep and with their account.

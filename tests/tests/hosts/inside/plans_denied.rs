@@ -1,4 +1,4 @@
-//! On a real host: a plan with a part that no grant covers is refused as a whole, before its first step.
+//! A plan with a part that no grant covers is refused on a real host as a whole, before its first step.
 
 use linux_sysadmin_tests::{Machine, Plan, Step, line, way};
 use serde_json::{Value, json};

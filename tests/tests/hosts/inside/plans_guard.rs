@@ -1,4 +1,4 @@
-//! On a real host: a change that could cut the connection undoes itself there, unless the server confirms it.
+//! A change of a real host that could cut the connection undoes itself there, unless the server confirms it.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step};
 
@@ -28,7 +28,8 @@ fn gate() -> Step {
     tee.with("duration", "instant").undo(&["true"])
 }
 
-/// Only critical plans ask. With the default, plans that may cut the connection would ask as well.
+/// The configuration by which only critical plans ask. With the default, plans that may cut the connection would ask as
+/// well.
 const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
 
 /// The remains of a guard that has fired after its server had ended.

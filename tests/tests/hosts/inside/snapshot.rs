@@ -1,4 +1,4 @@
-//! On a real host: a snapshot notices every kind of change. The other tests rely on it where they say that nothing has
+//! A snapshot of a real host notices every kind of change. The other tests rely on it where they say that nothing has
 //! changed.
 
 use linux_sysadmin_tests::{Expected, Machine};

@@ -1,4 +1,5 @@
-//! On a real host: the fragment that `modules sudoers` prints is enough for every tool, and sudo refuses everything else.
+//! The fragment that `modules sudoers` prints on a real host is enough for every tool, and sudo refuses everything
+//! else.
 
 use std::process::Output;
 

@@ -1,4 +1,5 @@
-//! On a real host: the fragments that `modules sudoers` prints for the modules that ship allow their changes, and no more.
+//! The fragments that `modules sudoers` prints for the modules that ship allow their changes on a real host, and no
+//! more.
 
 use linux_sysadmin_tests::{Changing, Expected, Reach};
 use serde_json::{Value, json};

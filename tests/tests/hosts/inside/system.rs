@@ -1,4 +1,4 @@
-//! On a real host: root adds modules for everyone, which no account can change or override.
+//! Root adds modules for everyone on a real host, which no account can change or override.
 
 use std::process::Output;
 

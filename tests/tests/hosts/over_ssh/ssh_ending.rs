@@ -1,5 +1,5 @@
-//! Behind SSH: a command that is out of time, cancelled, or whose server is gone leaves no process behind on the host, with
-//! sudo and without, however its processes react to signals. No connection is left either.
+//! A command behind SSH that is out of time, cancelled, or whose server is gone leaves no process behind on the host,
+//! with sudo and without, however its processes react to signals. No connection is left either.
 
 use linux_sysadmin_tests::{Client, Lab};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ esac
 const CLEAN: &str = "pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 986[0-9]{3}$'
 rm -f /usr/local/sbin/lingering";
 
-/// Without retries: a call that is out of time would be made once more, with more time.
+/// The configuration without retries: a call that is out of time would be made once more, with more time.
 const ONCE: &str = "errors:\n  max_retries: 0\n";
 
 /// An account that uses sudo, and root, each with an offset for the numbers of its processes.
@@ -165,7 +165,7 @@ async fn a_command_whose_client_leaves_leaves_nothing_behind_and_no_connection()
     trees.until_alone();
 }
 
-/// Without the server, only sudo's own limit ends the command. Without sudo, only the command itself does.
+/// Only sudo's own limit ends the command without the server. Without sudo, only the command itself does.
 #[tokio::test]
 async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
     let Some(trees) = Trees::new("a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit") else {

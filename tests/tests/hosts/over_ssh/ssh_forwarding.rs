@@ -1,5 +1,5 @@
-//! Behind SSH: the program forwards no agent, no display and no port, whatever the configuration says. The log of sshd shows
-//! all requests. Tests of `host/openssh` show that the program refuses requests of a server.
+//! The program forwards no agent, no display and no port over SSH, whatever the configuration says. The log of sshd
+//! shows all requests. Tests of `host/openssh` show that the program refuses requests of a server.
 
 use std::collections::BTreeSet;
 

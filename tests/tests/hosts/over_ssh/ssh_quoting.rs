@@ -1,5 +1,5 @@
-//! Behind SSH: a command gets exactly the words that the module gives, byte by byte, with any login shell and whatever that
-//! shell prints by itself, on a real sshd.
+//! A command behind SSH gets exactly the words that the module gives, byte by byte, with any login shell and whatever
+//! that shell prints by itself, on a real sshd.
 
 use std::cell::RefCell;
 

@@ -1,6 +1,5 @@
-//! On a real host: what only dnf has. Undone transactions, scripts that fail, locked versions, advisories, protected
-//! packages,
-//! and operands that dnf would read as something else. rpm says what was done.
+//! Tests on a real host what only dnf has: undone transactions, scripts that fail, locked versions, advisories,
+//! protected packages, and operands that dnf would read as something else. rpm says what was done.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};

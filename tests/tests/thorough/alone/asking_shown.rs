@@ -1,4 +1,4 @@
-//! For random plans: the question shows exactly, byte by byte, what runs and what is there afterwards.
+//! The question shows for random plans exactly, byte by byte, what runs and what is there afterwards.
 
 use std::fs;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! On a real host: a server is killed at random moments, on the host itself and over SSH. After `audit recover` the host is
+//! A server is killed at random moments, on a real host itself and over SSH. After `audit recover` the host is
 //! as
 //! it was before, or the change is complete.
 

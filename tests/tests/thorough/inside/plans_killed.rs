@@ -1,5 +1,5 @@
-//! On a real host: a server is killed, or a step fails, at every point that the program names. `audit recover` undoes the
-//! change of a killed server. A failed change is undone at once.
+//! A server on a real host is killed, or a step fails, at every point that the program names. `audit recover` undoes
+//! the change of a killed server. A failed change is undone at once.
 
 use linux_sysadmin_tests::{Expected, Machine, Plan, Snapshot, Step};
 use serde_json::json;

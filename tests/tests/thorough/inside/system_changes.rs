@@ -9,7 +9,7 @@ const ACCOUNT: &str = "linux-sysadmin";
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 const CONFIG: &str = "/var/lib/linux-sysadmin/home/.config/linux-sysadmin/config.yaml";
 
-/// Less frequent changes, of accounts and files that don't belong to the server.
+/// Returns the less frequent changes, of accounts and files that don't belong to the server.
 fn further() -> Vec<(&'static str, Value, &'static str)> {
     let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHG2c3WlRHo+yhxEXPzIzNrXIcgGyuFP6dyBfg0HCSYx lsa";
     vec![

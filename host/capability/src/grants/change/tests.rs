@@ -479,7 +479,7 @@ fn no_command_of_the_host_leads_out_of_what_is_granted() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// For whatever a grant lets plans write, the host's own commands are allowed by the same grant.
+    /// A grant that lets plans write a path allows the host's own commands for that path as well.
     #[test]
     fn a_path_that_may_be_written_has_all_its_verbs(
         names in prop::collection::vec("[a-z.][a-z0-9 .:+ü-]{0,6}[a-z]", 1..6),
@@ -504,7 +504,7 @@ proptest! {
         }
     }
 
-    /// Whatever path the host's own writing commands allow, the grant lets plans write.
+    /// The host's own writing commands are allowed only for paths that the grant lets plans write.
     #[test]
     fn a_path_that_may_not_be_written_is_moved_nowhere(path in "/(etc|srv|a)(/[-a.=*\\PC]{0,4}){0,3}") {
         let grants = grants(&[], &[("/etc/a*", true, Privilege::Root), ("/srv/**", true, Privilege::Root)]);

@@ -13,7 +13,7 @@ use super::{HoleType, Nfa, State};
 /// patterns that people write have a few dozen.
 const MAX_PAIRS: usize = 4096;
 
-/// For each state, whether it is in the set.
+/// A set of states: one bool for each state, true where the set has it.
 type States = Vec<bool>;
 
 impl Nfa {

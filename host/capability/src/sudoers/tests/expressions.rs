@@ -214,8 +214,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever an expression matches, divided at its blanks, is allowed by the pattern, except for the number of arguments,
-    /// which no expression can count.
+    /// A command line that an expression matches, divided at its blanks, is allowed by the pattern, except for the
+    /// number of arguments, which no expression can count.
     #[test]
     fn nothing_passes_that_the_pattern_does_not_allow(
         (text, passed) in any_pattern(&[

@@ -1,96 +1,20 @@
 //! Units whose start or stop endangers the machine: starting one ends the running system or gives a shell, stopping another
 //! cuts off logins, the network or what protects the machine.
+//!
+//! The sets of `rules.yaml` name these units, so that the text of a unit and a command of systemctl are judged by the same
+//! names.
+
+use std::sync::LazyLock;
+
+use crate::glob::{self, ANY, Met};
+use crate::load::builtin_words;
 
 /// Starting one of these gives a shell without a password, or ends the running system.
-const DANGEROUS_TO_START: [&str; 40] = [
-    "debug-shell.service",
-    "rescue.target",
-    "rescue.service",
-    "emergency.target",
-    "emergency.service",
-    "runlevel0.target",
-    "runlevel1.target",
-    "runlevel6.target",
-    "ctrl-alt-del.target",
-    "reboot.target",
-    "systemd-reboot.service",
-    "poweroff.target",
-    "systemd-poweroff.service",
-    "halt.target",
-    "systemd-halt.service",
-    "kexec.target",
-    "systemd-kexec.service",
-    "soft-reboot.target",
-    "systemd-soft-reboot.service",
-    "exit.target",
-    "systemd-exit.service",
-    "shutdown.target",
-    "final.target",
-    "umount.target",
-    "suspend.target",
-    "systemd-suspend.service",
-    "hibernate.target",
-    "systemd-hibernate.service",
-    "hybrid-sleep.target",
-    "systemd-hybrid-sleep.service",
-    "suspend-then-hibernate.target",
-    "systemd-suspend-then-hibernate.service",
-    "sleep.target",
-    "initrd-switch-root.target",
-    "initrd-switch-root.service",
-    "initrd-cleanup.service",
-    "initrd-udevadm-cleanup-db.service",
-    "system-update.target",
-    "factory-reset.target",
-    "container-getty@.service",
-];
+static DANGEROUS_TO_START: LazyLock<Vec<String>> = LazyLock::new(|| builtin_words("grave"));
 
 /// Stopping one of these cuts off logins, the network or the packet filter, or takes down nearly everything.
-const DANGEROUS_TO_STOP: [&str; 43] = [
-    "system.slice",
-    "user.slice",
-    "init.scope",
-    "sysinit.target",
-    "basic.target",
-    "local-fs.target",
-    "sockets.target",
-    "multi-user.target",
-    "graphical.target",
-    "network.target",
-    "network-online.target",
-    "firewalld.service",
-    "ufw.service",
-    "nftables.service",
-    "iptables.service",
-    "ip6tables.service",
-    "netfilter-persistent.service",
-    "shorewall.service",
-    "ssh.service",
-    "sshd.service",
-    "ssh.socket",
-    "sshd.socket",
-    "NetworkManager.service",
-    "systemd-networkd.service",
-    "networking.service",
-    "network.service",
-    "dhcpcd.service",
-    "wicked.service",
-    "dbus.service",
-    "dbus.socket",
-    "dbus-broker.service",
-    "systemd-logind.service",
-    "systemd-journald.service",
-    "systemd-journald.socket",
-    "systemd-udevd.service",
-    "systemd-resolved.service",
-    "systemd-homed.service",
-    "systemd-userdbd.service",
-    "systemd-user-sessions.service",
-    "sssd.service",
-    "auditd.service",
-    "polkit.service",
-    "fail2ban.service",
-];
+static DANGEROUS_TO_STOP: LazyLock<Vec<String>> =
+    LazyLock::new(|| ["lifelines", "firewalls", "trunks"].into_iter().flat_map(builtin_words).collect());
 
 /// The targets that are reached last at the start, or at the shutdown. Logins don't wait for them.
 const LATE: [&str; 5] =
@@ -109,12 +33,12 @@ pub fn is_dangerous_to_delay(name: &str, by: &str) -> bool {
 
 /// Whether it is dangerous to start this unit. A specifier in the name stands for any text.
 pub fn is_dangerous_to_start(name: &str) -> bool {
-    DANGEROUS_TO_START.iter().any(|unit| could_be(name, unit))
+    is_among(name, &DANGEROUS_TO_START)
 }
 
 /// Whether it is dangerous to stop this unit, or to limit it.
 pub fn is_dangerous_to_stop(name: &str) -> bool {
-    DANGEROUS_TO_STOP.iter().any(|unit| could_be(name, unit)) || holds_sessions(name)
+    is_among(name, &DANGEROUS_TO_STOP) || holds_sessions(name)
 }
 
 /// Whether the unit is a slice, a scope or a service that has login sessions or system units in it. A name with a number is
@@ -129,19 +53,23 @@ fn holds_sessions(name: &str) -> bool {
         || ["user@", "user-runtime-dir@", "getty@", "serial-getty@", "autovt@", "console-getty."].iter().any(|template| name.starts_with(template))
 }
 
-fn could_be(name: &str, unit: &str) -> bool {
-    let name = name.trim_end_matches('.');
-    match name.split_once('%') {
-        None => name == unit,
-        Some((start, rest)) => {
-            // The end of the name is the text behind the letter of the last specifier.
-            let rest = rest.rsplit('%').next().unwrap_or(rest);
-            let mut end = rest.chars();
-            end.next();
-            let end = end.as_str();
-            unit.len() >= start.len() + end.len() && unit.starts_with(start) && unit.ends_with(end)
-        }
+/// Whether one of the globs matches the name, or may match it: a specifier in the name stands for any text.
+fn is_among(name: &str, globs: &[String]) -> bool {
+    let name = with_open_specifiers(name.trim_end_matches('.'));
+    globs.iter().any(|glob| glob::word(glob, &name) != Met::No)
+}
+
+/// The name with an unknown part in place of each specifier, which is a `%` and a character.
+fn with_open_specifiers(name: &str) -> String {
+    let mut parts = name.split('%');
+    let mut open = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let mut rest = part.chars();
+        rest.next();
+        open.push(ANY);
+        open.push_str(rest.as_str());
     }
+    open
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ pub fn read(path: &str, text: &str, drop_ins: &[&str]) -> Code {
 pub struct InstanceUse {
     /// The account whose rights the place has; `None` for root.
     pub account: Option<String>,
-    /// What systemd makes of the name there.
+    /// The form in which systemd passes on the name there.
     pub form: InstanceForm,
 }
 

@@ -6,10 +6,10 @@ use super::specifiers::expand;
 use super::{DYNAMIC_USER_PREFIX, Entry, Unit, critical_units, is_true};
 use crate::text::{AccountGroup, Code, harmless, shown};
 
-/// What a socket does with its service: the service may use the socket instead of one of its own.
+/// The verb for a socket and its service: the service may use the socket instead of one of its own.
 pub const HAND_OVER: &str = "hand over";
 
-/// What a timer or a path does with the unit that it starts. That unit also comes after it, without any word in its text.
+/// The verb for a timer or a path and the unit that it starts. That unit also comes after it, without any word in its text.
 pub const TRIGGER: &str = "trigger";
 
 /// The targets that a timer or a path may wait for. Nothing that it starts may come before these, since it comes before what it
@@ -17,7 +17,7 @@ pub const TRIGGER: &str = "trigger";
 pub const BEFORE_TRIGGERS: [&str; 5] =
     ["sysinit.target", "basic.target", "local-fs.target", "time-set.target", "time-sync.target"];
 
-/// What a unit does with another that comes after it: the other one may have to wait.
+/// The verb for a unit and another that comes after it: the other one may have to wait.
 pub const DELAY: &str = "delay";
 
 /// The units after which a service may come and still be before one of the administrator's own. Nothing of those comes before

@@ -378,7 +378,7 @@ fn a_file_of_variables_is_asked_about_for_an_account_and_given_to_nobody_else() 
     assert_eq!(service("EnvironmentFile=/etc/default/app").power.len(), 1);
 }
 
-/// Where this machine has systemd, its keys are checked too.
+/// The test also checks the keys of this machine's systemd, where it has one.
 #[test]
 fn every_key_of_the_installed_systemd_has_a_judgement() {
     let found = ["/usr/lib/systemd/systemd", "/lib/systemd/systemd"].into_iter().find_map(|systemd| {

@@ -170,7 +170,7 @@ pub struct Cannot {
     pub item: String,
     /// A part of the message.
     pub says: String,
-    /// Why this is no fault of the profile.
+    /// The reason why this is no fault of the profile.
     pub why: String,
 }
 
