@@ -463,7 +463,8 @@ impl<'a> RiskAssessment<'a> {
                 _ => Vec::new(),
             };
             if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
-                self.risks.push((Risk::High, format!("{what} stops what it shouldn't: {}", excerpt(&why, NAMED))));
+                self.risks
+                    .push((Risk::High, format!("{what} stops what it shouldn't: {}", excerpt(&why, NAMED))));
             }
             for unit in named.names {
                 self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned)).await?;

@@ -426,7 +426,9 @@ mod tests {
                 (Some("--property=RefuseManualStop"), _) => "no",
                 (_, Some("cron.service")) => "multi-user.target shutdown.target",
                 (_, Some("multi-user.target")) => "graphical.target shutdown.target",
-                (_, Some("systemd-journal-flush.service")) => "systemd-tmpfiles-setup.service shutdown.target",
+                (_, Some("systemd-journal-flush.service")) => {
+                    "systemd-tmpfiles-setup.service shutdown.target"
+                }
                 (_, Some("systemd-tmpfiles-setup.service")) => "sysinit.target shutdown.target",
                 // Each comes before the other, which systemd finds out when they start.
                 (_, Some("one.service")) => "two.service",

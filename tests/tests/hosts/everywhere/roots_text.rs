@@ -375,11 +375,20 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     }
     // What a timer or a path starts comes after it. systemd breaks a cycle by not starting something.
     for (name, text) in [
-        ("lsa-evil.path", "[Unit]\nAfter=multi-user.target\n[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n"),
+        (
+            "lsa-evil.path",
+            "[Unit]\nAfter=multi-user.target\n[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n",
+        ),
         ("lsa-evil.path", "[Path]\nPathExists=/lsa-none\nUnit=systemd-sysctl.service\n"),
         ("lsa-evil.path", "[Path]\nPathChanged=/lsa-none\nUnit=systemd-tmpfiles-setup.service\n"),
-        ("lsa-evil.timer", "[Unit]\nAfter=graphical.target\n[Timer]\nOnCalendar=yearly\nUnit=lsa-own.service\n"),
-        ("lsa-evil.timer", "[Unit]\nAfter=lsa-own.service\n[Timer]\nOnCalendar=yearly\nUnit=lsa-own.service\n"),
+        (
+            "lsa-evil.timer",
+            "[Unit]\nAfter=graphical.target\n[Timer]\nOnCalendar=yearly\nUnit=lsa-own.service\n",
+        ),
+        (
+            "lsa-evil.timer",
+            "[Unit]\nAfter=lsa-own.service\n[Timer]\nOnCalendar=yearly\nUnit=lsa-own.service\n",
+        ),
         ("lsa-evil.timer", "[Timer]\nOnBootSec=9h\nUnit=systemd-sysctl.service\n"),
         ("lsa-evil.timer", "[Timer]\nOnCalendar=yearly\nUnit=systemd-journal-flush.service\n"),
         ("systemd-sysctl.timer", "[Timer]\nOnCalendar=yearly\n"),
@@ -387,11 +396,9 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     ] {
         calls.push(("svc_create_unit", json!({"name": name, "raw_content": text})));
     }
-    for unit in ["systemd-sysctl.service", "systemd-tmpfiles-setup.service", "systemd-journal-flush.service"] {
-        calls.push((
-            "timer_create",
-            json!({"name": "lsa-evil", "unit": unit, "on_calendar": "yearly"}),
-        ));
+    for unit in ["systemd-sysctl.service", "systemd-tmpfiles-setup.service", "systemd-journal-flush.service"]
+    {
+        calls.push(("timer_create", json!({"name": "lsa-evil", "unit": unit, "on_calendar": "yearly"})));
     }
     // Units of the start of the machine would do their work once more.
     for name in [
@@ -405,7 +412,6 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         let text = format!("[Unit]\nConflicts={name}\n[Service]\nUser=lsa-ada\nExecStart=/usr/bin/true\n");
         calls.push(("svc_create_unit", unit(&text)));
     }
-    calls.push(("svc_stop", json!({"service": "getty@tty1"})));
     for line in [
         "/home/lsa-ada/app",
         "/srv/lsa-roots-text/app",

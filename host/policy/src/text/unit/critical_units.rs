@@ -50,7 +50,7 @@ fn holds_sessions(name: &str) -> bool {
         || is_slice
             && ["user-", "system-", "machine", "session-", "app-"].iter().any(|start| name.starts_with(start))
         || is_scope && name.starts_with("session-")
-        || ["user@", "user-runtime-dir@", "getty@", "serial-getty@", "autovt@", "console-getty."].iter().any(|template| name.starts_with(template))
+        || ["user@", "user-runtime-dir@"].iter().any(|template| name.starts_with(template))
 }
 
 /// Whether one of the globs matches the name, or may match it: a specifier in the name stands for any text.
@@ -104,7 +104,6 @@ mod tests {
             "session-3.scope",
             "getty@tty1.service",
             "serial-getty@ttyS0.service",
-            "console-getty.service",
         ] {
             assert!(is_dangerous_to_stop(name), "{name}");
         }

@@ -246,16 +246,47 @@ fn what_comes_before_others_is_said_and_closes_no_cycle() {
 
 #[test]
 fn starting_a_unit_with_power_gives_power_and_is_a_start_as_well() {
-    for (name, text, started) in [
-        ("a.service", "[Unit]\nWants=debug-shell.service", "debug-shell.service"),
-        ("a.timer", "[Timer]\nOnCalendar=daily\nUnit=reboot.target", "reboot.target"),
-        ("systemd-poweroff.timer", "[Timer]\nOnCalendar=daily", "systemd-poweroff.service"),
+    for (name, text, verb, started) in [
+        ("a.service", "[Unit]\nWants=debug-shell.service", "start", "debug-shell.service"),
+        ("a.timer", "[Timer]\nOnCalendar=daily\nUnit=reboot.target", TRIGGER, "reboot.target"),
+        ("systemd-poweroff.timer", "[Timer]\nOnCalendar=daily", TRIGGER, "systemd-poweroff.service"),
     ] {
         let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
-        let is_start = |action: &&crate::text::UnitAction| (action.verb, &*action.unit) == ("start", started);
+        let is_start = |action: &&crate::text::UnitAction| (action.verb, &*action.unit) == (verb, started);
         assert!(code.unit_actions.iter().any(|action| is_start(&action)), "{name}: {:?}", code.unit_actions);
         assert!(code.power.iter().any(|said| said.contains(started)), "{name}: {:?}", code.power);
     }
+}
+
+#[test]
+fn what_a_timer_or_a_path_starts_comes_after_it() {
+    for (name, text, started, waits) in [
+        ("a.timer", "[Timer]\nOnCalendar=daily\nUnit=b.service", "b.service", false),
+        ("a.timer", "[Timer]\nOnCalendar=daily", "a.service", false),
+        ("a.path", "[Path]\nPathExists=/srv/x", "a.service", false),
+        (
+            "a.path",
+            "[Unit]\nAfter=local-fs.target\n[Path]\nPathExists=/srv/x\nUnit=b.service",
+            "b.service",
+            false,
+        ),
+        ("a.path", "[Unit]\nAfter=multi-user.target\n[Path]\nUnit=b.service", "b.service", true),
+        ("a.timer", "[Unit]\nAfter=time-sync.target c.service\n[Timer]\nUnit=b.service", "b.service", true),
+    ] {
+        let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
+        let is_trigger =
+            |action: &&crate::text::UnitAction| (action.verb, &*action.unit) == (TRIGGER, started);
+        assert!(
+            code.unit_actions.iter().any(|action| is_trigger(&action)),
+            "{text}: {:?}",
+            code.unit_actions
+        );
+        assert_eq!(code.power.iter().any(|said| said.contains("After=")), waits, "{text}: {:?}", code.power);
+    }
+    // Drop-ins of a timer let it wait as well.
+    let drop_in = b"[Unit]\nAfter=multi-user.target\n";
+    let code = code_in_file("/etc/systemd/system/a.timer.d/x.conf", drop_in).unwrap();
+    assert!(code.power.iter().any(|said| said.contains("After=")), "{:?}", code.power);
 }
 
 #[test]
