@@ -303,7 +303,7 @@ impl Server {
         Ok(answer["result"].take())
     }
 
-    /// Its memory once it does nothing more by itself, which its processor time shows.
+    /// The memory of the server once it does nothing more by itself, which its processor time shows.
     fn at_rest(&self) -> Result<f64> {
         let ticks = || -> Result<Vec<String>> {
             let stat =

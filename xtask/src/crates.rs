@@ -12,7 +12,7 @@ use crate::{cmd, workspace};
 /// A crate of the host.
 struct Crate {
     name: String,
-    /// Its folder.
+    /// The folder of the crate.
     root: PathBuf,
     /// The names of the crates that it depends on, the host's own and others.
     uses: BTreeSet<String>,

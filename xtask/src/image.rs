@@ -44,7 +44,7 @@ struct Recipe {
 
 /// An image that is ready to be the lower layers of a host.
 pub(crate) struct Image {
-    /// Its own layer first, then the layers below it.
+    /// The layers of the image, its own one first and then those below it.
     pub(crate) layers: Vec<PathBuf>,
     /// The further arguments of systemd-nspawn for its hosts.
     pub(crate) nspawn: Vec<String>,

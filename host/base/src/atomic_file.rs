@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Creates or replaces the file at `path` with what `fill` writes. The file gets these permissions where the umask allows
-/// them.
+/// them. Nobody else may be able to write to its directory, since the new file has a name that can be guessed.
 ///
 /// The new file has a hidden name beside `path` until it is complete. On an error it is removed, and the former file
 /// stays. Contents that have to survive a power failure need a `sync_all` in `fill`.

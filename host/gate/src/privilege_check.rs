@@ -124,7 +124,7 @@ impl<'a> PrivilegeCheck<'a> {
         root_equivalence
     }
 
-    /// What these commands print. None where one of them fails.
+    /// The outputs of these commands. None where one of them fails.
     async fn answers(&self, commands: &[Command]) -> Option<Vec<String>> {
         let answers = self.target.run_all(commands).await.into_iter();
         let printed = |answer: Result<Output, _>| {
@@ -207,7 +207,7 @@ impl<'a> PrivilegeCheck<'a> {
             .is_some_and(|found| found.kind == FileKind::Directory && found.metadata.owner == entry.name)
     }
 
-    /// What was found, with the names of its owner and group where it has their numbers, as over SFTP. A number without a
+    /// The file that was found, with the names of its owner and group where it has their numbers, as over SFTP. A number without a
     /// name stays.
     pub async fn with_names(&mut self, mut found: Found) -> Found {
         let metadata = &mut found.metadata;

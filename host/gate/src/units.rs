@@ -192,7 +192,7 @@ pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
     why_named(target, unit).await
 }
 
-/// What the administrator's own services come before.
+/// The units that the administrator's own services come before.
 const LAST: [&str; 4] = ["multi-user.target", "graphical.target", "default.target", "shutdown.target"];
 
 /// The number of steps from a unit to the units that come after it, to those that come after them, and so on.
@@ -259,7 +259,7 @@ pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<Instan
     text::instance_uses(fragment, &text, &drop_ins)
 }
 
-/// What systemd knows about units that a text names.
+/// The answer of systemd about units that a text names.
 #[derive(Debug, Default, PartialEq)]
 pub struct NamedUnits {
     /// The given names, and the units' own names where those are aliases.
@@ -277,7 +277,7 @@ impl NamedUnits {
     }
 }
 
-/// What systemd knows about these units. None where it doesn't answer, and it answers for none of them where one has no valid
+/// Asks systemd about these units. None where it doesn't answer, and it answers for none of them where one has no valid
 /// name.
 pub async fn named(target: &Target, units: &[&str]) -> Option<NamedUnits> {
     if units.is_empty() {
@@ -353,7 +353,7 @@ async fn value(target: &Target, properties: &str, units: &[&str]) -> Option<Stri
     show(target, &["--value", &format!("--property={properties}"), "--"], units).await
 }
 
-/// What `systemctl show` prints with these options. None where systemd doesn't answer.
+/// The output of `systemctl show` with these options. None where systemd doesn't answer.
 async fn show(target: &Target, options: &[&str], units: &[&str]) -> Option<String> {
     let args = ["show"].into_iter().chain(options.iter().copied()).chain(units.iter().copied());
     let output = target.run_all(&[query("systemctl", args)]).await.pop()?.ok()?;

@@ -55,12 +55,12 @@ impl Sshd {
         format!("/run/lab-sshd-{}", self.port)
     }
 
-    /// Its port.
+    /// The port on which it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Its name in known_hosts: `[address]:port`.
+    /// The name of the server in known_hosts: `[address]:port`.
     pub fn known_as(&self) -> String {
         format!("[{}]:{}", self.host.address(), self.port)
     }

@@ -1,6 +1,5 @@
 //! Tests sshds that allow less than most, and accounts with less than most. Calls work where they can, and otherwise
-//! the
-//! error names the setting.
+//! the error names the setting.
 
 use linux_sysadmin_tests::{Lab, SFTP, Sshd};
 use serde_json::{Value, json};

@@ -1,7 +1,6 @@
-//! No sequence of calls locks the server out. The promise: as long as a server runs, one of its keys opens each account that
-//! it was ever connected to. It holds whatever keys are listed, added, copied and removed, over any connections, in any
-//! order,
-//! with a yes to every question, and with several questions open at once.
+//! No sequence of calls locks the server out. The promise: as long as a server runs, one of its keys opens each account
+//! that it was ever connected to. It holds whatever keys are listed, added, copied and removed, over any connections,
+//! in any order, with a yes to every question, and with several questions open at once.
 //!
 //! The test makes random sequences of calls on real sshds. After each call, a new connection of OpenSSH has to get into each
 //! of these accounts. A failure names its sequence, and `LINUX_SYSADMIN_SEED` begins with it.

@@ -1,6 +1,5 @@
 //! The input and output of many commands at once are the same on the host itself and over SSH. Over SSH all of it goes
-//! through
-//! one connection, which is gone in the end.
+//! through one connection, which is gone in the end.
 
 use linux_sysadmin_tests::{Client, Machine, Reach};
 use serde_json::{Value, json};

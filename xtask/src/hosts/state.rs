@@ -29,13 +29,13 @@ struct Listed<'a> {
     address: Ipv4Addr,
     /// The host's own network namespace (`ip netns`).
     netns: String,
-    /// Its hardware address.
+    /// The hardware address of the interface.
     mac: String,
     /// The lab's end of its cable: a port of the bridge.
     link: String,
-    /// Its PID 1 as seen from outside. It is null while the host is off or between two boots.
+    /// The PID of its init as seen from outside. It is null while the host is off or between two boots.
     pid: Option<u32>,
-    /// Its root as seen from outside.
+    /// The root directory of the host as seen from outside.
     root: PathBuf,
     /// The private key for all of its accounts.
     key: PathBuf,
@@ -69,7 +69,7 @@ impl Host {
         netns(&self.name)
     }
 
-    /// Its PID 1, where the host has booted and lives.
+    /// The PID of its init, where the host has booted and lives.
     pub(crate) fn pid(&self) -> Option<u32> {
         let pid = fs::read_to_string(self.file("pid")).ok()?.trim().parse().ok()?;
         super::processes::is_init(pid).then_some(pid)

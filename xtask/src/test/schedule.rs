@@ -137,9 +137,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Brings up the hosts of all slots, one image after the other. The image comes first for which most units wait. Gives
-    /// the
-    /// names of the hosts that weren't up before.
+    /// Brings up the hosts of all slots, one image after the other. The image comes first for which most units wait.
+    /// Gives the names of the hosts that weren't up before.
     fn bring_up(&self, slots: &[Slot], dist: Option<&Path>) -> Vec<String> {
         self.ready.say(Needs::Nothing, Ok(()));
         let mut ours = Vec::new();

@@ -1,6 +1,5 @@
-//! `ssh_authorized_keys` and `ssh_copy_id` change which keys open an account. Everything else in the file stays as it is,
-//! byte
-//! by byte.
+//! `ssh_authorized_keys` and `ssh_copy_id` change which keys open an account. Everything else in the file stays as it
+//! is, byte by byte.
 
 use linux_sysadmin_tests::{Client, Lab, Way};
 use serde_json::{Value, json};

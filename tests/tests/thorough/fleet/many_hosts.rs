@@ -1,6 +1,5 @@
-//! One call on ten hosts. A host that doesn't answer doesn't delay the others' answers. A change asks once, begins on one
-//! host
-//! alone, and stops where it fails.
+//! One call on ten hosts. A host that doesn't answer doesn't delay the others' answers. A change asks once, begins on
+//! one host alone, and stops where it fails.
 
 use linux_sysadmin_tests::{Client, Fleet, Plan, Step, Way};
 use serde_json::{Value, json};

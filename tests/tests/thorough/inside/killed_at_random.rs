@@ -1,6 +1,5 @@
-//! A server is killed at random moments, on a real host itself and over SSH. After `audit recover` the host is
-//! as
-//! it was before, or the change is complete.
+//! A server is killed at random moments, on a real host itself and over SSH. After `audit recover` the host is as it
+//! was before, or the change is complete.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};

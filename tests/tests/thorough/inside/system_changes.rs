@@ -82,9 +82,8 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
             wrong.push(format!("{tool}: {envelope}"));
         }
     }
-    // The order keeps a change from spoiling the next one: once there are several keys, a call has to name one, and root
-    // changes
-    // nothing in a directory that others may write to.
+    // The order keeps a change from spoiling the next one: once there are several keys, a call has to name one, and
+    // root changes nothing in a directory that others may write to.
     rows.sort_by_key(|row| match row.tool.as_str() {
         "ssh_key_generate" => usize::MAX,
         "perms_set" => 1000 - row.arguments["path"].as_str().map_or(0, str::len),

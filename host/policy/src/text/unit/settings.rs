@@ -220,8 +220,8 @@ impl Unit {
             || after.flat_map(|entry| words(&entry.value)).any(|name| !EARLY.contains(&name.as_str()))
     }
 
-    /// What a timer or a path comes after besides what systemd has it come after. What it starts comes after it, and may be
-    /// what the other unit waits for.
+    /// The first unit that a timer or a path comes after by its text alone. The unit that it starts comes after it, and the
+    /// other one may wait for that unit.
     fn delays_what_it_triggers(&self) -> Option<String> {
         let kind = self.name.rsplit('.').next();
         if !matches!(kind, Some("timer" | "path")) {
