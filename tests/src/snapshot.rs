@@ -26,8 +26,6 @@ pub struct Expected {
 
 /// The differences on a host that nobody touches.
 pub const BY_ITSELF: &[Expected] = &[
-    Expected { name: "unit systemd-tmpfiles-clean.*", why: "its timer runs it after boot, then daily" },
-    Expected { name: "timer systemd-tmpfiles-clean.timer", why: "not armed while what it started runs" },
     Expected { name: "unit e2scrub_all.service", why: "its timer runs it weekly" },
     Expected { name: "unit fstrim.service", why: "its timer runs it weekly" },
     Expected { name: "unit systemd-hostnamed.service", why: "started by who asks it, ends when idle" },

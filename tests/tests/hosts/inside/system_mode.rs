@@ -151,7 +151,7 @@ fn system_mode_is_set_up_once_and_taken_away() {
         (format!("chmod 0750 {HOME}"), "home"),
         (format!("chmod 0755 {HOME}/.local/state/linux-sysadmin"), "configuration, log, keys"),
         (
-            "sed -i 's/restart|/restart|mask|/' /etc/sudoers.d/linux-sysadmin-services".to_owned(),
+            "cd /etc/sudoers.d; sed -i 's/\\^restart /^(restart|mask) /' linux-sysadmin-services; grep -q mask linux-sysadmin-services".to_owned(),
             "the account's sudo rights",
         ),
         ("rm /etc/sudoers.d/linux-sysadmin-cron".to_owned(), "the account's sudo rights"),
