@@ -80,9 +80,9 @@ systemctl daemon-reload
 "#;
 
 const CLEAN: &str = r"
-for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --remove $user; done 2>/dev/null
+for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --force --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
-groupdel lsa-team; groupdel lsa-tools; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
+groupdel lsa-team; groupdel lsa-tools; groupdel lsa-wiki; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
 sed -i '/^lsa-sudoer:/d' /etc/subuid
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 systemctl stop lsa-second.service lsa-queue@a-b.service lsa.slice lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-* /etc/systemd/system.attached/lsa-*; systemctl daemon-reload
