@@ -17,7 +17,8 @@ pub struct Noted<T> {
     pub notes: Vec<String>,
 }
 
-/// A list of items. The host applies `limit` and `filter`, unless the module has applied them and gives a `total`.
+/// A list of items. The host applies `limit` and `filter`, unless the module has applied them and gives a `total`. Without a
+/// filter, the sdk applies `limit` to a list that has no `total`, so that no item is written that the host leaves out.
 pub struct Listing<T> {
     /// The items, the most important first.
     pub items: Vec<T>,
@@ -74,6 +75,14 @@ pub trait IntoReply {
     /// The shape of the answer.
     const SHAPE: Shape;
 
+    /// The answer with at most this many items, where it is a list.
+    fn limited(self, _limit: u32) -> Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+
     /// The answer in the contract's form.
     fn into_reply(self) -> Result<Reply, Problem>;
 }
@@ -97,6 +106,14 @@ impl<T: Serialize> IntoReply for Noted<T> {
 impl<T: Serialize> IntoReply for Listing<T> {
     const SHAPE: Shape = Shape::Listing;
 
+    fn limited(mut self, limit: u32) -> Self {
+        if self.total.is_none() {
+            self.total = Some(self.items.len() as u64);
+            self.items.truncate(limit as usize);
+        }
+        self
+    }
+
     fn into_reply(self) -> Result<Reply, Problem> {
         Ok(Reply { total: self.total, notes: self.notes, ..reply(&self.items)? })
     }
@@ -115,4 +132,21 @@ fn reply(data: &impl Serialize) -> Result<Reply, Problem> {
     let data = serde_json::to_string(data)
         .map_err(|error| Problem::new("UNSERIALIZABLE_REPLY", Category::Internal, error.to_string()))?;
     Ok(Reply { data, total: None, summary: None, severity: None, notes: Vec::new() })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_cut_to_the_limit_and_its_total_stays() {
+        for (total, limit, data, said) in
+            [(None, 2, "[1,2]", 3), (None, 5, "[1,2,3]", 3), (Some(9), 2, "[1,2,3]", 9)]
+        {
+            let listing = Listing { items: vec![1, 2, 3], total, notes: Vec::new() };
+            let reply = listing.limited(limit).into_reply().unwrap();
+            assert_eq!((reply.data.as_str(), reply.total), (data, Some(said)));
+        }
+    }
 }

@@ -41,7 +41,12 @@ impl Tool {
             let arguments = serde_json::from_str(arguments).map_err(|error| {
                 Problem::new("INVALID_ARGUMENTS", Category::Validation, format!("{name}: {error}"))
             })?;
-            run(arguments, context)?.into_reply()
+            let answer = run(arguments, context)?;
+            match (context.limit(), context.filter()) {
+                (Some(limit), None) => answer.limited(limit),
+                _ => answer,
+            }
+            .into_reply()
         };
         Self {
             name,

@@ -17,6 +17,10 @@ const CHOICE: &str = "XTASK_WASM_TOOLCHAIN";
 /// The time after which a download is given up, since some networks drop it without an error.
 const ADD_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// The flags of every component. Its heap is there at once, because a memory that grows costs each call two changes of the
+/// mapping. The search for bytes in text works on 16 of them at a time.
+const FLAGS: &str = "-C link-arg=--initial-heap=1048576 -C target-feature=+simd128";
+
 const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
 const DEBIAN_STD: &str = "/usr/lib/rustlib/src";
 const DEBIAN_LIBC: &str = "/usr/lib/wasm32-wasi";
@@ -40,7 +44,10 @@ impl Toolchain {
     /// Adds the target and everything else that this toolchain needs to a cargo call.
     pub(crate) fn apply(&self, cargo: &mut Command) {
         cargo.args(["--target", TARGET]);
-        let Toolchain::Debian { linkers } = self else { return };
+        let Toolchain::Debian { linkers } = self else {
+            cargo.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", FLAGS);
+            return;
+        };
         cargo.arg("-Zbuild-std=std,panic_abort");
         cargo.env_remove("CARGO_ENCODED_RUSTFLAGS").envs(debian_environment(linkers));
     }
@@ -150,7 +157,7 @@ fn debian_environment(linkers: &Path) -> [(&'static str, String); 4] {
         ("CARGO_TARGET_WASM32_WASIP2_LINKER", linkers.join("wasm-component-ld").display().to_string()),
         // Because of --target these flags reach no build script. Without the second one, wasm-component-ld looks for wasm-ld
         // beside Debian's rustc, where there is none.
-        ("RUSTFLAGS", format!("-L native={DEBIAN_LIBC} -C link-arg=--wasm-ld-path={}", ld.display())),
+        ("RUSTFLAGS", format!("{FLAGS} -L native={DEBIAN_LIBC} -C link-arg=--wasm-ld-path={}", ld.display())),
     ]
 }
 

@@ -2,6 +2,8 @@
 //!
 //! There are crates for all of RFC 8785. Most of their code prints floating-point numbers, which no record holds.
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
@@ -66,7 +68,7 @@ fn write(value: &Value, text: &mut Vec<u8>) -> Result<(), NotCanonical> {
 
 fn write_object(members: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), NotCanonical> {
     let mut members: Vec<(&String, &Value)> = members.iter().collect();
-    members.sort_by(|(left, _), (right, _)| left.encode_utf16().cmp(right.encode_utf16()));
+    members.sort_by(|(left, _), (right, _)| utf16_order(left, right));
     text.push(b'{');
     for (at, (key, value)) in members.into_iter().enumerate() {
         if at > 0 {
@@ -78,6 +80,14 @@ fn write_object(members: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), 
     }
     text.push(b'}');
     Ok(())
+}
+
+/// Compares two keys by their UTF-16 code units. ASCII, which nearly all keys are, has the same order as bytes.
+fn utf16_order(left: &str, right: &str) -> Ordering {
+    match left.is_ascii() && right.is_ascii() {
+        true => left.cmp(right),
+        false => left.encode_utf16().cmp(right.encode_utf16()),
+    }
 }
 
 /// Writes a string. serde_json escapes exactly the characters that RFC 8785 names, in the same form.

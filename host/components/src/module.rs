@@ -65,6 +65,8 @@ pub struct Module {
     /// The origin of the module.
     pub origin: Origin,
     path: PathBuf,
+    /// The names of the interfaces of the contract that it imports.
+    interfaces: Vec<String>,
     /// The entry in `modules.lock`. None for the host's own modules.
     entry: Option<Entry>,
     loader: Arc<Loader>,
@@ -326,6 +328,7 @@ impl Module {
             slot.put(ready, Instant::now());
         }
         Ok(Self {
+            interfaces: interfaces(&description.imports),
             description,
             sha256,
             origin,
@@ -402,9 +405,7 @@ impl Module {
 
     /// Whether it imports an interface of this name.
     pub fn imports(&self, interface: &str) -> bool {
-        self.description.imports.iter().any(|import| {
-            import.strip_prefix("sysadmin:module/").and_then(|rest| rest.split('@').next()) == Some(interface)
-        })
+        self.interfaces.iter().any(|own| own == interface)
     }
 
     /// Calls a tool. Whatever the guest does, the result is a reply or a problem.
@@ -500,6 +501,13 @@ impl Module {
         let message = format!("module {name} failed: {reason}");
         Problem::new("MODULE_TRAPPED", Category::Internal, message)
     }
+}
+
+/// The names of the contract's interfaces among the imports, which have the form `sysadmin:module/NAME@VERSION`.
+fn interfaces(imports: &[String]) -> Vec<String> {
+    let names =
+        imports.iter().filter_map(|import| import.strip_prefix("sysadmin:module/")?.split('@').next());
+    names.map(str::to_owned).collect()
 }
 
 /// Refuses an answer that would take too much memory once it is parsed.

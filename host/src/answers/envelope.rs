@@ -321,11 +321,14 @@ impl Envelope {
             *note = excerpt(note, MESSAGE_CHARACTERS);
         }
         self.tool = excerpt(&self.tool, 80);
-        match serde_json::to_value(self) {
-            Ok(Value::Object(members)) => members,
-            // Unreachable: every field serializes, and a struct is an object.
-            _ => Map::new(),
+        // The data is moved, because a copy of it would take longer than the rest. Until then, null keeps its place.
+        let data = self.data.as_mut().map(Value::take);
+        // Every field serializes, and a struct is an object.
+        let Ok(Value::Object(mut members)) = serde_json::to_value(self) else { return Map::new() };
+        if let Some(data) = data {
+            members.insert("data".to_owned(), data);
         }
+        members
     }
 }
 

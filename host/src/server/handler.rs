@@ -390,7 +390,9 @@ fn result(envelope: Envelope) -> CallToolResult {
 /// The envelope as a tool result of MCP.
 pub(super) fn tool_result(envelope: Map<String, Value>, is_error: bool) -> CallToolResult {
     let envelope = Value::Object(envelope);
-    let content = vec![ContentBlock::text(envelope.to_string())];
+    // `Value::to_string` would write each part by way of a formatter.
+    let text = serde_json::to_string(&envelope).unwrap_or_default();
+    let content = vec![ContentBlock::text(text)];
     let mut result = if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     result.structured_content = Some(envelope);
     result

@@ -1,5 +1,7 @@
 //! The accounts and groups that the machine knows, from its own files or from a directory service.
 
+use std::collections::BTreeSet;
+
 use linux_sysadmin_sdk::accounts::{self, GETENT_NOT_FOUND};
 pub(crate) use linux_sysadmin_sdk::accounts::{GETENT_PASSWD as USER, Group, User};
 use linux_sysadmin_sdk::{Category, prelude::*};
@@ -41,11 +43,14 @@ pub(crate) struct Ranges {
 
 impl Ranges {
     fn read(login_defs: &str) -> Self {
+        // Most lines are comments.
+        let lines = login_defs.lines().filter(|line| !line.starts_with('#'));
+        let words = lines.map(str::split_whitespace);
+        let settings: Vec<(&str, &str)> =
+            words.filter_map(|mut words| words.next().zip(words.next())).collect();
         let value = |key: &str, usual: u32| {
-            let mut words = login_defs.lines().map(|line| line.split_whitespace());
-            let found =
-                words.find_map(|mut words| (words.next() == Some(key)).then(|| words.next()).flatten());
-            found.and_then(|value| value.parse().ok()).unwrap_or(usual)
+            let found = settings.iter().find(|(name, _)| *name == key);
+            found.and_then(|(_, value)| value.parse().ok()).unwrap_or(usual)
         };
         Self {
             uid_min: value("UID_MIN", 1000),
@@ -74,8 +79,8 @@ fn is_nobody(number: u32) -> bool {
 pub(crate) struct Accounts {
     pub(crate) users: Vec<User>,
     pub(crate) groups: Vec<Group>,
-    local_users: Vec<String>,
-    local_groups: Vec<String>,
+    local_users: BTreeSet<String>,
+    local_groups: BTreeSet<String>,
     pub(crate) ranges: Ranges,
     /// The directory services that accounts come from, such as `sss`.
     pub(crate) directories: Vec<String>,
@@ -206,11 +211,11 @@ impl Accounts {
     }
 
     pub(crate) fn is_local_user(&self, name: &str) -> bool {
-        self.local_users.iter().any(|local| local == name)
+        self.local_users.contains(name)
     }
 
     pub(crate) fn is_local_group(&self, name: &str) -> bool {
-        self.local_groups.iter().any(|local| local == name)
+        self.local_groups.contains(name)
     }
 
     /// Refuses an account that isn't in /etc/passwd, because usermod changes that file only.

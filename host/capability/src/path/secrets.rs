@@ -3,6 +3,7 @@
 //! A list like this is never complete. It is the second protection, for globs such as `/etc/**`. The first one is that a
 //! grant names what it needs.
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 /// Globs as in [`Glob`](super::Glob), and the reasons. A leading `/**/` finds the secret also in a backup, in a
@@ -211,6 +212,20 @@ static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
         .collect()
 });
 
+/// The numbers of the table's globs by a name that each path of the glob has: its last component without a wildcard. A path
+/// is compared with the few globs whose names it has, because a call may read hundreds of files.
+static BY_NAME: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
+    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    for (number, (components, _)) in COMPONENTS.iter().enumerate() {
+        let name = components.iter().rev().find(|component| !component.contains('*'));
+        by_name.entry(name.copied().unwrap_or(ANY_NAME)).or_default().push(number);
+    }
+    by_name
+});
+
+/// The name in [`BY_NAME`] of the globs that have a wildcard in each component. It is looked up for every path.
+const ANY_NAME: &str = "*";
+
 /// Every glob of the table as components.
 pub(super) fn globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     COMPONENTS.iter().map(|(components, reason)| (components.as_slice(), *reason))
@@ -227,13 +242,37 @@ pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     {
         return None;
     }
-    let covers = |glob: &[&str]| super::covers(glob, path, super::covers_name);
-    COMPONENTS.iter().find(|(glob, _)| covers(glob)).map(|(_, reason)| *reason)
+    let names = path.iter().chain([&ANY_NAME]);
+    let numbers = names.filter_map(|name| BY_NAME.get(*name)).flatten();
+    let covering = numbers.filter(|number| super::covers(&COMPONENTS[**number].0, path, super::covers_name));
+    covering.min().map(|number| COMPONENTS[*number].1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_found_as_in_the_whole_table() {
+        let in_table = |path: &[&str]| {
+            COMPONENTS.iter().find(|(glob, _)| super::super::covers(glob, path, super::super::covers_name))
+        };
+        // Each glob with names in place of its wildcards, also with another beginning, end or middle.
+        for (glob, _) in COMPONENTS.iter() {
+            for any in ["x", "etc", ".ssh"] {
+                let path: Vec<String> =
+                    glob.iter().map(|part| part.replace("**", any).replace('*', any)).collect();
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                let longer = [&path[..], &["x"][..]].concat();
+                for path in [&path[..], &path[1..], &path[..path.len() - 1], &longer[..]] {
+                    let is_public = matches!(path, [.., ".ssh", name] if name.ends_with(".pub"));
+                    let expected = in_table(path).map(|(_, reason)| *reason).filter(|_| !is_public);
+                    assert_eq!(reason(path), expected, "{path:?}");
+                }
+            }
+        }
+        assert!(BY_NAME[ANY_NAME].len() < 5);
+    }
 
     #[test]
     fn every_entry_is_a_glob() {

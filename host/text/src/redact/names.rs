@@ -31,27 +31,38 @@ pub(super) fn is_secret_name(name: &str) -> bool {
         return false;
     }
     let name = name.trim_end_matches(|last: char| last.is_ascii_digit() || matches!(last, '_' | '-' | '.'));
-    let joined: String =
-        name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect();
-    if NOT_SECRET.contains(&joined.as_str()) {
+    // Every member of an answer is asked about, so this allocates nothing.
+    let mut joined = [0; LONGEST_NAME];
+    let joined = joined_letters(name, &mut joined);
+    if NOT_SECRET.iter().any(|known| known.as_bytes() == joined) {
         return false;
     }
-    let joined = joined.strip_suffix("hash").unwrap_or(&joined);
-    if ENDINGS.iter().any(|ending| joined.ends_with(ending)) {
+    let joined = joined.strip_suffix(b"hash").unwrap_or(joined);
+    if ENDINGS.iter().any(|ending| joined.ends_with(ending.as_bytes())) {
         return true;
     }
     let (before, last) = name.split_at(last_word(name));
-    match last.to_ascii_lowercase().as_str() {
-        "pwd" => !before.eq_ignore_ascii_case("old"),
-        "psk" => true,
-        // The name is `pass` alone, as in `--pass=x` and `PASS=x`. [`NameMatch::is_verb`] tells it from the verb.
-        "pass" if before.is_empty() => true,
-        "pass" => {
-            let before = before.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
-            OF_PASS.contains(&before[last_word(before)..].to_ascii_lowercase().as_str())
-        }
-        _ => false,
+    let is_last = |word: &str| last.eq_ignore_ascii_case(word);
+    if is_last("pwd") {
+        return !before.eq_ignore_ascii_case("old");
     }
+    if is_last("pass") {
+        // The name is `pass` alone, as in `--pass=x` and `PASS=x`. [`NameMatch::is_verb`] tells it from the verb.
+        let words = before.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        let word = &words[last_word(words)..];
+        return before.is_empty() || OF_PASS.iter().any(|known| word.eq_ignore_ascii_case(known));
+    }
+    is_last("psk")
+}
+
+/// Writes the letters and digits of a name in lower case into the buffer, and returns them.
+fn joined_letters<'a>(name: &str, buffer: &'a mut [u8; LONGEST_NAME]) -> &'a [u8] {
+    let mut count = 0;
+    for (at, letter) in name.bytes().filter(u8::is_ascii_alphanumeric).enumerate() {
+        buffer[at] = letter.to_ascii_lowercase();
+        count = at + 1;
+    }
+    &buffer[..count]
 }
 
 /// Returns where the last word of `db_pass`, `db-pass`, `dbPass` begins.

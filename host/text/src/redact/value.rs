@@ -36,13 +36,10 @@ pub fn redact_value(value: &mut Value) {
 /// Hides keys that span several items. The journal keeps such a key with one line in each item, either as a string or
 /// under one name in each item. Where a list was cut, the beginning or the end may be missing.
 fn keys_in_lines(items: &mut [Value]) {
-    let names: BTreeSet<String> = items
-        .iter()
-        .filter_map(Value::as_object)
-        .flat_map(|members| {
-            members.iter().filter(|(_, value)| value.is_string()).map(|(name, _)| name.clone())
-        })
-        .collect();
+    let members = items.iter().filter_map(Value::as_object).flatten();
+    let names: BTreeSet<&str> =
+        members.filter(|(_, value)| value.is_string()).map(|(name, _)| name.as_str()).collect();
+    let names: Vec<String> = names.into_iter().map(str::to_owned).collect();
     block::hide_lines(items.iter_mut().filter_map(as_text).collect());
     for name in names {
         block::hide_lines(items.iter_mut().filter_map(|item| as_text(item.get_mut(&name)?)).collect());

@@ -138,16 +138,23 @@ const NEVER: i64 = 1 << 32;
 /// Finds out why a query found no entries.
 pub(crate) fn why_empty(cx: &Context, budget: &Budget<'_>, query: &Query) -> Result<NoEntries> {
     let all = Query { words: Vec::new(), ..query.clone() };
-    let mut commands = vec![all.command(Some(1)), Query::default().command(Some(1))];
-    if !query.words.is_empty() {
-        commands.push(grep_probe());
-    }
+    let (of_all, of_any) = (all.command(Some(1)), Query::default().command(Some(1)));
+    // Without other conditions than words, both commands are the same.
+    let is_limited = of_all.args != of_any.args;
+    let mut commands = vec![of_all];
+    commands.extend((!query.words.is_empty()).then(grep_probe));
+    commands.extend(is_limited.then_some(of_any));
     let mut outputs = budget.waiting(|| cx.run_all(commands)).into_iter();
-    let (of_all, of_any, of_probe) = (outputs.next(), outputs.next(), outputs.next());
+    let of_all = outputs.next();
+    let of_probe = if query.words.is_empty() { None } else { outputs.next() };
+    let of_any = outputs.next();
     let lacks_grep = of_probe.and_then(Result::ok).is_some_and(says_no_grep);
     let absent = match of_all {
-        Some(Ok(output)) if output.stdout.contains(&b'{') => None,
-        Some(Ok(output)) => nothing(&all, &output, || of_any.and_then(Result::ok).is_some_and(holds))?.err(),
+        Some(Ok(output)) if holds(&output) => None,
+        Some(Ok(output)) => {
+            let is_any = || of_any.and_then(Result::ok).is_some_and(|output| holds(&output));
+            nothing(&all, &output, is_any)?.err()
+        }
         Some(Err(problem)) => Some(Absent::Refused(problem.message)),
         None => None,
     };
@@ -169,7 +176,7 @@ fn says_no_grep(output: Output) -> bool {
     output.error_text().contains("pattern matching")
 }
 
-fn holds(output: Output) -> bool {
+fn holds(output: &Output) -> bool {
     output.stdout.contains(&b'{')
 }
 
@@ -179,7 +186,7 @@ pub(crate) fn nothing_of(
     query: &Query,
     output: &Output,
 ) -> Result<std::result::Result<Found, Absent>> {
-    nothing(query, output, || cx.run(Query::default().command(Some(1))).is_ok_and(holds))
+    nothing(query, output, || cx.run(Query::default().command(Some(1))).is_ok_and(|output| holds(&output)))
 }
 
 /// The reason why a query found no entries. Nothing matches, there is no journal, or it can't be read. Wrong arguments are

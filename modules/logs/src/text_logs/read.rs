@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use flate2::write::MultiGzDecoder;
-use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, DurationCategory, OutputStream, Privilege, prelude::*};
 
 use super::file::{File, Packing};
 use super::line_splitter::{self, LineSplitter};
@@ -35,6 +35,45 @@ pub(crate) enum End {
     Spent(Spent),
 }
 
+/// A program that unpacks a file, and was started before the file is read.
+pub(crate) struct Unpacking {
+    path: String,
+    stream: Result<OutputStream>,
+}
+
+impl Unpacking {
+    /// Starts the program that unpacks the first of these files that needs one. It goes on while other files are read.
+    pub(crate) fn first<'f>(
+        cx: &Context,
+        budget: &Budget<'_>,
+        mut files: impl Iterator<Item = &'f File>,
+    ) -> Option<Self> {
+        let (file, program) = files.find_map(|file| Some((file, unpacker(file.packing)?)))?;
+        Some(Self::new(cx, budget, file, program))
+    }
+
+    fn new(cx: &Context, budget: &Budget<'_>, file: &File, program: CommandLine) -> Self {
+        let command = program.with([&file.path]).privilege(Privilege::RootIfAvailable);
+        let stream = budget.waiting(|| cx.open(command.duration(DurationCategory::Slow)));
+        Self { path: file.path.clone(), stream }
+    }
+
+    /// Whether it unpacks this file.
+    pub(crate) fn is_of(&self, file: &File) -> bool {
+        self.path == file.path
+    }
+}
+
+/// The program that unpacks files of this kind on the target. This module unpacks gzip itself.
+fn unpacker(packing: Packing) -> Option<CommandLine> {
+    match packing {
+        Packing::None | Packing::Gzip => None,
+        Packing::Xz => Some(XZ),
+        Packing::Zstd => Some(ZSTD),
+        Packing::Bzip2 => Some(BZIP2),
+    }
+}
+
 /// Reads each line of a file from an offset on, the oldest first, until the sink returns false. In a packed file, it reads
 /// from the start.
 pub(crate) fn each(
@@ -42,14 +81,27 @@ pub(crate) fn each(
     budget: &Budget<'_>,
     file: &File,
     from: u64,
-    mut sink: impl FnMut(&[u8]) -> bool,
+    sink: impl FnMut(&[u8]) -> bool,
 ) -> Result<End> {
+    each_of(cx, budget, file, from, None, sink)
+}
+
+/// The same where the program that unpacks the file may have been started already.
+pub(crate) fn each_of(
+    cx: &Context,
+    budget: &Budget<'_>,
+    file: &File,
+    from: u64,
+    begun: Option<Unpacking>,
+    sink: impl FnMut(&[u8]) -> bool,
+) -> Result<End> {
+    if let Some(program) = unpacker(file.packing) {
+        let begun = begun.unwrap_or_else(|| Unpacking::new(cx, budget, file, program));
+        return unpacked(budget, file, begun.stream?, sink);
+    }
     match file.packing {
-        Packing::None => plain(cx, budget, file, from, sink),
         Packing::Gzip => gzip(cx, budget, file, sink),
-        Packing::Xz => unpacked(cx, budget, file, XZ, &mut sink),
-        Packing::Zstd => unpacked(cx, budget, file, ZSTD, &mut sink),
-        Packing::Bzip2 => unpacked(cx, budget, file, BZIP2, &mut sink),
+        _ => plain(cx, budget, file, from, sink),
     }
 }
 
@@ -164,14 +216,11 @@ fn gzip(cx: &Context, budget: &Budget<'_>, file: &File, sink: impl FnMut(&[u8]) 
 }
 
 fn unpacked(
-    cx: &Context,
     budget: &Budget<'_>,
     file: &File,
-    program: CommandLine,
-    sink: &mut impl FnMut(&[u8]) -> bool,
+    mut stream: OutputStream,
+    mut sink: impl FnMut(&[u8]) -> bool,
 ) -> Result<End> {
-    let command = program.with([&file.path]).privilege(Privilege::RootIfAvailable);
-    let mut stream = budget.waiting(|| cx.open(command.duration(DurationCategory::Slow)))?;
     let mut lines = LineSplitter::new(line_splitter::MOST);
     let mut is_any = false;
     loop {
@@ -180,7 +229,7 @@ fn unpacked(
         }
         let piece = budget.read(&mut stream)?;
         if piece.is_empty() {
-            lines.end(&mut *sink);
+            lines.end(&mut sink);
             // A stream reports no errors.
             if !is_any && file.size.is_some_and(|size| size > 64) {
                 let message = format!("{} can't be unpacked", file.path);
@@ -189,7 +238,7 @@ fn unpacked(
             return Ok(End::Whole);
         }
         is_any = true;
-        if !lines.piece(&piece, &mut *sink) {
+        if !lines.piece(&piece, &mut sink) {
             return Ok(End::Whole);
         }
     }
@@ -250,6 +299,29 @@ pub(crate) mod tests {
             |said: &str| xz.clone().answer(&["xz", "-d", "-c", "--", "/var/log/x.1.xz"], 0, said, "");
         assert_eq!(read(answers("e\nf"), "/var/log/x").unwrap(), ["e", "f"]);
         assert_eq!(read(answers(""), "/var/log/x").unwrap_err().code, "DAMAGED_FILE");
+    }
+
+    #[test]
+    fn what_was_begun_to_be_unpacked_is_read_in_its_turn() {
+        let target = FakeTarget::new()
+            .file("/var/log/x", "a\n")
+            .file("/var/log/x.1.xz", vec![1; 100])
+            .answer(&["xz", "-d", "-c", "--", "/var/log/x.1.xz"], 0, "e\nf", "");
+        let cx = target.context();
+        let budget = Budget::quick(&cx);
+        let files = family(&cx, &budget, "/var/log/x", Range::default()).unwrap();
+        let mut unpacking = Unpacking::first(&cx, &budget, files.iter());
+        let mut found = Vec::new();
+        for file in &files {
+            let begun = unpacking.take_if(|unpacking| unpacking.is_of(file));
+            let read = each_of(&cx, &budget, file, 0, begun, |line| {
+                found.push(String::from_utf8_lossy(line).into_owned());
+                true
+            });
+            assert_eq!(read.unwrap(), End::Whole);
+        }
+        assert_eq!(found, ["a", "e", "f"]);
+        assert!(unpacking.is_none());
     }
 
     #[test]

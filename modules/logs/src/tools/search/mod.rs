@@ -19,7 +19,7 @@ use crate::pattern::Pattern;
 use crate::service_sources;
 use crate::text_logs::file::{self, File, Packing};
 use crate::text_logs::grep::{self, GrepEnd};
-use crate::text_logs::read::{self, End};
+use crate::text_logs::read::{self, End, Unpacking};
 use crate::text_logs::{inventory, path, seek};
 use crate::time_range::Range;
 use crate::unit_names;
@@ -110,6 +110,8 @@ struct Search<'a> {
     files: usize,
     left_out: Vec<String>,
     spent: Option<Spent>,
+    /// The program that unpacks the next packed file.
+    unpacking: Option<Unpacking>,
     /// The program names of the service that the caller names.
     programs: Vec<String>,
 }
@@ -140,7 +142,7 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
         cx,
         clock: &clock,
         budget: &budget,
-        profiles: cx.detected(),
+        profiles: Vec::new(),
         range,
         priority,
         context: context as usize,
@@ -149,12 +151,15 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
         files: 0,
         left_out: Vec::new(),
         spent: None,
+        unpacking: None,
         programs: Vec::new(),
         pattern,
     };
     if let Some(path) = &args.path {
+        search.profiles = cx.detected();
         search.path(path)?;
     } else if let Some(service) = &args.service {
+        search.profiles = cx.detected();
         search.service(service)?;
     } else {
         let units = unit_names::of_profiles(cx, args.units.clone())
@@ -164,9 +169,13 @@ pub(crate) fn log_search(args: Args, cx: &Context) -> Result<Single<Answer>> {
         let units: Vec<String> = units;
         let is_all = units.is_empty();
         let asked = search.start_journal(Query { units, ..Query::default() })?;
-        // journalctl prints while the files are listed.
+        // journalctl prints while the profiles are looked at and the files are listed.
+        search.profiles = cx.detected();
         let logs = is_all.then(|| search.logs_in(inventory::EVERYWHERE));
         let is_any = logs.as_ref().is_some_and(|logs| matches!(logs, Ok(Logs { begins: Some(_), .. })));
+        if let Some(Ok(logs)) = &logs {
+            search.unpack(&logs.all);
+        }
         search.read_journal(asked, is_any)?;
         if let Some(logs) = logs {
             search.files(logs);
@@ -301,6 +310,12 @@ impl Search<'_> {
         Ok(Logs { all: inventory::beside_journal(all, begins), begins, truncated })
     }
 
+    /// Starts to unpack the first of these files that another program unpacks, so that it goes on beside other work.
+    fn unpack(&mut self, logs: &[(File, Range)]) {
+        let files = logs.iter().map(|(file, _)| file);
+        self.unpacking = self.unpacking.take().or_else(|| Unpacking::first(self.cx, self.budget, files));
+    }
+
     fn files(&mut self, logs: Result<Logs>) {
         let Logs { all: logs, truncated, .. } = match logs {
             Ok(logs) => logs,
@@ -314,6 +329,7 @@ impl Search<'_> {
                 self.left_out.extend(logs[at..].iter().map(|(file, _)| file.path.clone()));
                 break;
             }
+            self.unpack(&logs[at..]);
             // A file that can't be read doesn't stop the search.
             let read = path::line_format(&self.profiles, &file.path)
                 .and_then(|format| self.file(file, &format, *range));
@@ -401,7 +417,8 @@ impl Search<'_> {
         let mut texts = FileLines::new(format, self.clock, file, range, &self.programs);
         let mut feed = ContextWindow::new(self.context);
         let (pattern, hits) = (&self.pattern, &mut self.hits);
-        let end = read::each(self.cx, self.budget, file, begin, |text| {
+        let begun = self.unpacking.take_if(|unpacking| unpacking.is_of(file));
+        let end = read::each_of(self.cx, self.budget, file, begin, begun, |text| {
             texts.each(None, text, pattern, &mut feed, hits);
             true
         })?;

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use linux_sysadmin_sdk::knowledge::Profile;
 use linux_sysadmin_sdk::prelude::*;
+use regex::bytes::Regex;
 
 use super::profile_patterns::ProfilePatterns;
-use super::signs::{SIGNS, Signs, signs};
+use super::signs::Signs;
 use super::{HOUR, SHOWN};
 use crate::budget::{Budget, Spent};
 use crate::clock::{Clock, SECOND};
@@ -18,7 +19,7 @@ use crate::line::{Line, shortened};
 use crate::line_format::{self, LineFormat};
 use crate::text_logs::file::{File, Packing};
 use crate::text_logs::grep::{self, GrepEnd};
-use crate::text_logs::read::{self, End};
+use crate::text_logs::read::{self, End, Unpacking};
 use crate::text_logs::tail::LineReader;
 use crate::text_logs::{inventory, path, seek};
 use crate::time_range::Range;
@@ -90,27 +91,43 @@ pub(super) struct Collector<'a> {
     pub(super) files: usize,
     pub(super) left_out: Vec<String>,
     pub(super) spent: Option<Spent>,
+    /// The program that unpacks the next packed file.
+    pub(super) unpacking: Option<Unpacking>,
+    /// The signs that all files share.
+    pub(super) usual_signs: Option<Rc<Regex>>,
+}
+
+/// Starts to print the entries of priority warning or worse.
+pub(super) fn begin_urgent(cx: &Context, budget: &Budget<'_>, range: Range) -> Result<JournalStream> {
+    let urgent = Query { range, priority: Some(Level::WARNING), ..Query::default() };
+    journal::begin(cx, budget, &urgent)
 }
 
 impl<'a> Collector<'a> {
     /// Reads entries of priority warning or worse, which the journal has an index for. Of the other entries, it reads only
-    /// those that may matter, because printing all of them takes longer than everything else. Returns the time at which the
-    /// journal begins, where that matters for the text logs.
-    pub(super) fn journal(&mut self, logs: &[(File, Range)]) -> Result<Result<Option<i64>>> {
+    /// those that may matter, because printing all of them takes longer than everything else. Returns those of the logs that
+    /// are to be read beside the journal.
+    pub(super) fn journal(
+        &mut self,
+        urgent: JournalStream,
+        logs: Result<Vec<(File, Range)>>,
+    ) -> Result<Result<Vec<(File, Range)>>> {
         let (cx, budget) = (self.cx, self.budget);
-        let all = Query { range: self.range, ..Query::default() };
-        let urgent = Query { priority: Some(Level::WARNING), ..all.clone() };
         let words = self.words().unwrap_or_default();
-        let mut rest = Query { words, ignores_case: true, ..all };
+        let mut rest = Query { range: self.range, words, ignores_case: true, ..Query::default() };
         let is_rest = |line: &Line| line.level.is_none_or(|level| level > Level::WARNING);
         // Both commands print at the same time.
-        let (urgent, of_rest) = (journal::begin(cx, budget, &urgent)?, journal::begin(cx, budget, &rest)?);
-        let begins = inventory::journal_begins(cx, budget, logs);
+        let of_rest = journal::begin(cx, budget, &rest)?;
+        let logs = logs.and_then(|logs| {
+            let begins = inventory::journal_begins(cx, budget, &logs)?;
+            Ok(inventory::beside_journal(logs, begins))
+        });
+        self.unpack(logs.as_deref().unwrap_or_default());
         self.spent = self.entries(urgent, |_| true)?;
         let urgent = self.journal;
         self.spent = self.spent.or(self.entries(of_rest, is_rest)?);
         if self.journal > urgent || urgent > 0 && rest.words.is_empty() {
-            return Ok(begins);
+            return Ok(logs);
         }
         let NoEntries { lacks_grep, absent } = match urgent {
             0 => journal::why_empty(cx, budget, &rest)?,
@@ -124,7 +141,13 @@ impl<'a> Collector<'a> {
         if self.journal == 0 {
             self.left_out.extend(absent.map(|absent| format!("journal: {}", absent.text())));
         }
-        Ok(begins)
+        Ok(logs)
+    }
+
+    /// Starts to unpack the first of these files that another program unpacks, so that it goes on beside other work.
+    fn unpack(&mut self, logs: &[(File, Range)]) {
+        let files = logs.iter().map(|(file, _)| file);
+        self.unpacking = self.unpacking.take().or_else(|| Unpacking::first(self.cx, self.budget, files));
     }
 
     fn entries(&mut self, begun: JournalStream, is_meant: impl Fn(&Line) -> bool) -> Result<Option<Spent>> {
@@ -213,7 +236,7 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn text_logs(&mut self, profiles: &[Profile], logs: Result<Vec<(File, Range)>>) {
-        let (patterns, usual, mut all) = (self.patterns, signs(SIGNS), HashMap::new());
+        let (patterns, usual, mut all) = (self.patterns, self.usual_signs.clone(), HashMap::new());
         let logs = match logs {
             Ok(logs) => logs,
             Err(problem) => return self.left_out.push(problem.message),
@@ -223,6 +246,7 @@ impl<'a> Collector<'a> {
                 self.left_out.extend(logs[at..].iter().map(|(file, _)| file.path.clone()));
                 return;
             }
+            self.unpack(&logs[at..]);
             let own: Vec<_> = (0..patterns.len()).filter(|at| patterns[*at].has_file(&file.path)).collect();
             // Most files belong to no profile, and share the same signs.
             let signs = all.entry(own.clone()).or_insert_with(|| {
@@ -275,7 +299,8 @@ impl<'a> Collector<'a> {
                 GrepEnd::Unusable => {}
             }
         }
-        let end = read::each(cx, budget, file, begin, |text| {
+        let begun = self.unpacking.take_if(|unpacking| unpacking.is_of(file));
+        let end = read::each_of(cx, budget, file, begin, begun, |text| {
             if signs.are_in(text) {
                 each(self, text);
             }

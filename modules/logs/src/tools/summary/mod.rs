@@ -17,6 +17,7 @@ use crate::time_range::Range;
 use answer::Summary;
 use collect::Collector;
 use profile_patterns::ProfilePatterns;
+use signs::{SIGNS, signs};
 
 const HOUR: i64 = 3600;
 const DAY: i64 = 24 * HOUR;
@@ -38,6 +39,8 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
     let range = Range::parse(Some(since), args.until.as_deref(), &clock)?;
     let logs = files.and_then(inventory::listed);
     let logs = logs.map(|(found, _)| inventory::text_logs(range, inventory::EVERYWHERE, found));
+    // journalctl prints while the profiles are looked at.
+    let urgent = collect::begin_urgent(cx, &budget, range)?;
     let profiles = cx.detected();
     let patterns: Vec<_> = profiles.iter().map(ProfilePatterns::new).collect();
     let mut collector = Collector {
@@ -57,8 +60,10 @@ pub(crate) fn log_summary(args: Args, cx: &Context) -> Result<Analysis<Summary>>
         files: 0,
         left_out: Vec::new(),
         spent: None,
+        unpacking: None,
+        usual_signs: signs(SIGNS),
     };
-    let begins = collector.journal(logs.as_deref().unwrap_or_default())?;
-    collector.text_logs(&profiles, logs.and_then(|logs| Ok(inventory::beside_journal(logs, begins?))));
+    let logs = collector.journal(urgent, logs)?;
+    collector.text_logs(&profiles, logs);
     Ok(collector.answer())
 }
