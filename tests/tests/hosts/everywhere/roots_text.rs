@@ -392,6 +392,9 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         ("lsa-evil.timer", "[Timer]\nOnBootSec=9h\nUnit=systemd-sysctl.service\n"),
         ("lsa-evil.timer", "[Timer]\nOnCalendar=yearly\nUnit=systemd-journal-flush.service\n"),
         ("systemd-sysctl.timer", "[Timer]\nOnCalendar=yearly\n"),
+        ("lsa-evil.timer", "[Timer]\nOnCalendar=yearly\nUnit=systemd-logind.service\n"),
+        ("lsa-evil.path", "[Path]\nPathExists=/lsa-none\nUnit=sshd.service\n"),
+        ("ssh.timer", "[Timer]\nOnCalendar=yearly\n"),
         ("systemd-tmpfiles-setup.path", "[Path]\nPathExists=/lsa-none\n"),
     ] {
         calls.push(("svc_create_unit", json!({"name": name, "raw_content": text})));

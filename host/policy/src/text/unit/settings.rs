@@ -86,6 +86,9 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                     "Timer" | "Path" => TRIGGER,
                     _ => "start",
                 };
+                if verb == TRIGGER && critical_units::is_dangerous_to_stop(&name) {
+                    code.add_power(format_args!("has {} wait for it ({key}=), {at}", shown(&name)));
+                }
                 if critical_units::is_dangerous_to_start(&name) {
                     code.add_power(format_args!("pulls in {} ({key}=), {at}", shown(&name)));
                     // It is as grave as a command that starts the unit.
@@ -191,6 +194,10 @@ pub fn judge_name(unit: &Unit, code: &mut Code) {
     if let Some(started) = unit.started_by_name() {
         if critical_units::is_dangerous_to_start(&started) {
             code.add_power(format_args!("starts {} when its time comes", shown(&started)));
+        }
+        // A timer itself waits for the clock to be right.
+        if !unit.name.ends_with(".socket") && critical_units::is_dangerous_to_stop(&started) {
+            code.add_power(format_args!("has {} wait for it", shown(&started)));
         }
         let verb = if unit.name.ends_with(".socket") { HAND_OVER } else { TRIGGER };
         code.add_unit_action(verb, &started, "its name");

@@ -283,6 +283,19 @@ fn what_a_timer_or_a_path_starts_comes_after_it() {
         );
         assert_eq!(code.power.iter().any(|said| said.contains("After=")), waits, "{text}: {:?}", code.power);
     }
+    // People come in by these, so nothing may have them wait.
+    for (name, text) in [
+        ("ssh.timer", "[Timer]\nOnCalendar=daily"),
+        ("a.timer", "[Timer]\nOnCalendar=daily\nUnit=sshd.service"),
+        ("a.path", "[Path]\nPathExists=/srv/x\nUnit=systemd-logind.service"),
+    ] {
+        let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
+        assert!(
+            code.power.iter().any(|said| said.contains("wait for it")),
+            "{name} {text}: {:?}",
+            code.power
+        );
+    }
     // Drop-ins of a timer let it wait as well.
     let drop_in = b"[Unit]\nAfter=multi-user.target\n";
     let code = code_in_file("/etc/systemd/system/a.timer.d/x.conf", drop_in).unwrap();
