@@ -314,14 +314,8 @@ impl<'a> RiskAssessment<'a> {
         }
         // With the account's own rights, only the contents can become its code.
         let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
-        if let Some(owner) = text::home_owner_of_file(&site.path).filter(|_| !is_own)
-            && let Some(why) = self.privileges.root_equivalence(&owner).await
-        {
-            let path = excerpt(&site.path, NAMED);
-            self.risks.push((
-                Risk::High,
-                format!("changes {path}, in the home of an account that is as good as root: {why}"),
-            ));
+        if !is_own && let Some(why) = self.privileges.home_power(&site.path, site.found.as_ref()).await {
+            self.risks.push((Risk::High, format!("changes {}, {why}", excerpt(&site.path, NAMED))));
         }
         let Action::Write(write) = action else { return Ok(()) };
         // A file that only root could write has been decided about before.

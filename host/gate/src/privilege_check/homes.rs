@@ -64,6 +64,19 @@ impl PrivilegeCheck<'_> {
         }))
     }
 
+    /// The reason why a path may be in the home of an account that is as good as root, wherever that home lies.
+    pub async fn home_power(&mut self, path: &str, found: Option<&Found>) -> Option<String> {
+        let Ok(home) = self.home(path, found).await else {
+            return Some("and the target doesn't say whose home that is in".to_owned());
+        };
+        for owner in home.map(|home| home.owners).unwrap_or_default() {
+            if let Some(why) = self.root_equivalence(&owner).await {
+                return Some(format!("in the home of an account that is as good as root: {why}"));
+            }
+        }
+        None
+    }
+
     /// The home directories that exist, with what they are.
     async fn homes(&mut self, accounts: &[passwd::Entry]) -> Option<Arc<FileIds>> {
         if self.homes.is_none() {
@@ -140,8 +153,12 @@ mod tests {
             let found = home.as_ref().map(|home| (home.owners.join(" "), home.is_itself));
             assert_eq!(found, owner.map(|owner| (owner.to_owned(), is_itself)), "{path}");
         }
+        // The target knows none of these accounts, so each counts as root.
+        assert!(check.home_power(&at("real/below"), None).await.is_some());
+        assert!(check.home_power(&at("elsewhere"), None).await.is_none());
         // Without a table, nobody knows whose home it is.
         check.passwd = Some(None);
+        assert!(check.home_power(&at("elsewhere"), None).await.is_some());
         assert!(check.home("/srv/web", None).await.is_err());
     }
 }
