@@ -171,8 +171,11 @@ impl Lab {
     /// was started.
     pub fn command(&self, argv: &[&str]) -> Command {
         let home = self.home.path();
-        // Only the programs that `ip netns exec` starts see what it mounts.
-        let as_account = "mount --bind \"$HOME/passwd\" /etc/passwd && exec \"$@\"";
+        // Only the programs that `ip netns exec` starts see what it mounts. Labs name their hosts alike, so servers of two
+        // labs would wait for each other's locks if they shared the runtime directory.
+        let as_account = "mkdir -p \"$HOME/run\" /run/linux-sysadmin && \
+            mount --bind \"$HOME/run\" /run/linux-sysadmin && \
+            mount --bind \"$HOME/passwd\" /etc/passwd && exec \"$@\"";
         let mut command = Command::new("ip");
         command.args(["netns", "exec", self.network.netns(), "sh", "-c", as_account, "lab"]).args(argv);
         command.env_clear().env("HOME", home).env("PATH", "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");

@@ -49,7 +49,7 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
     let others = match is_template(unit) {
         // systemd loads only its instances.
         true => String::new(),
-        false => value(target, "Names", &[unit]).await.ok_or_else(unanswered)?,
+        false => value(target, "Names", unit).await.ok_or_else(unanswered)?,
     };
     for name in std::iter::once(unit).chain(others.split_whitespace()) {
         let mut of_name = directories(name);
@@ -58,7 +58,8 @@ pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8
     }
     // The environment of systemd can add directories.
     let mut places: Vec<String> = PLACES.map(str::to_owned).into();
-    let more = value(target, "UnitPath", &[]).await.ok_or_else(unanswered)?;
+    let more = show(target, "UnitPath", &[]).await.ok_or_else(unanswered)?;
+    let more = more.trim().strip_prefix("UnitPath=").ok_or_else(unanswered)?;
     for place in more.split_whitespace().filter(|place| place.starts_with('/')) {
         if !places.iter().any(|known| known == place) {
             places.push(place.to_owned());
@@ -129,10 +130,14 @@ fn is_template(unit: &str) -> bool {
 pub async fn why_awaited(target: &Target, unit: &str) -> Option<String> {
     const WAITING: &str = "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy";
     let instances = if is_template(unit) { unit.replacen("@.", "@*.", 1) } else { unit.to_owned() };
-    let Some(said) = value(target, WAITING, &[&instances]).await else {
+    // A pattern has no answer where systemd has loaded no instance.
+    let shown = show(target, WAITING, &[&instances]).await;
+    let Some(said) = shown.filter(|shown| is_template(unit) || !shown.trim().is_empty()) else {
         return Some("the target doesn't say who waits for it".to_owned());
     };
-    match said.split_whitespace().find(|name| *name != "shutdown.target") {
+    let waiting =
+        said.lines().filter_map(|line| line.split_once('=')).flat_map(|(_, names)| names.split_whitespace());
+    match waiting.into_iter().find(|name| *name != "shutdown.target") {
         Some(other) => Some(format!("{other} waits for it")),
         None => why_named(target, unit).await,
     }
@@ -178,11 +183,11 @@ fn named_by(output: &Output) -> Option<String> {
 /// The reason why a unit may not have to wait for a new one. None for a unit of the administrator's own that comes last at
 /// the start, since waiting then makes no cycle, and nothing of the system waits along.
 pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
-    let (own, before) =
-        match (value(target, "FragmentPath", &[unit]).await, value(target, "Before", &[unit]).await) {
-            (Some(own), Some(before)) => (own, before),
-            _ => return Some("the target doesn't say what it is".to_owned()),
-        };
+    let (own, before) = match (value(target, "FragmentPath", unit).await, value(target, "Before", unit).await)
+    {
+        (Some(own), Some(before)) => (own, before),
+        _ => return Some("the target doesn't say what it is".to_owned()),
+    };
     if !own.trim().starts_with("/etc/systemd/system/") {
         return Some("it is none of the administrator's own".to_owned());
     }
@@ -212,11 +217,12 @@ async fn why_early(target: &Target, units: &[&str]) -> Option<String> {
     let mut next: Vec<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
     for _ in 0..LONGEST_CHAIN {
         let names: Vec<&str> = next.iter().map(String::as_str).collect();
-        let Some(after) = value(target, "Before", &names).await else {
+        let Some(after) = values(target, "Before", &names).await else {
             return Some(format!("the target doesn't say what comes after {}", units.join(", ")));
         };
         let is_new = |name: &&str| *name != "shutdown.target" && seen.insert((*name).to_owned());
-        next = after.split_whitespace().filter(is_new).map(str::to_owned).collect();
+        let after = after.iter().flat_map(|names| names.split_whitespace());
+        next = after.filter(is_new).map(str::to_owned).collect();
         if let Some(early) = next.iter().find(|name| BEFORE_TRIGGERS.contains(&name.as_str())) {
             return Some(format!("{early} comes after {}", units.join(", ")));
         }
@@ -233,10 +239,10 @@ pub async fn why_not_stopped(target: &Target, units: &[&str]) -> Option<String> 
     if units.is_empty() {
         return None;
     }
-    let Some(refuses) = value(target, "RefuseManualStop", units).await else {
+    let Some(refuses) = values(target, "RefuseManualStop", units).await else {
         return Some(format!("the target doesn't say what {} is for", units.join(", ")));
     };
-    match refuses.split_whitespace().all(|refuses| refuses == "no") {
+    match refuses.iter().all(|refuses| refuses == "no") {
         true => why_early(target, units).await,
         false => Some(format!("no command may stop one of {}", units.join(", "))),
     }
@@ -245,7 +251,7 @@ pub async fn why_not_stopped(target: &Target, units: &[&str]) -> Option<String> 
 /// The uses of the instance's name in the template of an instance, together with its drop-ins. None where the target doesn't
 /// answer, or has no such template.
 pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<InstanceUse>> {
-    let fragment = value(target, "FragmentPath", &[instance]).await?;
+    let fragment = value(target, "FragmentPath", instance).await?;
     let fragment = fragment.trim();
     if !fragment.starts_with('/') {
         return None;
@@ -283,7 +289,7 @@ pub async fn named(target: &Target, units: &[&str]) -> Option<NamedUnits> {
     if units.is_empty() {
         return Some(NamedUnits::default());
     }
-    let shown = show(target, &["--property=Id,Conflicts,ConflictedBy,FragmentPath", "--"], units).await?;
+    let shown = show(target, "Id,Conflicts,ConflictedBy,FragmentPath", units).await?;
     read_named(&shown, units)
 }
 
@@ -348,14 +354,24 @@ fn listening(table: &str) -> Vec<u16> {
     table.lines().skip(1).filter_map(of_line).collect()
 }
 
-/// The values of properties, without their names. None where systemd doesn't answer.
-async fn value(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
-    show(target, &["--value", &format!("--property={properties}"), "--"], units).await
+/// The value of a property of a unit. None where systemd doesn't answer.
+async fn value(target: &Target, property: &str, unit: &str) -> Option<String> {
+    values(target, property, &[unit]).await?.pop()
 }
 
-/// The output of `systemctl show` with these options. None where systemd doesn't answer.
-async fn show(target: &Target, options: &[&str], units: &[&str]) -> Option<String> {
-    let args = ["show"].into_iter().chain(options.iter().copied()).chain(units.iter().copied());
+/// The values of a property, one for each unit. None where systemd doesn't answer for each of them.
+async fn values(target: &Target, property: &str, units: &[&str]) -> Option<Vec<String>> {
+    let shown = show(target, property, units).await?;
+    let of_line = |line: &str| Some(line.strip_prefix(property)?.strip_prefix('=')?.to_owned());
+    let values: Vec<String> = shown.lines().filter_map(of_line).collect();
+    (values.len() == units.len()).then_some(values)
+}
+
+/// The output of `systemctl show` for these properties: a line for each, `NAME=VALUE`, of each unit, or of systemd itself
+/// where no unit is given. None where systemd doesn't answer.
+async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
+    let properties = format!("--property={properties}");
+    let args = ["show", &properties, "--"].into_iter().chain(units.iter().copied());
     let output = target.run_all(&[query("systemctl", args)]).await.pop()?.ok()?;
     let is_whole = output.exit_code == 0 && !output.truncated;
     is_whole.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
@@ -420,23 +436,25 @@ mod tests {
     #[tokio::test]
     async fn units_of_the_start_of_the_machine_are_neither_delayed_nor_stopped() {
         let systemctl = |command: &Command| {
-            let unit = command.args.last().map(String::as_str);
-            let said = match (command.args.get(2).map(String::as_str), unit) {
-                (Some("--property=RefuseManualStop"), Some("auditd.service")) => "yes",
-                (Some("--property=RefuseManualStop"), _) => "no",
-                (_, Some("cron.service")) => "multi-user.target shutdown.target",
-                (_, Some("multi-user.target")) => "graphical.target shutdown.target",
-                (_, Some("systemd-journal-flush.service")) => {
-                    "systemd-tmpfiles-setup.service shutdown.target"
+            let property = command.args[1].trim_start_matches("--property=");
+            let said = command.args[3..].iter().map(|unit| match (property, unit.as_str()) {
+                ("RefuseManualStop", "auditd.service") => "RefuseManualStop=yes\n",
+                // A program in systemctl's place may answer with nothing.
+                (_, "mute.service") => "",
+                ("RefuseManualStop", _) => "RefuseManualStop=no\n",
+                (_, "cron.service") => "Before=multi-user.target shutdown.target\n",
+                (_, "multi-user.target") => "Before=graphical.target shutdown.target\n",
+                (_, "systemd-journal-flush.service") => {
+                    "Before=systemd-tmpfiles-setup.service shutdown.target\n"
                 }
-                (_, Some("systemd-tmpfiles-setup.service")) => "sysinit.target shutdown.target",
+                (_, "systemd-tmpfiles-setup.service") => "Before=sysinit.target shutdown.target\n",
                 // Each comes before the other, which systemd finds out when they start.
-                (_, Some("one.service")) => "two.service",
-                (_, Some("two.service")) => "one.service",
-                (_, Some("endless.service")) => return Fate::Says(1, String::new()),
-                _ => "",
-            };
-            Fate::Says(0, format!("{said}\n"))
+                (_, "one.service") => "Before=two.service\n",
+                (_, "two.service") => "Before=one.service\n",
+                _ => "Before=\n",
+            });
+            let code = i32::from(command.args.iter().any(|unit| unit == "endless.service"));
+            Fate::Says(code, said.collect::<Vec<_>>().join("\n"))
         };
         let target = Target::over_test_connection(&TestConnection::new(systemctl));
         for (unit, is_triggered, is_stopped) in [
@@ -446,10 +464,13 @@ mod tests {
             ("systemd-journal-flush.service", false, false),
             ("systemd-tmpfiles-setup.service", false, false),
             ("endless.service", false, false),
+            ("mute.service", false, false),
         ] {
             assert_eq!(why_not_triggered(&target, unit).await.is_none(), is_triggered, "{unit}");
             assert_eq!(why_not_stopped(&target, &[unit]).await.is_none(), is_stopped, "{unit}");
         }
+        assert!(why_not_stopped(&target, &["cron.service", "one.service"]).await.is_none());
+        assert!(why_not_stopped(&target, &["cron.service", "mute.service"]).await.is_some());
     }
 
     /// The messages are from grep 3.8.
@@ -506,18 +527,24 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_answer_from_systemd_nothing_is_certain() {
-        let silent = TestConnection::new(|_| Fate::NeverComes);
-        let target = Target::over_test_connection(&silent);
-        assert!(drop_ins(&target, "a.service").await.is_err());
-        assert!(drop_ins(&target, "a@.service").await.is_err());
-        assert!(why_awaited(&target, "a.service").await.is_some());
-        assert!(why_not_delayed(&target, "a.service").await.is_some());
-        assert!(instance_uses(&target, "a@b.service").await.is_none());
-        assert!(named(&target, &["a.service"]).await.is_none());
-        assert!(why_not_triggered(&target, "a.service").await.is_some());
-        assert!(why_not_stopped(&target, &["a.service"]).await.is_some());
-        assert!(why_not_stopped(&target, &[]).await.is_none());
-        assert_eq!(named(&target, &[]).await, Some(NamedUnits::default()));
+        for silent in
+            [TestConnection::new(|_| Fate::NeverComes), TestConnection::new(|_| Fate::Says(0, String::new()))]
+        {
+            nothing_is_certain(&Target::over_test_connection(&silent)).await;
+        }
+    }
+
+    async fn nothing_is_certain(target: &Target) {
+        assert!(drop_ins(target, "a.service").await.is_err());
+        assert!(drop_ins(target, "a@.service").await.is_err());
+        assert!(why_awaited(target, "a.service").await.is_some());
+        assert!(why_not_delayed(target, "a.service").await.is_some());
+        assert!(instance_uses(target, "a@b.service").await.is_none());
+        assert!(named(target, &["a.service"]).await.is_none());
+        assert!(why_not_triggered(target, "a.service").await.is_some());
+        assert!(why_not_stopped(target, &["a.service"]).await.is_some());
+        assert!(why_not_stopped(target, &[]).await.is_none());
+        assert_eq!(named(target, &[]).await, Some(NamedUnits::default()));
     }
 
     /// The table is from Linux 6.18.

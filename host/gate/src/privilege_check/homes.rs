@@ -22,6 +22,8 @@ pub struct Home {
 
 /// The device and the inode of a file.
 type FileId = (u64, u64);
+/// The ends of stat's messages about a path where nothing is.
+const ABSENT: [&str; 2] = [": No such file or directory", ": Not a directory"];
 /// Paths with the files to which they lead.
 pub(super) type FileIds = Vec<(FileId, PathBuf)>;
 
@@ -33,7 +35,9 @@ impl PrivilegeCheck<'_> {
         let accounts = self.passwd().await.ok_or(())?;
         let homes = self.homes(&accounts).await.ok_or(())?;
         let way: Vec<PathBuf> = Path::new(path).ancestors().map(Path::to_owned).collect();
-        let mut way_ids = self.file_ids(&way).await.ok_or(())?;
+        // A directory that is closed to the caller counts by its path alone, so that a file in the home of an ordinary account
+        // is told from others.
+        let mut way_ids = self.file_ids(&way).await.ok_or(())?.0;
         if let Some(found) = found {
             way_ids.push(((found.metadata.device, found.metadata.inode), PathBuf::from(path)));
         }
@@ -77,7 +81,7 @@ impl PrivilegeCheck<'_> {
         None
     }
 
-    /// The home directories that exist, with what they are.
+    /// The home directories that exist, with what they are. None where that is unknown of one of them.
     async fn homes(&mut self, accounts: &[passwd::Entry]) -> Option<Arc<FileIds>> {
         if self.homes.is_none() {
             let homes = accounts.iter().map(|entry| entry.home.clone());
@@ -85,24 +89,26 @@ impl PrivilegeCheck<'_> {
                 homes.filter(|home| home.is_absolute() && home.parent().is_some()).collect();
             homes.sort();
             homes.dedup();
-            self.homes = Some(self.file_ids(&homes).await.map(Arc::new));
+            let found = self.file_ids(&homes).await.filter(|(_, is_complete)| *is_complete);
+            self.homes = Some(found.map(|(homes, _)| Arc::new(homes)));
         }
         self.homes.clone()?
     }
 
-    /// The devices and inodes of these paths, with links followed. Paths that the caller can't look at are left out. None
-    /// where the target doesn't answer.
-    async fn file_ids(&self, paths: &[PathBuf]) -> Option<FileIds> {
+    /// The devices and inodes of those of these paths that are there, with links followed, and whether the caller could look
+    /// at each path. None where the target doesn't answer.
+    async fn file_ids(&self, paths: &[PathBuf]) -> Option<(FileIds, bool)> {
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let asked = names.chunks(AT_ONCE).map(|names| {
             let options = ["-L", "-c", "%d:%i:%n", "--"];
             let args: Vec<&str> = options.into_iter().chain(names.iter().map(String::as_str)).collect();
             command("stat", &args, Privilege::Caller)
         });
-        let mut found = Vec::new();
+        let (mut found, mut absent) = (Vec::new(), 0);
         for answer in self.target.run_all(&asked.collect::<Vec<_>>()).await {
-            // Some of the paths needn't be there.
             let output = answer.ok().filter(|output| !output.truncated)?;
+            let is_absent = |line: &&str| ABSENT.iter().any(|why| line.ends_with(why));
+            absent += String::from_utf8_lossy(&output.stderr).lines().filter(is_absent).count();
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
             found.extend(printed.lines().filter_map(|line| {
                 let mut fields = line.splitn(3, ':');
@@ -110,12 +116,14 @@ impl PrivilegeCheck<'_> {
                 Some((id, PathBuf::from(fields.next()?)))
             }));
         }
-        Some(found)
+        let is_complete = found.len() + absent == names.len();
+        Some((found, is_complete))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use host_target::test_connection::{Fate, TestConnection};
     use host_target::{Facts, Target};
 
     use super::*;
@@ -156,6 +164,12 @@ mod tests {
         // The target knows none of these accounts, so each counts as root.
         assert!(check.home_power(&at("real/below"), None).await.is_some());
         assert!(check.home_power(&at("elsewhere"), None).await.is_none());
+        // A home that can't be looked at may be anywhere.
+        let closed = TestConnection::new(|_| Fate::Says(1, "1:2:/home/web/boss\n".to_owned()));
+        let closed = Target::over_test_connection(&closed);
+        let mut check_closed = PrivilegeCheck::new(&closed, &facts);
+        check_closed.passwd = Some(Some(Arc::new(passwd::parse(&table))));
+        assert!(check_closed.home(&at("elsewhere"), None).await.is_err());
         // Without a table, nobody knows whose home it is.
         check.passwd = Some(None);
         assert!(check.home_power(&at("elsewhere"), None).await.is_some());
