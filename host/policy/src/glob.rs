@@ -112,7 +112,7 @@ fn ends_agree(glob: &str, word: &str) -> bool {
 
 /// A glob over absolute paths: `*` stands for text within a component, `**` for any number of components, and at the end for
 /// at least one. The component `[*]` matches a shell's wildcard itself, as in `rm -rf /*`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct PathGlob {
     components: Vec<Box<str>>,
     /// Whether one of the components is `[*]`.

@@ -13,6 +13,8 @@ pub(super) struct Index {
     /// Rules with a glob for a name, and rules for every program.
     by_glob: Vec<(String, usize)>,
     files: Vec<(Step, Files)>,
+    /// Rules for what all programs of a command line can do together.
+    together: Vec<usize>,
 }
 
 /// The path globs of one kind of step.
@@ -27,10 +29,16 @@ struct Files {
 impl Index {
     /// Builds the index of the rules' conditions, in the order of the rules.
     pub(super) fn new(all: Vec<Match>) -> Self {
-        let mut index =
-            Self { matches: Vec::new(), by_name: HashMap::new(), by_glob: Vec::new(), files: Vec::new() };
+        let mut index = Self {
+            matches: Vec::new(),
+            by_name: HashMap::new(),
+            by_glob: Vec::new(),
+            files: Vec::new(),
+            together: Vec::new(),
+        };
         for (number, mut matches) in all.into_iter().enumerate() {
             match matches.steps.contains(&Step::Run) {
+                true if !matches.capabilities.is_empty() => index.together.push(number),
                 true => index.add_command(&matches, number),
                 false => index.add_files(&mut matches, number),
             }
@@ -79,6 +87,11 @@ impl Index {
             .filter(|(glob, _)| names.iter().any(|name| glob::word(glob, name) != Met::No))
             .map(|(_, number)| *number);
         by_name.chain(by_glob)
+    }
+
+    /// The rules for what all programs of a command line can do together.
+    pub(super) fn together(&self) -> impl Iterator<Item = usize> {
+        self.together.iter().copied()
     }
 
     /// The rules that match this step on the file.

@@ -224,6 +224,26 @@ impl Policy {
             verdict.add(level, score, risk, std::iter::once(capability.to_owned()));
             gravity.push((level, risk, score, id, reason));
         }
+        let certain: Vec<&String> = self
+            .rules
+            .iter()
+            .zip(&judge.met)
+            .filter(|(_, met)| **met == Met::Yes)
+            .flat_map(|(rule, _)| &rule.capabilities)
+            .collect();
+        for number in self.index.together() {
+            let rule = &self.rules[number];
+            let has_all = |has: &dyn Fn(&String) -> bool| {
+                self.index.matches(number).capabilities.iter().all(|any| any.iter().any(has))
+            };
+            if !has_all(&|capability| verdict.capabilities.contains(capability)) {
+                continue;
+            }
+            let is_certain = has_all(&|capability| certain.contains(&capability));
+            let level = if is_certain { rule.level } else { rule.level.min(Level::Confirm) };
+            verdict.add(level, rule.risk_score, rule.risk, rule.capabilities.iter().cloned());
+            gravity.push((level, rule.risk, rule.risk_score, rule.id.as_str(), rule.reason.as_str()));
+        }
         // The sort is stable: equally grave rules stay in the order of the file.
         gravity.sort_by_key(|(level, risk, score, ..)| std::cmp::Reverse((*level, *risk, *score)));
         verdict.reason = gravity.first().map(|(.., reason)| (*reason).to_owned()).unwrap_or_default();

@@ -60,6 +60,7 @@ struct WrittenMatch {
     path: Words,
     path_except: Words,
     step: Steps,
+    capabilities_all: Words,
 }
 
 /// The action of a command or of a step on a file.
@@ -89,7 +90,7 @@ pub(super) struct Rule {
 }
 
 /// The conditions of a rule. An empty condition always holds.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(super) struct Match {
     pub(super) commands: Vec<String>,
     pub(super) commands_none: Vec<String>,
@@ -107,10 +108,12 @@ pub(super) struct Match {
     /// The condition holds for a path that none of these globs matches.
     pub(super) paths_except: Vec<PathGlob>,
     pub(super) steps: Vec<Step>,
+    /// The capabilities that all programs of a command line have together. Such a rule has no other condition.
+    pub(super) capabilities: Vec<Vec<String>>,
 }
 
 /// An option, and a glob for its value where the value matters.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct OptionGlob {
     pub(super) name: String,
     pub(super) value: Option<String>,
@@ -195,7 +198,9 @@ impl WrittenMatch {
             let globs = globs.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
             Ok(globs?.concat())
         };
+        let capabilities = self.capabilities_all.0.iter().map(|text| glob::alternatives(text));
         let checked = Match {
+            capabilities: capabilities.collect::<Result<_, _>>()?,
             commands: words(self.command)?,
             commands_none: words(self.command_none)?,
             subcommands: words(self.subcommand_any)?
@@ -219,6 +224,14 @@ impl WrittenMatch {
 
 impl Match {
     fn is_sensible(&self) -> Result<(), String> {
+        if !self.capabilities.is_empty() {
+            let alone =
+                Self { capabilities: self.capabilities.clone(), steps: vec![Step::Run], ..Self::default() };
+            return match *self == alone {
+                true => Ok(()),
+                false => Err("expected nothing beside capabilities_all".to_owned()),
+            };
+        }
         if self.steps.contains(&Step::Run) {
             if self.steps.len() > 1 {
                 return Err("expected step run alone: the others are files".to_owned());

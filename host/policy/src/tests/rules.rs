@@ -76,6 +76,13 @@ fn what_is_wrong_with_a_rule_is_said_with_its_line() {
         ("{command: frob, args_any: ['*']}", "{command: frob, options_any: [x]}", 2, "-x"),
         ("{command: frob, args_any: ['*']}", "{command: $nothing}", 2, "nothing"),
         (
+            "{command: frob, args_any: ['*']}",
+            "{capabilities_all: a.b, command: frob}",
+            2,
+            "nothing beside capabilities_all",
+        ),
+        ("{command: frob, args_any: ['*']}", "{capabilities_all: 'a.{b'}", 2, "after `{`"),
+        (
             "args_any: ['*']",
             "options_any: [--a], options_except: [--a]",
             2,
@@ -187,4 +194,28 @@ fn only_a_capability_that_ends_in_read_is_no_change() {
         assert_eq!(policy.verdict(&["frob", "x"]).changes(), changes, "{capability}");
         assert!(!policy.verdict(&["frob"]).changes());
     }
+}
+
+#[test]
+fn a_rule_can_be_for_what_all_programs_of_a_command_line_do_together() {
+    let both = "
+  - id: own.both
+    level: BLOCK
+    risk_score: 90
+    capabilities: own.both
+    reason: both
+    match: {capabilities_all: [own.thing, 'own.{that,other}']}
+";
+    let policy = policy(&format!(
+        "rules:{RULE}{}{both}",
+        RULE.replace("own.rule", "own.second").replace("frob", "grob").replace("thing", "other")
+    ));
+    let level = |text: &str| policy.verdict(&["sh", "-c", text]).level;
+    assert_eq!(level("frob x; grob y"), Level::Block);
+    assert_eq!(level("grob y | sudo frob x"), Level::Block);
+    assert_eq!(policy.verdict(&["frob", "x"]).matched_rules, ["own.rule"]);
+    assert_eq!(policy.verdict(&["grob", "x"]).matched_rules, ["own.second"]);
+    // The second rule only may match.
+    let verdict = policy.verdict(&["sh", "-c", "frob x; grob $y"]);
+    assert_eq!((verdict.level, verdict.risk_score), (Level::Confirm, 90));
 }
