@@ -9,6 +9,7 @@ mod everyday;
 mod expected;
 mod hosts;
 mod lab;
+pub mod lingering;
 mod machine;
 mod plan;
 mod processes;

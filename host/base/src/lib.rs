@@ -13,6 +13,7 @@ pub mod faults;
 pub mod id;
 pub mod output_buffer;
 pub mod passwd;
+pub mod path_glob;
 mod privilege;
 pub mod problem;
 pub mod program;

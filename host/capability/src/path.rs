@@ -8,6 +8,7 @@ mod secrets;
 use std::fmt;
 use std::sync::Arc;
 
+use host_base::path_glob;
 use host_text::characters::is_hidden;
 
 /// The greatest length of a path. The kernel's `PATH_MAX` of 4096 includes the NUL at the end.
@@ -256,8 +257,7 @@ fn components_of(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|component| !component.is_empty())
 }
 
-/// Matches components, among them `**`. The search goes back only to the last `**`. That finds a match where there is one,
-/// and takes time linear in the path for each component of the glob.
+/// Whether a glob matches a path.
 fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &str) -> bool) -> bool {
     // This test comes first because most globs that don't cover a path differ from it in the last name.
     if let (Some(last), Some(name)) = (glob.last().map(AsRef::as_ref), path.last())
@@ -266,28 +266,7 @@ fn covers<G: AsRef<str>>(glob: &[G], path: &[&str], covers_name: impl Fn(&str, &
     {
         return false;
     }
-    let (mut g, mut p) = (0, 0);
-    let mut last_star = None;
-    while p < path.len() {
-        match glob.get(g).map(AsRef::as_ref) {
-            Some("**") => {
-                last_star = Some((g, p));
-                g += 1;
-            }
-            Some(component) if covers_name(component, path[p]) => {
-                g += 1;
-                p += 1;
-            }
-            _ => match last_star {
-                Some((star, taken)) => {
-                    last_star = Some((star, taken + 1));
-                    (g, p) = (star + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[g..].iter().all(|component| component.as_ref() == "**")
+    path_glob::covers(glob, path, covers_name)
 }
 
 /// Matches one component with `*` in it: the pieces between the stars, each at the first place where it fits.

@@ -3,6 +3,8 @@
 //! Nobody knows here what a shell's expansion becomes. Such a word has [`ANY`] (an expansion: any text) or [`SOME`] (a
 //! wildcard: any text without a slash) in it. A glob may match such a word if it matches a text that the word can become.
 
+use host_base::path_glob;
+
 /// Stands in a word for the result of a shell's expansion. It is a private-use character that no program's grammar has. In a
 /// real argv it only makes the verdict more careful.
 pub(super) const ANY: char = '\u{f8fe}';
@@ -172,10 +174,10 @@ impl PathGlob {
             );
         }
         match open {
-            Open::No => Met::sure(walk(&self.components, path, covers)),
-            Open::Component => {
-                Met::possible(walk(&self.components, path, |glob, name| word(glob, name) != Met::No))
-            }
+            Open::No => Met::sure(path_glob::covers(&self.components, path, covers)),
+            Open::Component => Met::possible(path_glob::covers(&self.components, path, |glob, name| {
+                word(glob, name) != Met::No
+            })),
             Open::Path => Met::possible(self.agrees(path)),
         }
     }
@@ -229,32 +231,6 @@ fn open_in(name: &str) -> Open {
         true if name.contains(ANY) => Open::Path,
         true => Open::Component,
     }
-}
-
-/// Whether a glob matches a path. It only ever goes back to the last `**`, which is enough to find a match.
-fn walk(glob: &[Box<str>], path: &[&str], covers: impl Fn(&str, &str) -> bool) -> bool {
-    let (mut g, mut p) = (0, 0);
-    let mut last_star = None;
-    while p < path.len() {
-        match glob.get(g).map(AsRef::as_ref) {
-            Some("**") => {
-                last_star = Some((g, p));
-                g += 1;
-            }
-            Some(component) if covers(component, path[p]) => {
-                g += 1;
-                p += 1;
-            }
-            _ => match last_star {
-                Some((star, taken)) => {
-                    last_star = Some((star, taken + 1));
-                    (g, p) = (star + 1, taken + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    glob[g..].iter().all(|component| &**component == "**")
 }
 
 /// The texts that braces such as `{a,b}` stand for. Braces may not be nested.

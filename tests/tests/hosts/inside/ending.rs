@@ -1,48 +1,32 @@
 //! A command on a real host that is out of time, cancelled, or whose server is gone leaves no process behind, whatever
 //! account it runs as and however its processes react to signals. The answer names processes that can't be ended.
 
+use linux_sysadmin_tests::lingering::{self, ONCE, begin, begin_all, is_stopped};
 use linux_sysadmin_tests::{Client, Machine};
-use serde_json::{Value, json};
+use serde_json::json;
 
-const PROGRAM: &str = "/usr/local/sbin/lingering";
 const LIMITED: &str = "lsa-ending";
 const FRAGMENT: &str = "/etc/sudoers.d/linux-sysadmin-lingering";
 const HOST_PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
 
-/// The program that is to be ended. Its processes are known by the seconds for which they sleep.
-const SCRIPT: &str = r#"#!/bin/sh
-case "$1" in
-    # Nobody in it ends when told to.
-    stubborn) trap '' HUP INT TERM; sleep "$2" & sleep "$2"; sleep "$2" ;;
-    # The first one ends, and one in the background doesn't.
-    scattered) (trap '' HUP INT TERM; exec sleep "$2") & sleep "$2"; sleep "$2" ;;
-    # It doesn't end, and has no children.
-    alone) trap '' HUP INT TERM; exec sleep "$2" ;;
-    leaving) sleep "$2" & echo done ;;
-    failing) exit 124 ;;
-    killed) kill -s KILL $$ ;;
-esac
-"#;
-
-const CLEAN: &str = r#"
-pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 987[0-9]{3}$'
+const CLEAN: &str = "
 userdel --remove lsa-ending
-rm -f /usr/local/sbin/lingering /etc/sudoers.d/linux-sysadmin-lingering
-"#;
+rm -f /etc/sudoers.d/linux-sysadmin-lingering
+";
 
-/// The host with that program.
+/// The host with the program that is to be ended.
 struct Lab(Machine);
 
 impl Lab {
     fn new(test: &str) -> Option<Self> {
         let lab = Self(Machine::new(test)?);
         lab.clean();
-        lab.0.host().put(PROGRAM, SCRIPT.as_bytes());
-        lab.0.sh(&format!("chmod 0755 {PROGRAM}"));
+        lingering::install(lab.0.host());
         Some(lab)
     }
 
     fn clean(&self) {
+        lingering::remove(self.0.host(), 987);
         self.0.holds(CLEAN);
     }
 
@@ -65,14 +49,12 @@ impl Lab {
         self.0.serve_shipped(account, account).await
     }
 
-    /// Waits until neither the processes with these seconds nor their callers are left.
     fn until_gone(&self, seconds: u32) {
-        self.0.until(&format!("! pgrep --full '^(.* )?(sleep|([^ ]*/)?lingering [a-z]+) {seconds}$'"));
+        lingering::until_gone(self.0.host(), seconds);
     }
 
-    /// Waits until this number of the processes runs.
     fn until_sleeping(&self, processes: usize, seconds: u32) {
-        self.0.until(&format!("test $(pgrep --full --exact --count 'sleep {seconds}') -eq {processes}"));
+        lingering::until_sleeping(self.0.host(), processes, seconds);
     }
 }
 
@@ -82,45 +64,12 @@ impl Drop for Lab {
     }
 }
 
-async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&str>) -> i64 {
-    let mut arguments = json!({"kind": kind, "seconds": seconds});
-    if let Some(account) = account {
-        arguments["account"] = json!(account);
-    }
-    client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
-}
-
-/// The configuration without retries: a call that is out of time would be made once more, with twice the time.
-const ONCE: &str = "errors:\n  max_retries: 0\n";
-
-/// Kinds of process trees that are hard to end, each with the number of processes that sleep and with their account.
-const TREES: [(&str, usize, Option<&str>); 4] =
-    [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
-
-/// Starts all of these trees at the same time, with consecutive numbers from this one on.
-async fn begin_all(lab: &Lab, client: &mut Client, first: u32) -> Vec<(i64, u32)> {
-    let mut begun = Vec::new();
-    for ((kind, _, account), seconds) in TREES.into_iter().zip(first..) {
-        begun.push((begin(client, kind, seconds, account).await, seconds));
-    }
-    for ((_, processes, _), seconds) in TREES.into_iter().zip(first..) {
-        lab.until_sleeping(processes, seconds);
-    }
-    begun
-}
-
-#[track_caller]
-fn is_stopped(envelope: &Value) {
-    assert_eq!(envelope["error_code"], "COMMAND_TIMEOUT", "{envelope}");
-    assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
-}
-
 #[tokio::test]
 async fn a_command_that_is_out_of_time_leaves_nothing_behind() {
     let Some(lab) = Lab::new("a_command_that_is_out_of_time_leaves_nothing_behind") else { return };
     for (account, first) in [("admin", 98_700), ("root", 98_710)] {
         let mut client = lab.serve(account).await;
-        for (id, seconds) in begin_all(&lab, &mut client, first).await {
+        for (id, seconds) in begin_all(lab.0.host(), &mut client, first).await {
             is_stopped(&client.outcome(id).await);
             lab.until_gone(seconds);
         }
@@ -132,7 +81,7 @@ async fn a_command_whose_call_is_cancelled_leaves_nothing_behind() {
     let Some(lab) = Lab::new("a_command_whose_call_is_cancelled_leaves_nothing_behind") else { return };
     for (account, first) in [("admin", 98_720), ("root", 98_730)] {
         let mut client = lab.serve(account).await;
-        for (id, seconds) in begin_all(&lab, &mut client, first).await {
+        for (id, seconds) in begin_all(lab.0.host(), &mut client, first).await {
             client.cancel(id).await;
             lab.until_gone(seconds);
         }
@@ -144,7 +93,7 @@ async fn a_command_whose_client_leaves_leaves_nothing_behind() {
     let Some(lab) = Lab::new("a_command_whose_client_leaves_leaves_nothing_behind") else { return };
     for (account, first) in [("admin", 98_740), ("root", 98_750)] {
         let mut client = lab.serve(account).await;
-        let begun = begin_all(&lab, &mut client, first).await;
+        let begun = begin_all(lab.0.host(), &mut client, first).await;
         client.close_input();
         assert_eq!(client.ended().await.0.code(), Some(0), "{account}");
         for (_, seconds) in begun {
@@ -159,7 +108,7 @@ async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
         return;
     };
     let mut client = lab.serve("admin").await;
-    let begun = begin_all(&lab, &mut client, 98_760).await;
+    let begun = begin_all(lab.0.host(), &mut client, 98_760).await;
     lab.0.signal("admin", "KILL");
     for (_, seconds) in begun {
         lab.until_gone(seconds);
@@ -170,7 +119,7 @@ async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
 async fn a_limit_that_was_kept_while_the_server_was_held_up_is_a_limit() {
     let Some(lab) = Lab::new("a_limit_that_was_kept_while_the_server_was_held_up_is_a_limit") else { return };
     let mut client = lab.serve("admin").await;
-    let begun = begin_all(&lab, &mut client, 98_770).await;
+    let begun = begin_all(lab.0.host(), &mut client, 98_770).await;
     lab.0.signal("admin", "STOP");
     for (_, seconds) in &begun {
         lab.until_gone(*seconds);

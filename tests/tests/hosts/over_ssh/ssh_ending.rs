@@ -1,40 +1,14 @@
 //! A command behind SSH that is out of time, cancelled, or whose server is gone leaves no process behind on the host,
 //! with sudo and without, however its processes react to signals. No connection is left either.
 
+use linux_sysadmin_tests::lingering::{self, ONCE, begin, begin_all, is_stopped};
 use linux_sysadmin_tests::{Client, Lab};
-use serde_json::{Value, json};
-
-const PROGRAM: &str = "/usr/local/sbin/lingering";
-
-/// The program that is to be ended. Its processes are known by the seconds for which they sleep.
-const SCRIPT: &str = r#"#!/bin/sh
-case "$1" in
-    # Nobody in it ends when told to.
-    stubborn) trap '' HUP INT TERM; sleep "$2" & sleep "$2"; sleep "$2" ;;
-    # The first one ends, and one in the background doesn't.
-    scattered) (trap '' HUP INT TERM; exec sleep "$2") & sleep "$2"; sleep "$2" ;;
-    # It doesn't end, and has no children.
-    alone) trap '' HUP INT TERM; exec sleep "$2" ;;
-    leaving) sleep "$2" & echo done ;;
-    failing) exit 124 ;;
-    killed) kill -s KILL $$ ;;
-esac
-"#;
-
-const CLEAN: &str = "pkill -KILL --full '^(.* )?(sleep|lingering [a-z]+) 986[0-9]{3}$'
-rm -f /usr/local/sbin/lingering";
-
-/// The configuration without retries: a call that is out of time would be made once more, with more time.
-const ONCE: &str = "errors:\n  max_retries: 0\n";
+use serde_json::json;
 
 /// An account that uses sudo, and root, each with an offset for the numbers of its processes.
 const ACCOUNTS: [(&str, u32); 2] = [("admin", 0), ("root", 10)];
 
-/// Kinds of process trees that are hard to end, each with the number of processes that sleep and with their account.
-const TREES: [(&str, usize, Option<&str>); 4] =
-    [("stubborn", 2, None), ("scattered", 2, None), ("alone", 1, None), ("scattered", 2, Some("nobody"))];
-
-/// debian1 with that program.
+/// debian1 with the program that is to be ended.
 struct Trees(Lab);
 
 impl Trees {
@@ -46,9 +20,8 @@ impl Trees {
         let alias = |(account, _)| format!("Host {account}\n  HostName {address}\n  User {account}\n");
         trees.0.configure(&ACCOUNTS.map(alias).concat());
         let host = trees.0.host("debian1");
-        host.holds(CLEAN);
-        host.put(PROGRAM, SCRIPT.as_bytes());
-        host.run(&["chmod", "0755", PROGRAM]);
+        lingering::remove(host, 986);
+        lingering::install(host);
         Some(trees)
     }
 
@@ -59,16 +32,12 @@ impl Trees {
         client
     }
 
-    /// Waits until neither the processes with these seconds nor their callers are left.
     fn until_gone(&self, seconds: u32) {
-        let host = self.0.host("debian1");
-        host.until(&format!("! pgrep --full '^(.* )?(sleep|([^ ]*/)?lingering [a-z]+) {seconds}$'"));
+        lingering::until_gone(self.0.host("debian1"), seconds);
     }
 
-    /// Waits until this number of the processes runs.
     fn until_sleeping(&self, processes: usize, seconds: u32) {
-        let host = self.0.host("debian1");
-        host.until(&format!("test $(pgrep --full --exact --count 'sleep {seconds}') -eq {processes}"));
+        lingering::until_sleeping(self.0.host("debian1"), processes, seconds);
     }
 
     /// Waits until the host's sshd has no connection that comes from the lab.
@@ -80,34 +49,8 @@ impl Trees {
 
 impl Drop for Trees {
     fn drop(&mut self) {
-        self.0.host("debian1").holds(CLEAN);
+        lingering::remove(self.0.host("debian1"), 986);
     }
-}
-
-async fn begin(client: &mut Client, kind: &str, seconds: u32, account: Option<&str>) -> i64 {
-    let mut arguments = json!({"kind": kind, "seconds": seconds});
-    if let Some(account) = account {
-        arguments["account"] = json!(account);
-    }
-    client.ask("tools/call", json!({"name": "lingering_run", "arguments": arguments})).await
-}
-
-/// Starts all of these trees at the same time, with consecutive numbers from this one on.
-async fn begin_all(trees: &Trees, client: &mut Client, first: u32) -> Vec<(i64, u32)> {
-    let mut begun = Vec::new();
-    for ((kind, _, account), seconds) in TREES.into_iter().zip(first..) {
-        begun.push((begin(client, kind, seconds, account).await, seconds));
-    }
-    for ((_, processes, _), seconds) in TREES.into_iter().zip(first..) {
-        trees.until_sleeping(processes, seconds);
-    }
-    begun
-}
-
-#[track_caller]
-fn is_stopped(envelope: &Value) {
-    assert_eq!(envelope["error_code"], "COMMAND_TIMEOUT", "{envelope}");
-    assert_eq!(envelope["message"], "lingering took longer than 10 s and was stopped", "{envelope}");
 }
 
 /// Starts a server for each account, and all trees in each, with consecutive numbers from this one on.
@@ -115,7 +58,7 @@ async fn begin_everywhere(trees: &Trees, first: u32) -> Vec<(Client, Vec<(i64, u
     let mut begun = Vec::new();
     for (account, further) in ACCOUNTS {
         let mut client = trees.serve(account).await;
-        let ids = begin_all(trees, &mut client, first + further).await;
+        let ids = begin_all(trees.0.host("debian1"), &mut client, first + further).await;
         begun.push((client, ids));
     }
     begun
@@ -172,7 +115,7 @@ async fn a_command_by_sudo_whose_server_is_killed_ends_at_its_time_limit() {
         return;
     };
     let mut client = trees.serve("admin").await;
-    let begun = begin_all(&trees, &mut client, 98_660).await;
+    let begun = begin_all(trees.0.host("debian1"), &mut client, 98_660).await;
     let killed = std::process::Command::new("kill").args(["-KILL", &client.pid().to_string()]).status();
     assert!(killed.expect("kill runs").success());
     for (_, seconds) in begun {
