@@ -4,14 +4,13 @@
 #[derive(Debug, Default)]
 pub(super) struct PathRights<'a> {
     pub paths: Vec<&'a str>,
-    /// The new owner, unless it is root.
     pub owner: Option<&'a str>,
     /// The new group, unless it is root's.
     pub group: Option<&'a str>,
     /// The permission bits that the command sets for certain or perhaps, whether or not they are set already.
     pub gives: u32,
-    /// True where the owner may not enter or read any more.
-    pub shuts_owner_out: bool,
+    /// The permission bits that the command takes away for certain or perhaps, whether or not they are set now.
+    pub takes: u32,
 }
 
 impl<'a> PathRights<'a> {
@@ -24,11 +23,7 @@ impl<'a> PathRights<'a> {
             "chmod" => {
                 let mode = operands.next().unwrap_or_default();
                 let given = match u32::from_str_radix(mode, 8) {
-                    Ok(bits) => Self {
-                        gives: bits & 0o777,
-                        shuts_owner_out: bits & 0o500 != 0o500,
-                        ..Self::default()
-                    },
+                    Ok(bits) => Self { gives: bits & 0o777, takes: !bits & 0o777, ..Self::default() },
                     Err(_) => Self::of_symbolic_mode(mode),
                 };
                 Some(Self { paths: operands.collect(), ..given })
@@ -37,7 +32,8 @@ impl<'a> PathRights<'a> {
                 let both = operands.next().unwrap_or_default();
                 let (owner, group) = both.split_once([':', '.']).unwrap_or((both, ""));
                 let paths = operands.collect();
-                Some(Self { paths, owner: not_root(owner), group: not_root(group), ..Self::default() })
+                let owner = Some(if owner == "0" { "root" } else { owner }).filter(|owner| !owner.is_empty());
+                Some(Self { paths, owner, group: not_root(group), ..Self::default() })
             }
             "chgrp" => {
                 let group = operands.next().unwrap_or_default();
@@ -57,6 +53,16 @@ impl<'a> PathRights<'a> {
         self.gives & !mode & 0o077
     }
 
+    /// Whether the owner may not read any more, or not enter.
+    pub fn shuts_owner_out(&self) -> bool {
+        self.takes & 0o500 != 0
+    }
+
+    /// Whether somebody may not enter a directory of this mode any more.
+    pub fn closes(&self, mode: u32) -> bool {
+        self.takes & mode & 0o111 != 0
+    }
+
     /// The rights in a symbolic mode such as `u=rwx,g+w`.
     fn of_symbolic_mode(mode: &str) -> Self {
         let mut given = Self::default();
@@ -65,21 +71,22 @@ impl<'a> PathRights<'a> {
             let (whose, rights) = (&clause[..at], &clause[at + 1..]);
             let is_all = whose.is_empty() || whose.contains('a');
             let copies = rights.contains(['u', 'g', 'o']);
-            let (reads, goes_in) = (rights.contains('r') || copies, rights.contains(['x', 'X']) || copies);
-            if is_all || whose.contains('u') {
-                given.shuts_owner_out |= match clause.as_bytes()[at] {
-                    b'-' => reads || goes_in,
-                    b'=' => !(reads && goes_in),
-                    _ => false,
-                };
-            }
-            if clause.as_bytes()[at] != b'-' {
-                let to = [('u', 0o700), ('g', 0o070), ('o', 0o007)].into_iter();
-                let to = to.filter(|(class, _)| is_all || whose.contains(*class));
-                let what = [(reads, 0o444), (rights.contains('w') || copies, 0o222), (goes_in, 0o111)];
-                let what = what.into_iter().filter(|(is_given, _)| *is_given);
-                let bits = |bits: u32, (_, more): (_, u32)| bits | more;
-                given.gives |= to.fold(0, |all, (_, more)| all | more) & what.fold(0, bits);
+            let bits = |named: &dyn Fn(char) -> bool, of: [(char, u32); 3]| {
+                of.iter().filter(|(name, _)| named(*name)).fold(0, |all, (_, bits)| all | bits)
+            };
+            let to =
+                bits(&|class| is_all || whose.contains(class), [('u', 0o700), ('g', 0o070), ('o', 0o007)]);
+            let named = |right: char| rights.contains(right) || right == 'x' && rights.contains('X');
+            let of = [('r', 0o444), ('w', 0o222), ('x', 0o111)];
+            let what = bits(&|right| named(right) || copies, of) & to;
+            match clause.as_bytes()[at] {
+                b'-' => given.takes |= what,
+                // A copy may lack any of the bits.
+                b'=' => {
+                    given.gives |= what;
+                    given.takes |= to & !(bits(&named, of));
+                }
+                _ => given.gives |= what,
             }
         }
         given
@@ -100,13 +107,16 @@ mod tests {
             ("chmod g+w /a", &["/a"], None, None, 0o020, false),
             ("chmod +r /a", &["/a"], None, None, 0o444, false),
             ("chmod o=g /a", &["/a"], None, None, 0o007, false),
+            ("chmod u=g /a", &["/a"], None, None, 0o700, true),
+            ("chmod u-o /a", &["/a"], None, None, 0, true),
             ("chmod u+w,go-w /a", &["/a"], None, None, 0o200, false),
             ("chmod u-x /a", &["/a"], None, None, 0, true),
             ("chmod a-r /a", &["/a"], None, None, 0, true),
             ("chmod u= /a", &["/a"], None, None, 0, true),
             ("chmod = /a", &["/a"], None, None, 0, true),
             ("chown --no-dereference -- bob:eve /a", &["/a"], Some("bob"), Some("eve"), 0, false),
-            ("chown root:bob /a", &["/a"], None, Some("bob"), 0, false),
+            ("chown root:bob /a", &["/a"], Some("root"), Some("bob"), 0, false),
+            ("chown 0:0 /a", &["/a"], Some("root"), None, 0, false),
             ("chown :bob /a", &["/a"], None, Some("bob"), 0, false),
             ("chgrp bob /a", &["/a"], None, Some("bob"), 0, false),
         ] {
@@ -117,7 +127,7 @@ mod tests {
                 (paths, owner, group, gives),
                 "{line}"
             );
-            assert_eq!(rights.shuts_owner_out, shuts_out, "{line}");
+            assert_eq!(rights.shuts_owner_out(), shuts_out, "{line}");
         }
         assert!(PathRights::of_command(&["ls".to_owned()]).is_none());
     }
@@ -126,5 +136,28 @@ mod tests {
     fn a_bit_that_is_set_already_opens_nothing() {
         let rights = PathRights { gives: 0o754, ..PathRights::default() };
         assert_eq!((rights.opens(0o700), rights.opens(0o750), rights.opens(0o755)), (0o054, 0o004, 0));
+    }
+
+    #[test]
+    fn a_directory_is_closed_where_somebody_may_not_enter_it_any_more() {
+        for (mode, before, closes) in [
+            ("0700", 0o755, true),
+            ("0700", 0o700, false),
+            ("0711", 0o755, false),
+            ("0750", 0o755, true),
+            ("0600", 0o700, true),
+            ("o-x", 0o755, true),
+            ("o-x", 0o750, false),
+            ("o-r", 0o755, false),
+            ("a-X", 0o755, true),
+            ("g=r", 0o755, true),
+            ("o=g", 0o755, true),
+            ("o=rx", 0o755, false),
+            ("g=", 0o710, true),
+            ("u+w,o=", 0o755, true),
+        ] {
+            let argv = ["chmod", mode, "/a"].map(str::to_owned);
+            assert_eq!(PathRights::of_command(&argv).unwrap().closes(before), closes, "{mode} {before:o}");
+        }
     }
 }

@@ -31,6 +31,8 @@ const AT_ONCE: usize = 400;
 
 /// The tables of the ranges of ids that containers and other namespaces of accounts use.
 const SUBORDINATE_IDS: [&str; 2] = ["/etc/subuid", "/etc/subgid"];
+/// The first id that systemd gives to containers (`systemd-nspawn --private-users=pick`).
+const FIRST_OF_CONTAINERS: u32 = 524_288;
 /// The number of bytes of the largest such table that is read.
 const LARGEST: u64 = 1 << 20;
 
@@ -285,8 +287,12 @@ impl<'a> PrivilegeCheck<'a> {
         is_of_container.then(|| format!("{number} may be an id of somebody's containers"))
     }
 
-    /// Whether an id is in a range of subordinate ids. True where the target doesn't say.
+    /// Whether an id is in a range of subordinate ids, or so high that containers may use it without a table of ranges. True
+    /// where the target doesn't say.
     async fn is_subordinate(&self, number: u32) -> bool {
+        if number >= FIRST_OF_CONTAINERS {
+            return true;
+        }
         let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let requests =

@@ -207,17 +207,36 @@ impl<'a> RiskAssessment<'a> {
             if home.is_peoples && rights.owner.is_some_and(|to| home.owners.iter().all(|owner| owner != to)) {
                 return Some(format!("gives {shown}, which is in {owners}'s home, to somebody else"));
             }
-            if home.is_peoples && home.is_itself && (rights.others_write() || rights.shuts_owner_out) {
+            if home.is_peoples && home.is_itself && (rights.others_write() || rights.takes & 0o700 != 0) {
                 return Some(format!("changes {shown} so that {owners} may no longer be able to log in"));
             }
         }
-        let Found { kind, metadata } = self.privileges.with_names(found?).await;
+        let found = found?;
+        if found.kind == FileKind::Directory
+            && (rights.closes(found.metadata.mode) || rights.owner.is_some() || rights.group.is_some())
+        {
+            match self.privileges.home_below(path, (found.metadata.device, found.metadata.inode)).await {
+                Ok(None) => {}
+                Ok(Some(account)) => {
+                    let account = excerpt(&account, NAMED);
+                    return Some(format!(
+                        "changes who may enter {shown}, below which {account} has the home"
+                    ));
+                }
+                Err(()) => {
+                    return Some(format!(
+                        "changes who may enter {shown}, and the target doesn't say whose homes are below it"
+                    ));
+                }
+            }
+        }
+        let Found { kind, metadata } = self.privileges.with_names(found).await;
         let (mode, opened) = (metadata.mode, rights.opens(metadata.mode));
         let new_owner = rights.owner.filter(|to| *to != metadata.owner);
         let new_group = rights.group.filter(|to| *to != metadata.group);
         if metadata.owner != "root" {
             // Fewer rights for others give nobody anything.
-            let shuts_out = rights.shuts_owner_out && kind == FileKind::Directory;
+            let shuts_out = rights.shuts_owner_out() && kind == FileKind::Directory;
             if new_owner.is_none() && new_group.is_none() && opened == 0 && !shuts_out {
                 return None;
             }
@@ -230,10 +249,11 @@ impl<'a> RiskAssessment<'a> {
                 "lets others write to {shown}, which is root's own and which root's programs may trust"
             ));
         }
-        let everybodys = if kind == FileKind::Directory { 0o001 } else { 0o004 };
-        let is_closed = mode & everybodys == 0;
-        // The bits that the group, which isn't root's, gets and everybody lacks.
-        let to_group = if metadata.group == "root" { 0 } else { opened >> 3 & 0o005 & !mode };
+        let everybodys = if kind == FileKind::Directory { 0o005 } else { 0o004 };
+        let is_closed = mode & everybodys != everybodys;
+        // The bits that the group gets and everybody lacks. Where a file has an access control list, they are what the list
+        // gives to others at most.
+        let to_group = opened >> 3 & 0o005 & !mode;
         (is_closed && (opened & 0o005 != 0 || new_group.is_some()) || to_group != 0)
             .then(|| format!("opens {shown} to others, which is root's own and not readable by everybody"))
     }
@@ -719,7 +739,8 @@ mod tests {
             ("/home/nobody/x", to("ada"), true),
             ("/home/nobody", to("ada"), true),
             ("/home/nobody", write(), true),
-            ("/home/nobody", PathRights { shuts_owner_out: true, ..PathRights::default() }, true),
+            ("/home/nobody", PathRights { takes: 0o200, ..PathRights::default() }, true),
+            ("/home/nobody", to("root"), true),
             ("/home/nobody", read(), false),
             ("/nowhere", to("ada"), false),
         ] {
@@ -761,7 +782,13 @@ mod tests {
             ("990", "990", 0o600, "chmod -- 0644 /srv/x", true),
             ("root", "ada", 0o600, "chmod -- 0640 /srv/x", true),
             ("root", "ada", 0o644, "chmod -- 0640 /srv/x", false),
-            ("root", "root", 0o600, "chmod -- 0640 /srv/x", false),
+            ("root", "root", 0o600, "chmod -- 0640 /srv/x", true),
+            ("root", "root", 0o644, "chmod -- 0664 /srv/x", true),
+            ("root", "root", 0o755, "chmod -- 0700 /srv/x", false),
+            ("root", "root", 0o600, "chown -- root:root /srv/x", false),
+            ("mail", "mail", 0o644, "chown -- root /srv/x", true),
+            ("nobody", "nogroup", 0o600, "chown -- root /srv/x", false),
+            ("1379532800", "1379532800", 0o755, "chown -- ada /srv/x", true),
             ("root", "root", 0o664, "chgrp -- ada /srv/x", true),
             ("root", "root", 0o644, "chgrp -- ada /srv/x", false),
         ] {

@@ -81,6 +81,23 @@ impl PrivilegeCheck<'_> {
         None
     }
 
+    /// The account that has its home below a directory, at any depth, if there is one. An error where the target doesn't say.
+    pub async fn home_below(&mut self, path: &str, id: FileId) -> Result<Option<String>, ()> {
+        let accounts = self.passwd().await.ok_or(())?;
+        let above = |entry: &passwd::Entry| -> Vec<PathBuf> {
+            let above = entry.home.ancestors().skip(1).filter(|path| path.parent().is_some());
+            above.map(Path::to_owned).collect()
+        };
+        let mut all: Vec<PathBuf> = accounts.iter().flat_map(above).collect();
+        all.sort();
+        all.dedup();
+        let ids = self.file_ids(&all).await.filter(|(_, is_complete)| *is_complete).ok_or(())?.0;
+        let is_it = |way: &PathBuf| {
+            way == Path::new(path) || ids.iter().any(|(known, known_as)| *known == id && known_as == way)
+        };
+        Ok(accounts.iter().find(|entry| above(entry).iter().any(is_it)).map(|entry| entry.name.clone()))
+    }
+
     /// The home directories that exist, with what they are. None where that is unknown of one of them.
     async fn homes(&mut self, accounts: &[passwd::Entry]) -> Option<Arc<FileIds>> {
         if self.homes.is_none() {
@@ -123,6 +140,8 @@ impl PrivilegeCheck<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use host_target::test_connection::{Fate, TestConnection};
     use host_target::{Facts, Target};
 
@@ -161,6 +180,14 @@ mod tests {
             let found = home.as_ref().map(|home| (home.owners.join(" "), home.is_itself));
             assert_eq!(found, owner.map(|owner| (owner.to_owned(), is_itself)), "{path}");
         }
+        for (path, below) in [("real", None), ("ada", Some("bob")), ("ada/bob", None), ("other", Some("bob"))]
+        {
+            // Another name of the directory.
+            let seen = if path == "other" { "ada" } else { path };
+            let seen = std::fs::metadata(at(seen)).unwrap();
+            let found = check.home_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
+            assert_eq!(found.as_deref(), below, "{path}");
+        }
         // The target knows none of these accounts, so each counts as root.
         assert!(check.home_power(&at("real/below"), None).await.is_some());
         assert!(check.home_power(&at("elsewhere"), None).await.is_none());
@@ -170,6 +197,7 @@ mod tests {
         let mut check_closed = PrivilegeCheck::new(&closed, &facts);
         check_closed.passwd = Some(Some(Arc::new(passwd::parse(&table))));
         assert!(check_closed.home(&at("elsewhere"), None).await.is_err());
+        assert!(check_closed.home_below(&at("elsewhere"), (0, 0)).await.is_err());
         // Without a table, nobody knows whose home it is.
         check.passwd = Some(None);
         assert!(check.home_power(&at("elsewhere"), None).await.is_some());

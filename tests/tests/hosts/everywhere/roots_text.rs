@@ -74,6 +74,8 @@ install -m 600 -g lsa-ada /dev/null /srv/lsa-roots-text/grouped
 grep -q '^lsa-sudoer:' /etc/subuid || echo lsa-sudoer:9100000:65536 >> /etc/subuid
 id=$(sed -n 's/^lsa-sudoer:\([0-9]*\):.*/\1/p' /etc/subuid)
 mkdir /srv/lsa-roots-text/container; chown $id:$id /srv/lsa-roots-text/container
+mkdir /srv/lsa-roots-text/picked; chown 1379532800:1379532800 /srv/lsa-roots-text/picked
+install -d -m 711 /srv/lsa-roots-text/unlisted
 printf '[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-vault.service
 printf '[Service]\nDynamicUser=yes\nUser=lsa-apid\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-api.service
 systemctl daemon-reload
@@ -379,6 +381,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
             "lsa-evil.path",
             "[Unit]\nAfter=multi-user.target\n[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n",
         ),
+        (
+            "lsa-evil.path",
+            "[Unit]\nAfter=time-sync.target\n[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n",
+        ),
+        ("lsa-evil.socket", "[Unit]\nAfter=basic.target\n[Socket]\nListenStream=18024\n"),
         ("lsa-evil.path", "[Path]\nPathExists=/lsa-none\nUnit=systemd-sysctl.service\n"),
         ("lsa-evil.path", "[Path]\nPathChanged=/lsa-none\nUnit=systemd-tmpfiles-setup.service\n"),
         (
@@ -539,6 +546,13 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         ("/srv/lsa-roots-text/secret", "644"),
         ("/srv/lsa-roots-text/app", "775"),
         ("/srv/lsa-roots-text", "o+w"),
+        ("/srv/lsa-roots-text/secret", "640"),
+        ("/srv/lsa-roots-text/unlisted", "755"),
+        ("/srv/lsa-roots-text/unlisted", "o+r"),
+        // Somebody has the home in it.
+        ("/srv/lsa-roots-text", "700"),
+        ("/srv/lsa-roots-text", "o-x"),
+        ("/home/lsa-site", "700"),
         ("/srv/lsa-roots-text/closed", "755"),
         ("/srv/lsa-roots-text/closed", "o+x"),
         ("/srv/lsa-roots-text/data", "666"),
@@ -566,6 +580,7 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         "/srv/lsa-roots-text/script",
         "/srv/lsa-deploy",
         "/srv/lsa-roots-text/container",
+        "/srv/lsa-roots-text/picked",
         "/mnt/lsa-homes/boss2",
         "/home/lsa-site/boss",
     ] {
@@ -578,6 +593,7 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
     calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "777"})));
+    calls.push(("perms_set", json!({"path": "/home/lsa-bob", "owner": "root"})));
     for (call, envelope) in answers(&machine, &calls).await {
         // The tool itself refuses these.
         let refusals =

@@ -12,10 +12,14 @@ pub const HAND_OVER: &str = "hand over";
 /// The verb for a timer or a path and the unit that it starts. That unit also comes after it, without any word in its text.
 pub const TRIGGER: &str = "trigger";
 
-/// The targets that a timer or a path may wait for. Nothing that it starts may come before these, since it comes before what it
-/// starts.
+/// The targets that a timer may wait for. Nothing that a timer, a path or a socket starts may come before these, since it comes
+/// after what starts it.
 pub const BEFORE_TRIGGERS: [&str; 5] =
     ["sysinit.target", "basic.target", "local-fs.target", "time-set.target", "time-sync.target"];
+
+/// The targets among those that a path or a socket may wait for. The others come after `paths.target` and `sockets.target`,
+/// and those after every path and socket.
+const BEFORE_PATHS: [&str; 2] = ["sysinit.target", "local-fs.target"];
 
 /// The verb for a unit and another that comes after it: the other one may have to wait.
 pub const DELAY: &str = "delay";
@@ -227,15 +231,16 @@ impl Unit {
             || after.flat_map(|entry| words(&entry.value)).any(|name| !EARLY.contains(&name.as_str()))
     }
 
-    /// The first unit that a timer or a path comes after by its text alone. The unit that it starts comes after it, and the
-    /// other one may wait for that unit.
+    /// The first unit that a timer, a path or a socket comes after by its text alone. The unit that it starts comes after it,
+    /// and the other one may wait for that unit, or for all paths and sockets.
     fn delays_what_it_triggers(&self) -> Option<String> {
-        let kind = self.name.rsplit('.').next();
-        if !matches!(kind, Some("timer" | "path")) {
-            return None;
-        }
+        let before: &[&str] = match self.name.rsplit('.').next() {
+            Some("timer") => &BEFORE_TRIGGERS,
+            Some("path" | "socket") => &BEFORE_PATHS,
+            _ => return None,
+        };
         let after = self.entries.iter().filter(|entry| entry.key == "After");
-        after.flat_map(|entry| words(&entry.value)).find(|name| !BEFORE_TRIGGERS.contains(&name.as_str()))
+        after.flat_map(|entry| words(&entry.value)).find(|name| !before.contains(&name.as_str()))
     }
 
     /// The service that a timer, a path or a socket starts where it names none.

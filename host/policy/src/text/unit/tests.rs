@@ -272,6 +272,11 @@ fn what_a_timer_or_a_path_starts_comes_after_it() {
         ),
         ("a.path", "[Unit]\nAfter=multi-user.target\n[Path]\nUnit=b.service", "b.service", true),
         ("a.timer", "[Unit]\nAfter=time-sync.target c.service\n[Timer]\nUnit=b.service", "b.service", true),
+        ("a.timer", "[Unit]\nAfter=time-sync.target\n[Timer]\nUnit=b.service", "b.service", false),
+        // These come after paths.target, which comes after every path.
+        ("a.path", "[Unit]\nAfter=time-sync.target\n[Path]\nUnit=b.service", "b.service", true),
+        ("a.path", "[Unit]\nAfter=basic.target\n[Path]\nUnit=b.service", "b.service", true),
+        ("a.path", "[Unit]\nAfter=sysinit.target\n[Path]\nUnit=b.service", "b.service", false),
     ] {
         let code = code_in_file(&format!("/etc/systemd/system/{name}"), text.as_bytes()).unwrap();
         let is_trigger =
@@ -295,6 +300,13 @@ fn what_a_timer_or_a_path_starts_comes_after_it() {
             "{name} {text}: {:?}",
             code.power
         );
+    }
+    // Sockets come before sockets.target, as paths do before theirs.
+    for (after, waits) in [("basic.target", true), ("network-online.target", true), ("sysinit.target", false)]
+    {
+        let text = format!("[Unit]\nAfter={after}\n[Socket]\nListenStream=/run/a.sock");
+        let code = code_in_file("/etc/systemd/system/a.socket", text.as_bytes()).unwrap();
+        assert_eq!(code.power.iter().any(|said| said.contains("After=")), waits, "{after}: {:?}", code.power);
     }
     // Drop-ins of a timer let it wait as well.
     let drop_in = b"[Unit]\nAfter=multi-user.target\n";
