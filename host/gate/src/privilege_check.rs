@@ -4,6 +4,7 @@
 mod dynamic_users;
 mod groups;
 mod homes;
+mod sudo_names;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -22,6 +23,7 @@ use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 
 use super::account_tables::{DynamicUnit, parse_ranges};
 use homes::FileIds;
+use sudo_names::SudoNames;
 
 /// The time for one query.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -90,6 +92,7 @@ pub(super) struct PrivilegeCheck<'a> {
     passwd: Option<Option<Arc<Vec<passwd::Entry>>>>,
     homes: Option<Option<Arc<FileIds>>>,
     dynamic_units: Option<Option<Arc<Vec<DynamicUnit>>>>,
+    sudo_names: Option<Option<Arc<SudoNames>>>,
     /// The unit whose text is assessed, which may have its own dynamic user.
     pub unit: Option<String>,
 }
@@ -104,6 +107,7 @@ impl<'a> PrivilegeCheck<'a> {
             passwd: None,
             homes: None,
             dynamic_units: None,
+            sudo_names: None,
             unit: None,
         }
     }
@@ -260,6 +264,7 @@ impl<'a> PrivilegeCheck<'a> {
                 found.push(format!("makes an account {named}, and a group {named} isn't its own"));
             }
         }
+        found.extend(self.sudo_power(new).await.map(|why| format!("makes {name}, and {why}")));
         if let Some(why) = self.dynamic_user_of(name, |_| false).await {
             found.push(format!("makes {name}: {why}"));
         }
@@ -278,6 +283,32 @@ impl<'a> PrivilegeCheck<'a> {
             }
         }
         found
+    }
+
+    /// The reason why sudo may allow a new account or group something at once.
+    async fn sudo_power(&mut self, new: &NewAccount) -> Option<String> {
+        let Some(names) = self.sudo_names().await else {
+            return Some("the target doesn't show whom sudo's rules name".to_owned());
+        };
+        let number = new.number.as_ref().and_then(|number| number.parse().ok());
+        if names.has_name(&new.name) || number.is_some_and(|number| names.has_number(number)) {
+            return Some("sudo's rules name it".to_owned());
+        }
+        if new.is_group {
+            return None;
+        }
+        // useradd(8) may take any number that is free.
+        let accounts = self.passwd().await;
+        let has_account = |number: u32| {
+            accounts.as_ref().is_some_and(|accounts| accounts.iter().any(|entry| entry.uid == number))
+        };
+        for free in names.numbers().filter(|free| number.is_none() && !has_account(*free)) {
+            if !matches!(self.group_entry(&free.to_string()).await, Ok(Some(_))) {
+                return Some(format!("sudo's rules name the number {free}, which is free"));
+            }
+        }
+        let everybody = self.account_power("nobody").await;
+        everybody.map(|why| format!("sudo may allow everybody something: {why}"))
     }
 
     /// The reason why somebody has the files of an id that no account or group has: by containers, in which the id may be

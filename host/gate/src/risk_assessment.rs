@@ -1,6 +1,10 @@
 //! The risks of a plan by the policy's rules. It assesses each command and each file, and the command lines in new
 //! contents and input that become code.
 
+mod unit_effects;
+
+use std::collections::BTreeSet;
+
 use super::allowed::AllowedCommand;
 use super::files::Site;
 use super::path_rights::PathRights;
@@ -11,7 +15,7 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
-use host_policy::text::{self, AccountGroup, Code, CommandLine, UnitAction};
+use host_policy::text::{self, AccountGroup, Code, CommandLine};
 use host_policy::{
     AccountChange, FileStep, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words,
 };
@@ -23,9 +27,6 @@ const NAMED: usize = 160;
 /// The number of command lines of one text that are named.
 const MOST_NAMED: usize = 5;
 
-/// The number of instances of one plan whose templates are read.
-const MOST_INSTANCES: usize = 100;
-
 /// The findings so far.
 pub(super) struct RiskAssessment<'a> {
     policy: &'a Policy,
@@ -35,6 +36,8 @@ pub(super) struct RiskAssessment<'a> {
     privileges: PrivilegeCheck<'a>,
     /// The number of instances of templates so far.
     instances: usize,
+    /// The indirect effects so far. Several ways may lead to the same one.
+    side_effects: BTreeSet<Vec<String>>,
     /// The risks, each with its reason.
     pub risks: Vec<(Risk, String)>,
     /// The ids of the rules that the plan meets.
@@ -54,6 +57,7 @@ impl<'a> RiskAssessment<'a> {
             knowledge,
             privileges,
             instances: 0,
+            side_effects: BTreeSet::new(),
             risks: Vec::new(),
             rules: Vec::new(),
             asks: Vec::new(),
@@ -100,6 +104,7 @@ impl<'a> RiskAssessment<'a> {
             self.risks.push((Risk::High, format!("`{line}` {why}")));
         }
         self.odd_instances(&argv, &line).await;
+        self.reaches(&argv, &line).await?;
         // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
@@ -120,6 +125,9 @@ impl<'a> RiskAssessment<'a> {
     /// Assesses an indirect effect of another command, as if it were a command of its own: by the rules, and by the
     /// profiles of the services that it affects.
     pub async fn side_effect(&mut self, argv: &[String]) -> Result<(), Problem> {
+        if !self.side_effects.insert(argv.to_vec()) {
+            return Ok(());
+        }
         let verdict = self.policy.verdict(argv);
         let line = excerpt(&argv.join(" "), NAMED);
         self.apply_verdict(&verdict, &format!("`{line}`, indirectly,"))?;
@@ -132,54 +140,6 @@ impl<'a> RiskAssessment<'a> {
             ));
         }
         Ok(())
-    }
-
-    /// Adds a risk for instance names by which a template's shell may be given code as root.
-    async fn odd_instances(&mut self, argv: &[String], line: &str) {
-        for unit in odd_instances(argv) {
-            self.risks.push((
-                Risk::High,
-                format!("`{line}` gives a template the text {unit}, which it may run as code"),
-            ));
-        }
-        for (unit, instance) in instances(argv) {
-            self.instances += 1;
-            if self.instances > MOST_INSTANCES {
-                if self.instances == MOST_INSTANCES + 1 {
-                    let why = format!("more than {MOST_INSTANCES} instances of templates would start");
-                    self.risks.push((Risk::High, why));
-                }
-                return;
-            }
-            if let Some(why) = self.instance_leads(unit, instance).await {
-                let unit = excerpt(unit, NAMED);
-                self.risks.push((Risk::High, format!("`{line}` starts {unit}, {why}")));
-            }
-        }
-    }
-
-    /// The reason why the name of an instance may lead root's commands to another path.
-    async fn instance_leads(&mut self, unit: &str, instance: &str) -> Option<String> {
-        let (has_slash, has_dot) = (instance.contains('-'), instance.starts_with('.'));
-        let Some(uses) = units::instance_uses(self.target, unit).await else {
-            let is_path = has_slash || has_dot;
-            return is_path.then(|| "whose template the target doesn't show".to_owned());
-        };
-        for place in uses {
-            let leads = match place.form {
-                text::InstanceForm::Plain => has_dot,
-                text::InstanceForm::Unescaped => has_slash || has_dot,
-                text::InstanceForm::Path => true,
-            };
-            let is_ordinary = match &place.account {
-                Some(account) => self.privileges.root_equivalence(account).await.is_none(),
-                None => false,
-            };
-            if leads && !is_ordinary {
-                return Some("whose template uses this name as a path, with root's rights".to_owned());
-            }
-        }
-        None
     }
 
     /// The reason why setting these rights is a higher risk than the rules say. That is the case in home directories, for
@@ -434,68 +394,6 @@ impl<'a> RiskAssessment<'a> {
         Ok(())
     }
 
-    /// Assesses the effects of a unit's text on other units, where the former text did not have them.
-    async fn acts(&mut self, acts: &[UnitAction], before: &[UnitAction], what: &str) -> Result<(), Problem> {
-        for verb in ["start", text::HAND_OVER, text::TRIGGER, text::DELAY, "stop", "enable", "disable"] {
-            let is_new = |act: &&UnitAction| {
-                act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
-            };
-            let units: Vec<&str> = acts.iter().filter(is_new).map(|act| act.unit.as_str()).collect();
-            let named = units::named(self.target, &units).await;
-            if named.is_none() {
-                // A unit name that systemd ignores would hide what the others are.
-                let units = excerpt(&units.join(", "), NAMED);
-                let why = format!("{what} names {units}, and the target doesn't say what they are");
-                self.risks.push((Risk::High, why));
-            }
-            let named = named.unwrap_or_else(|| units::NamedUnits::by_name_alone(&units));
-            let command = match verb {
-                text::HAND_OVER | text::TRIGGER => "start",
-                // Who waits for a unit that never comes up is gone.
-                text::DELAY => "stop",
-                verb => verb,
-            };
-            if verb == text::DELAY || verb == text::TRIGGER {
-                for unit in units.iter().take(MOST_NAMED) {
-                    let why = match verb {
-                        text::DELAY => units::why_not_delayed(self.target, unit).await,
-                        _ => units::why_not_triggered(self.target, unit).await,
-                    };
-                    if let Some(why) = why {
-                        let unit = excerpt(unit, NAMED);
-                        self.risks.push((Risk::High, format!("{what} may keep {unit} from starting: {why}")));
-                    }
-                }
-                if units.len() > MOST_NAMED {
-                    let why = format!("{what} may keep {} units from starting", units.len());
-                    self.risks.push((Risk::High, why));
-                }
-            }
-            let stopped: Vec<&str> = match verb {
-                "stop" => named.names.iter().map(String::as_str).collect(),
-                _ if command == "start" => named.stopped.iter().map(String::as_str).collect(),
-                _ => Vec::new(),
-            };
-            if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
-                self.risks
-                    .push((Risk::High, format!("{what} stops what it shouldn't: {}", excerpt(&why, NAMED))));
-            }
-            for unit in named.names {
-                self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned)).await?;
-            }
-            if command == "start" {
-                for unit in named.stopped {
-                    self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned)).await?;
-                }
-            }
-            if verb == text::HAND_OVER && named.is_one_there {
-                let units = excerpt(&units.join(", "), NAMED);
-                self.risks.push((Risk::High, format!("{what} changes what {units} listens on")));
-            }
-        }
-        Ok(())
-    }
-
     /// The reason why a command line isn't harmless. A line of root has to be known as harmless. A line of another
     /// account is judged like root's where the account is as good as root, or where others may change the program.
     async fn objection(&mut self, line: &CommandLine, shown: &str) -> Option<String> {
@@ -541,39 +439,6 @@ impl<'a> RiskAssessment<'a> {
         Ok(())
     }
 }
-
-/// The template instances in a systemctl command whose name is more than plain text. A template may put the name into a
-/// line that root's shell reads.
-fn odd_instances(argv: &[String]) -> Vec<String> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:@-".contains(&byte);
-    let is_odd = |(_, instance): &(&str, &str)| instance.starts_with('-') || !instance.bytes().all(is_plain);
-    instances(argv).into_iter().filter(is_odd).map(|(unit, _)| excerpt(unit, NAMED)).collect()
-}
-
-/// The template instances that a systemctl command may start, each with its name between `@` and the kind of unit.
-fn instances(argv: &[String]) -> Vec<(&str, &str)> {
-    let is_systemctl = argv.first().is_some_and(|program| program.rsplit('/').next() == Some("systemctl"));
-    // These verbs start no instance. Every other verb may start one.
-    let harmless = ["show", "status", "cat", "is-active", "is-enabled", "is-failed", "stop", "disable"];
-    let verb = argv.iter().skip(1).find(|word| !word.starts_with('-'));
-    if !is_systemctl || verb.is_none_or(|verb| harmless.contains(&verb.as_str())) {
-        return Vec::new();
-    }
-    let units = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
-    units.filter_map(|unit| Some((unit.as_str(), instance_of(unit)?))).collect()
-}
-
-/// The name of an instance, between the `@` and the kind of unit. None for other units, and for the template itself.
-fn instance_of(unit: &str) -> Option<&str> {
-    let (_, instance) = unit.split_once('@')?;
-    let kind = instance.rsplit_once('.').filter(|(_, kind)| KINDS.contains(kind));
-    let instance = kind.map_or(instance, |(instance, _)| instance);
-    (!instance.is_empty()).then_some(instance)
-}
-
-/// The kinds of units that can be templates.
-const KINDS: [&str; 10] =
-    ["service", "socket", "timer", "path", "target", "mount", "automount", "swap", "slice", "scope"];
 
 /// The problem of a plan that the policy forbids. No confirmation changes that.
 fn blocked(verdict: &Verdict, what: &str) -> Problem {
@@ -677,35 +542,6 @@ mod tests {
         // A certain effect counts for every account.
         let sure = "0 3 * * * cat ~/.ssh/id_rsa /home/nobody/.ssh/id_rsa\n";
         assert!(weighed("/var/spool/cron/crontabs/nobody", "", sure).await.0.contains(&Risk::High));
-    }
-
-    #[test]
-    fn an_instance_is_odd_that_a_shell_might_read_as_code() {
-        for (line, odd) in [
-            (r"systemctl start -- notify@\x3bid", 1),
-            (r"systemctl enable --now a@b\x20c.service d@e.service", 1),
-            ("systemctl restart a@-x.service", 1),
-            ("systemctl start -- postgresql@15-main.service queue@1 nginx", 0),
-            (r"systemctl stop notify@\x3bid", 0),
-            (r"systemctl show notify@\x3bid", 0),
-        ] {
-            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(odd_instances(&argv).len(), odd, "{line}");
-        }
-    }
-
-    #[test]
-    fn an_instance_is_what_lies_between_the_template_and_the_kind() {
-        for (line, expected) in [
-            ("systemctl start -- show@..-..-root-vault.tok.service a.service", &["..-..-root-vault.tok"][..]),
-            ("systemctl enable --now show@...service x@a.b", &["..", "a.b"]),
-            ("systemctl enable show@.service nginx", &[]),
-            ("systemctl stop show@x-y.service", &[]),
-        ] {
-            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let found: Vec<&str> = instances(&argv).into_iter().map(|(_, instance)| instance).collect();
-            assert_eq!(found, expected, "{line}");
-        }
     }
 
     #[tokio::test]

@@ -270,8 +270,6 @@ pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<Instan
 pub struct NamedUnits {
     /// The given names, and the units' own names where those are aliases.
     pub names: BTreeSet<String>,
-    /// The units that stop when one of these starts.
-    pub stopped: Vec<String>,
     /// Whether one of the units has a file.
     pub is_one_there: bool,
 }
@@ -289,7 +287,7 @@ pub async fn named(target: &Target, units: &[&str]) -> Option<NamedUnits> {
     if units.is_empty() {
         return Some(NamedUnits::default());
     }
-    let shown = show(target, "Id,Conflicts,ConflictedBy,FragmentPath", units).await?;
+    let shown = show(target, "Id,FragmentPath", units).await?;
     read_named(&shown, units)
 }
 
@@ -300,10 +298,7 @@ fn read_named(shown: &str, units: &[&str]) -> Option<NamedUnits> {
         match property {
             "Id" => named.names.extend([value.to_owned()]),
             "FragmentPath" => named.is_one_there |= !value.is_empty(),
-            _ => {
-                let others = value.split_whitespace().filter(|name| *name != "shutdown.target");
-                named.stopped.extend(others.map(str::to_owned));
-            }
+            _ => return None,
         }
     }
     // Two aliases of one unit have one answer each.
@@ -369,7 +364,7 @@ async fn values(target: &Target, property: &str, units: &[&str]) -> Option<Vec<S
 
 /// The output of `systemctl show` for these properties: a line for each, `NAME=VALUE`, of each unit, or of systemd itself
 /// where no unit is given. None where systemd doesn't answer.
-async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
+pub(super) async fn show(target: &Target, properties: &str, units: &[&str]) -> Option<String> {
     let properties = format!("--property={properties}");
     let args = ["show", &properties, "--"].into_iter().chain(units.iter().copied());
     let output = target.run_all(&[query("systemctl", args)]).await.pop()?.ok()?;
@@ -416,12 +411,10 @@ mod tests {
     /// The answer is from systemd 252, where `b.service` is an alias of `a.service`.
     #[test]
     fn what_systemd_says_of_units_counts_only_where_it_speaks_of_each() {
-        let shown = "Id=a.service\nConflicts=shutdown.target old.service\nConflictedBy=new.service\n\
-                     FragmentPath=/etc/systemd/system/a.service\n\n\
-                     Id=c.service\nConflicts=\nConflictedBy=\nFragmentPath=\n";
+        let shown = "Id=a.service\nFragmentPath=/etc/systemd/system/a.service\n\n\
+                     Id=c.service\nFragmentPath=\n";
         let named = read_named(shown, &["b.service", "c.service"]).expect("an answer");
         assert_eq!(Vec::from_iter(named.names), ["a.service", "b.service", "c.service"]);
-        assert_eq!(named.stopped, ["old.service", "new.service"]);
         assert!(named.is_one_there);
         for (shown, units) in [
             (shown, &["b.service", "c.service", "d.service"][..]),

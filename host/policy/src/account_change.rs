@@ -56,7 +56,16 @@ impl AccountChange {
                 _ => {}
             }
             match name {
-                "usermod" => change.account = operand(0),
+                "usermod" => {
+                    change.account = operand(0);
+                    // By its new name it is like a new account.
+                    change.new = last(values(&["-l", "--login"])).map(|name| NewAccount {
+                        name,
+                        number: last(values(&["-u", "--uid"])),
+                        primary_group: last(values(&["-g", "--gid"])),
+                        is_group: false,
+                    });
+                }
                 "gpasswd" => {
                     let accounts = values(&["-a", "--add", "-d", "--delete"]);
                     change.account = accounts.into_iter().flatten().next().map(str::to_owned);
@@ -133,6 +142,7 @@ mod tests {
             ("groupadd --gid=990 -- ops", Some(("ops", Some("990"), None, true))),
             ("groupadd ops", Some(("ops", None, None, true))),
             ("usermod -u 27 ada", None),
+            ("usermod --login=ops -- ada", Some(("ops", None, None, false))),
         ] {
             let words: Vec<&str> = line.split(' ').collect();
             let expected = new.map(|(name, number, primary_group, is_group)| NewAccount {

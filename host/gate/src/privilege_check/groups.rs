@@ -14,13 +14,26 @@ impl PrivilegeCheck<'_> {
         if let Some(by) = roots.groups.get(group) {
             return Some(by.clone());
         }
+        let Some(names) = self.sudo_names().await else {
+            return Some("sudo's rules may name, which the target doesn't show".to_owned());
+        };
+        let is_named = |name: &str, number: Option<u32>| {
+            let is_named = names.has_name(name) || number.is_some_and(|number| names.has_number(number));
+            is_named.then(|| "sudo's rules name".to_owned())
+        };
         let found = match self.group_entry(group).await {
             Ok(Some(found)) => found,
-            Ok(None) => return self.container_power(group.parse().ok()?).await,
+            Ok(None) => match (group.parse().ok(), is_named(group, group.parse().ok())) {
+                (Some(number), None) => return self.container_power(number).await,
+                (_, named) => return named,
+            },
             Err(()) => return Some("the target gives no information about".to_owned()),
         };
         if let Some(why) = self.group(roots, &found.name, found.gid).await {
             return Some(why);
+        }
+        if let Some(named) = is_named(&found.name, Some(found.gid)) {
+            return Some(named);
         }
         if roots.harmless.groups.contains_key(&found.name) {
             return None;

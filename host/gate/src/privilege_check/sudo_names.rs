@@ -1,0 +1,325 @@
+//! Finds out which names and numbers the rules of sudo name. An account or a group of such a name gets rights as soon as it
+//! exists, and a member of such a group as soon as it is one. `sudo -l` tells only of accounts and groups that are there.
+//!
+//! The names are found as words in the text, whatever the rules say of them, so that nothing hangs on how well the rules are
+//! understood: not which hosts they are for, not what an alias holds, not as whom and what they allow.
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use host_base::Privilege;
+use host_base::problem::{Category, Problem};
+use host_capability::{Access, PathRequest, Place, verbs_for};
+use host_target::{PathCheck, ReadRequest};
+
+use super::{LARGEST, PrivilegeCheck};
+
+/// The files with which the rules begin: sudo's own places, and that of sudo-rs.
+const FILES: [&str; 3] = ["/etc/sudoers", "/usr/etc/sudoers", "/etc/sudoers-rs"];
+/// The directory in which everybody keeps further rules.
+const DIRECTORY: &str = "/etc/sudoers.d";
+/// The table that says where the rules are.
+const SWITCH: &str = "/etc/nsswitch.conf";
+
+/// The number of files that are read.
+const MOST_FILES: usize = 200;
+
+/// The names and numbers in sudo's rules.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct SudoNames {
+    /// The words in lower case, since sudo tells groups and accounts apart without regard to case. A number is `#7`.
+    words: BTreeSet<String>,
+}
+
+impl SudoNames {
+    /// Whether an account or a group has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        self.words.contains(&name.to_lowercase())
+    }
+
+    /// Whether an account or a group has this number.
+    pub fn has_number(&self, number: u32) -> bool {
+        self.words.contains(&format!("#{number}"))
+    }
+
+    /// All numbers.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.words.iter().filter_map(|word| word.strip_prefix('#')?.parse().ok())
+    }
+}
+
+/// Another file, or the files of a directory, that sudo reads as well.
+#[derive(Debug, PartialEq)]
+enum Include {
+    File(String),
+    Directory(String),
+    /// The path depends on something, such as the name of the host.
+    Unknown,
+}
+
+impl PrivilegeCheck<'_> {
+    /// The names and numbers in sudo's rules. None where the target doesn't show all of the rules.
+    pub(super) async fn sudo_names(&mut self) -> Option<Arc<SudoNames>> {
+        if self.sudo_names.is_none() {
+            self.sudo_names = Some(self.read_sudo_names().await.map(Arc::new));
+        }
+        self.sudo_names.clone()?
+    }
+
+    async fn read_sudo_names(&self) -> Option<SudoNames> {
+        let caller = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+        match self.read_one(SWITCH, &caller).await {
+            Ok(table) if are_rules_in_files(&table) => {}
+            Err(problem) if problem.category == Category::NotFound => {}
+            _ => return None,
+        }
+        let mut names = SudoNames::default();
+        let mut next: Vec<String> = Vec::new();
+        for file in FILES {
+            if !self.is_absent(file).await {
+                next.push(file.to_owned());
+            }
+        }
+        let mut seen = BTreeSet::new();
+        while let Some(path) = next.pop() {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            if seen.len() > MOST_FILES {
+                return None;
+            }
+            let text = match self.read_one(&path, &rights_on(&path)?).await {
+                // sudo ignores an included file that isn't there.
+                Err(problem) if problem.category == Category::NotFound => continue,
+                text => text.ok()?,
+            };
+            let (words, includes) = read(&text);
+            names.words.extend(words);
+            for include in includes {
+                match include {
+                    Include::File(file) => next.push(beside(&path, &file)?),
+                    Include::Directory(directory) => {
+                        next.extend(self.listed(&beside(&path, &directory)?).await?)
+                    }
+                    Include::Unknown => return None,
+                }
+            }
+        }
+        Some(names)
+    }
+
+    async fn read_one(&self, path: &str, access: &Access) -> Result<String, Problem> {
+        let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+        let request = ReadRequest { path: path.to_owned(), offset: 0, max_bytes: LARGEST };
+        let unread = || Problem::new("COMMAND_FAILED", Category::Other, "the target doesn't answer");
+        let text =
+            self.target.read_all(vec![request], access, all).await.pop().unwrap_or_else(|| Err(unread()))?;
+        match (text.len() as u64) < LARGEST {
+            true => Ok(String::from_utf8_lossy(&text).into_owned()),
+            false => Err(unread()),
+        }
+    }
+
+    /// The files of a directory that sudo reads.
+    async fn listed(&self, directory: &str) -> Option<Vec<String>> {
+        let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+        let access = rights_on(&format!("{directory}/*"))?;
+        match self.target.list_all(vec![directory.to_owned()], &access, all).await.pop()? {
+            Err(problem) if problem.category == Category::NotFound => Some(Vec::new()),
+            names => Some(names.ok()?.into_iter().map(|name| format!("{directory}/{name}")).collect()),
+        }
+    }
+}
+
+/// Root's rights to read a file of rules, where they can be had. In the usual directory they are those with which a module
+/// reads the rules, so that sudo allows both or neither.
+fn rights_on(path: &str) -> Option<Access> {
+    let is_usual = path.strip_prefix(DIRECTORY).is_some_and(|below| below.starts_with('/'));
+    let globs =
+        if is_usual { vec![format!("{DIRECTORY}/*"), DIRECTORY.to_owned()] } else { vec![path.to_owned()] };
+    let mut verbs = Vec::new();
+    for glob in globs {
+        let request = PathRequest {
+            glob,
+            write: false,
+            privilege: Privilege::Root,
+            place: Place::Target,
+            reason: String::new(),
+        };
+        verbs.extend(verbs_for(&request).ok()?.into_iter().map(Arc::new));
+    }
+    Some(Access { privilege: Privilege::RootIfAvailable, verbs })
+}
+
+/// The path of an included file, which begins in the directory of the file that includes it.
+fn beside(file: &str, included: &str) -> Option<String> {
+    let joined = Path::new(file).parent()?.join(included);
+    let mut path = PathBuf::new();
+    for part in joined.components() {
+        match part {
+            Component::ParentDir => {
+                path.pop();
+            }
+            part => path.push(part),
+        }
+    }
+    Some(path.to_str()?.to_owned())
+}
+
+/// Whether sudo has its rules from files alone, by nsswitch.conf(5).
+fn are_rules_in_files(table: &str) -> bool {
+    let lines = table.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let sources = lines.filter_map(|line| line.strip_prefix("sudoers:"));
+    sources.flat_map(str::split_whitespace).all(|source| source == "files")
+}
+
+/// The words of the rules in a text that may name an account or a group, and the further files.
+fn read(text: &str) -> (BTreeSet<String>, Vec<Include>) {
+    let (mut words, mut includes) = (BTreeSet::new(), Vec::new());
+    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").lines() {
+        let line = line.trim();
+        let first = line.split_whitespace().next().unwrap_or_default();
+        match first {
+            "@include" | "#include" => {
+                includes.push(included(line, first).map_or(Include::Unknown, Include::File))
+            }
+            "@includedir" | "#includedir" => {
+                includes.push(included(line, first).map_or(Include::Unknown, Include::Directory));
+            }
+            "Cmnd_Alias" | "Cmd_Alias" | "Host_Alias" | "Runas_Alias" => {}
+            _ if first.starts_with("Defaults") => {}
+            // A number stands behind the sign of a comment.
+            _ if line.starts_with('#')
+                && !line[1..].starts_with(|c: char| c == '-' || c.is_ascii_digit()) => {}
+            _ => {
+                // The accounts and groups stand before the first sign of equality, except in an alias, and except where a
+                // quoted name has that sign in it.
+                let is_whole = first == "User_Alias" || line.contains(['"', '\\']);
+                let users = if is_whole { line } else { line.split('=').next().unwrap_or_default() };
+                let is_between = |c: char| c.is_whitespace() || ",=:()!\"'%+;|&".contains(c);
+                let found = unescaped(users);
+                let found = found.split(is_between).filter(|word| !word.is_empty());
+                words.extend(found.map(str::to_lowercase));
+            }
+        }
+    }
+    (words, includes)
+}
+
+/// The path that an include names. None where it depends on the host's name.
+fn included(line: &str, keyword: &str) -> Option<String> {
+    let rest = line[keyword.len()..].trim();
+    let path = match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next().unwrap_or_default().to_owned(),
+        None => {
+            let mut is_escaped = false;
+            let end = rest.find(|c: char| {
+                let ends = c.is_whitespace() && !is_escaped;
+                is_escaped = c == '\\' && !is_escaped;
+                ends
+            });
+            rest[..end.unwrap_or(rest.len())].to_owned()
+        }
+    };
+    (!path.is_empty() && !path.contains('%')).then(|| unescaped(&path))
+}
+
+/// The text without backslashes, and with the characters that `\x41` stands for.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let code = rest.strip_prefix('x').and_then(|rest| rest.get(..2));
+        if let Some(code) = code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            plain.push(char::from(code));
+            rest = &rest[3..];
+        } else if let Some(next) = rest.chars().next() {
+            plain.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+    }
+    plain + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// sudo 1.9.13 gives the group `esc` or the account 1012 something by each of these.
+    #[test]
+    fn whatever_gives_a_name_something_names_it() {
+        for (text, name) in [
+            ("%esc ALL=(ALL) NOPASSWD: ALL\n", "esc"),
+            ("\t%ESC\tALL = ALL", "esc"),
+            ("%Esc nohost=(ALL) ALL : ALL=(ALL) ALL", "esc"),
+            ("bob,!carl,%esc ALL=ALL", "esc"),
+            ("%esc,bob db*=/bin/true", "esc"),
+            ("\"%esc\" ALL=ALL", "esc"),
+            ("\"we=ird\",%esc ALL=ALL", "esc"),
+            (r"%e\sc ALL=ALL", "esc"),
+            (r"%\x65sc ALL=ALL", "esc"),
+            (r"we\=ird,%esc ALL=ALL", "esc"),
+            ("User_Alias A = bob : B = carl, %esc\nB ALL=ALL", "esc"),
+            ("User_Alias A = \\\n  %esc\nA ALL=ALL", "esc"),
+            ("bob,\\\n%esc ALL=ALL", "esc"),
+            ("%esc ALL=(alice) /bin/true", "esc"),
+            ("%:esc ALL=ALL", "esc"),
+            ("bob, #1012 ALL=ALL", "#1012"),
+            ("#1012 ALL=ALL", "#1012"),
+            ("%#1012 ALL=ALL", "#1012"),
+        ] {
+            assert!(read(text).0.contains(name), "{text}: {:?}", read(text));
+        }
+        let plain = "# %esc is gone\nDefaults:esc !authenticate\nbob ALL=(esc) /usr/bin/esc\n\
+                     Cmnd_Alias ESC = /usr/bin/esc\n\nRunas_Alias A = esc\n";
+        let words = read(plain).0;
+        assert_eq!(words.iter().map(String::as_str).collect::<Vec<_>>(), ["all", "bob"]);
+        assert_eq!(read("").0, BTreeSet::new());
+    }
+
+    #[test]
+    fn further_files_are_found_however_they_are_written() {
+        let file = |path: &str| vec![Include::File(path.to_owned())];
+        let directory = |path: &str| vec![Include::Directory(path.to_owned())];
+        for (line, expected) in [
+            ("@includedir /etc/sudoers.d", directory("/etc/sudoers.d")),
+            ("#includedir /etc/sudoers.d", directory("/etc/sudoers.d")),
+            ("  @include /srv/rules # more", file("/srv/rules")),
+            ("#include \"/srv/my rules\"", file("/srv/my rules")),
+            (r"@include /srv/my\ rules", file("/srv/my rules")),
+            ("@include ../rules", file("../rules")),
+            ("@include /etc/sudoers.%h", vec![Include::Unknown]),
+            ("@include", vec![Include::Unknown]),
+            ("# include /srv/rules", Vec::new()),
+        ] {
+            assert_eq!(read(line).1, expected, "{line}");
+        }
+        assert_eq!(beside("/etc/sudoers.d/a", "../rules").as_deref(), Some("/etc/rules"));
+        assert_eq!(beside("/etc/sudoers", "/srv/rules").as_deref(), Some("/srv/rules"));
+    }
+
+    #[test]
+    fn rules_elsewhere_than_in_files_are_unknown() {
+        for (table, are_in_files) in [
+            ("passwd: files sss\nsudoers: files\n", true),
+            ("passwd: files\n", true),
+            ("", true),
+            ("sudoers: files sss # from the directory\n", false),
+            ("sudoers:\tldap\n", false),
+            ("#sudoers: ldap\n", true),
+        ] {
+            assert_eq!(are_rules_in_files(table), are_in_files, "{table}");
+        }
+    }
+
+    #[test]
+    fn names_are_compared_without_regard_to_case_and_numbers_with_their_sign() {
+        let names = SudoNames { words: read("%Ops, #1012 ALL=ALL").0 };
+        assert!(names.has_name("OPS") && names.has_name("ops") && !names.has_name("op"));
+        assert!(names.has_number(1012) && !names.has_number(12) && !names.has_name("1012"));
+        assert_eq!(names.numbers().collect::<Vec<_>>(), [1012]);
+    }
+}

@@ -1,0 +1,243 @@
+//! The risks of what a plan does to units that its commands and texts don't name, and of names of instances, which a
+//! template may use as code or as a path.
+
+use host_base::Risk;
+use host_base::problem::Problem;
+use host_policy::text::{self, UnitAction};
+use host_text::redact::excerpt;
+
+use super::{MOST_NAMED, NAMED, RiskAssessment};
+use crate::unit_reach::{self, Reach, UnitEffect};
+use crate::units;
+
+/// The number of instances of one plan whose templates are read.
+const MOST_INSTANCES: usize = 100;
+
+impl RiskAssessment<'_> {
+    /// Assesses what a command of systemctl does to units that it doesn't name.
+    pub(super) async fn reaches(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
+        let Some((effect, units)) = UnitEffect::of_command(argv) else { return Ok(()) };
+        let reach = match effect {
+            UnitEffect::Start => unit_reach::of_start(self.target, &units).await,
+            UnitEffect::Stop => unit_reach::of_stop(self.target, &units).await,
+        };
+        let Some(reach) = reach else {
+            let why = format!("`{line}` may stop other units, and the target doesn't say which");
+            self.risks.push((Risk::High, why));
+            return Ok(());
+        };
+        if let Some((unit, action)) = &reach.acts {
+            let unit = excerpt(unit, NAMED);
+            self.risks.push((
+                Risk::High,
+                format!("`{line}` reaches {unit}, which may act on the machine: {action}"),
+            ));
+        }
+        let stopped: Vec<&str> = reach.stopped_now().map(String::as_str).collect();
+        if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
+            let why = excerpt(&why, NAMED);
+            self.risks.push((Risk::High, format!("`{line}` stops what it shouldn't: {why}")));
+        }
+        for unit in stopped {
+            self.side_effect(&["systemctl", "stop", "--", unit].map(str::to_owned)).await?;
+        }
+        Ok(())
+    }
+
+    /// Assesses the effects of a unit's text on other units, where the former text did not have them.
+    pub(super) async fn acts(
+        &mut self,
+        acts: &[UnitAction],
+        before: &[UnitAction],
+        what: &str,
+    ) -> Result<(), Problem> {
+        for verb in ["start", text::HAND_OVER, text::TRIGGER, text::DELAY, "stop", "enable", "disable"] {
+            let is_new = |act: &&UnitAction| {
+                act.verb == verb && !before.iter().any(|old| (old.verb, &old.unit) == (verb, &act.unit))
+            };
+            let units: Vec<&str> = acts.iter().filter(is_new).map(|act| act.unit.as_str()).collect();
+            let named = units::named(self.target, &units).await;
+            if named.is_none() {
+                // A unit name that systemd ignores would hide what the others are.
+                let units = excerpt(&units.join(", "), NAMED);
+                let why = format!("{what} names {units}, and the target doesn't say what they are");
+                self.risks.push((Risk::High, why));
+            }
+            let named = named.unwrap_or_else(|| units::NamedUnits::by_name_alone(&units));
+            let command = match verb {
+                text::HAND_OVER | text::TRIGGER => "start",
+                // Who waits for a unit that never comes up is gone.
+                text::DELAY => "stop",
+                verb => verb,
+            };
+            if verb == text::DELAY || verb == text::TRIGGER {
+                for unit in units.iter().take(MOST_NAMED) {
+                    let why = match verb {
+                        text::DELAY => units::why_not_delayed(self.target, unit).await,
+                        _ => units::why_not_triggered(self.target, unit).await,
+                    };
+                    if let Some(why) = why {
+                        let unit = excerpt(unit, NAMED);
+                        self.risks.push((Risk::High, format!("{what} may keep {unit} from starting: {why}")));
+                    }
+                }
+                if units.len() > MOST_NAMED {
+                    let why = format!("{what} may keep {} units from starting", units.len());
+                    self.risks.push((Risk::High, why));
+                }
+            }
+            let reach = match (verb, command) {
+                ("stop", _) => unit_reach::of_stop(self.target, &units).await,
+                (_, "start" | "enable") => unit_reach::of_start(self.target, &units).await,
+                _ => Some(Reach::default()),
+            };
+            let Some(reach) = reach else {
+                let units = excerpt(&units.join(", "), NAMED);
+                let why = format!("{what} names {units}, and the target doesn't say what stops with it");
+                self.risks.push((Risk::High, why));
+                continue;
+            };
+            if let Some((unit, action)) = &reach.acts {
+                let unit = excerpt(unit, NAMED);
+                self.risks.push((
+                    Risk::High,
+                    format!("{what} reaches {unit}, which may act on the machine: {action}"),
+                ));
+            }
+            let mut stopped: Vec<&str> = reach.stopped.iter().map(String::as_str).collect();
+            if verb == "stop" {
+                stopped.extend(named.names.iter().map(String::as_str));
+            }
+            if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
+                self.risks
+                    .push((Risk::High, format!("{what} stops what it shouldn't: {}", excerpt(&why, NAMED))));
+            }
+            for unit in named.names {
+                self.side_effect(&["systemctl", command, "--", &unit].map(str::to_owned)).await?;
+            }
+            for unit in reach.stopped {
+                self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned)).await?;
+            }
+            if verb == text::HAND_OVER && named.is_one_there {
+                let units = excerpt(&units.join(", "), NAMED);
+                self.risks.push((Risk::High, format!("{what} changes what {units} listens on")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a risk for instance names by which a template's shell may be given code as root.
+    pub(super) async fn odd_instances(&mut self, argv: &[String], line: &str) {
+        for unit in odd_instances(argv) {
+            self.risks.push((
+                Risk::High,
+                format!("`{line}` gives a template the text {unit}, which it may run as code"),
+            ));
+        }
+        for (unit, instance) in instances(argv) {
+            self.instances += 1;
+            if self.instances > MOST_INSTANCES {
+                if self.instances == MOST_INSTANCES + 1 {
+                    let why = format!("more than {MOST_INSTANCES} instances of templates would start");
+                    self.risks.push((Risk::High, why));
+                }
+                return;
+            }
+            if let Some(why) = self.instance_leads(unit, instance).await {
+                let unit = excerpt(unit, NAMED);
+                self.risks.push((Risk::High, format!("`{line}` starts {unit}, {why}")));
+            }
+        }
+    }
+
+    /// The reason why the name of an instance may lead root's commands to another path.
+    async fn instance_leads(&mut self, unit: &str, instance: &str) -> Option<String> {
+        let (has_slash, has_dot) = (instance.contains('-'), instance.starts_with('.'));
+        let Some(uses) = units::instance_uses(self.target, unit).await else {
+            let is_path = has_slash || has_dot;
+            return is_path.then(|| "whose template the target doesn't show".to_owned());
+        };
+        for place in uses {
+            let leads = match place.form {
+                text::InstanceForm::Plain => has_dot,
+                text::InstanceForm::Unescaped => has_slash || has_dot,
+                text::InstanceForm::Path => true,
+            };
+            let is_ordinary = match &place.account {
+                Some(account) => self.privileges.root_equivalence(account).await.is_none(),
+                None => false,
+            };
+            if leads && !is_ordinary {
+                return Some("whose template uses this name as a path, with root's rights".to_owned());
+            }
+        }
+        None
+    }
+}
+
+/// The template instances in a systemctl command whose name is more than plain text. A template may put the name into a
+/// line that root's shell reads.
+fn odd_instances(argv: &[String]) -> Vec<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:@-".contains(&byte);
+    let is_odd = |(_, instance): &(&str, &str)| instance.starts_with('-') || !instance.bytes().all(is_plain);
+    instances(argv).into_iter().filter(is_odd).map(|(unit, _)| excerpt(unit, NAMED)).collect()
+}
+
+/// The template instances that a systemctl command may start, each with its name between `@` and the kind of unit.
+fn instances(argv: &[String]) -> Vec<(&str, &str)> {
+    let is_systemctl = argv.first().is_some_and(|program| program.rsplit('/').next() == Some("systemctl"));
+    // These verbs start no instance. Every other verb may start one.
+    let harmless = ["show", "status", "cat", "is-active", "is-enabled", "is-failed", "stop", "disable"];
+    let verb = argv.iter().skip(1).find(|word| !word.starts_with('-'));
+    if !is_systemctl || verb.is_none_or(|verb| harmless.contains(&verb.as_str())) {
+        return Vec::new();
+    }
+    let units = argv.iter().skip(1).filter(|word| !word.starts_with('-'));
+    units.filter_map(|unit| Some((unit.as_str(), instance_of(unit)?))).collect()
+}
+
+/// The name of an instance, between the `@` and the kind of unit. None for other units, and for the template itself.
+fn instance_of(unit: &str) -> Option<&str> {
+    let (_, instance) = unit.split_once('@')?;
+    let kind = instance.rsplit_once('.').filter(|(_, kind)| KINDS.contains(kind));
+    let instance = kind.map_or(instance, |(instance, _)| instance);
+    (!instance.is_empty()).then_some(instance)
+}
+
+/// The kinds of units that can be templates.
+const KINDS: [&str; 10] =
+    ["service", "socket", "timer", "path", "target", "mount", "automount", "swap", "slice", "scope"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_instance_is_odd_that_a_shell_might_read_as_code() {
+        for (line, odd) in [
+            (r"systemctl start -- notify@\x3bid", 1),
+            (r"systemctl enable --now a@b\x20c.service d@e.service", 1),
+            ("systemctl restart a@-x.service", 1),
+            ("systemctl start -- postgresql@15-main.service queue@1 nginx", 0),
+            (r"systemctl stop notify@\x3bid", 0),
+            (r"systemctl show notify@\x3bid", 0),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(odd_instances(&argv).len(), odd, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_instance_is_what_lies_between_the_template_and_the_kind() {
+        for (line, expected) in [
+            ("systemctl start -- show@..-..-root-vault.tok.service a.service", &["..-..-root-vault.tok"][..]),
+            ("systemctl enable --now show@...service x@a.b", &["..", "a.b"]),
+            ("systemctl enable show@.service nginx", &[]),
+            ("systemctl stop show@x-y.service", &[]),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let found: Vec<&str> = instances(&argv).into_iter().map(|(_, instance)| instance).collect();
+            assert_eq!(found, expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Follows what starting or stopping units does to others: the units that start along, the units that these stop, and the
+//! units that stop along with those. systemd works that out from the dependencies of all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use host_target::Target;
+
+use super::units;
+
+/// What systemd tells of each unit. Actions are what systemd does with the machine when a unit ends, fails or starts too often.
+const PROPERTIES: &str = "Id,ActiveState,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
+    RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,\
+    StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction";
+
+/// The dependencies by which a unit starts another one, and may when it ends.
+const STARTS: [&str; 6] = ["Wants", "Requires", "BindsTo", "Upholds", "OnSuccess", "OnFailure"];
+/// The dependencies by which the start of a unit stops another one.
+const STOPS: [&str; 2] = ["Conflicts", "ConflictedBy"];
+/// The dependencies by which a unit stops when another one does.
+const STOPS_ALONG: [&str; 5] = ["RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"];
+
+/// The number of units that are looked at.
+const MOST: usize = 500;
+
+/// What a command of systemctl(1) does to the units that it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnitEffect {
+    /// It starts them, now or when the machine starts.
+    Start,
+    /// It stops them, or may.
+    Stop,
+}
+
+/// The commands of systemctl(1) that neither start nor stop the units that they name. Any other may start them.
+const NEITHER: [&str; 36] = [
+    "cat",
+    "clean",
+    "daemon-reexec",
+    "daemon-reload",
+    "edit",
+    "freeze",
+    "get-default",
+    "help",
+    "import-environment",
+    "is-active",
+    "is-enabled",
+    "is-failed",
+    "is-system-running",
+    "list-automounts",
+    "list-dependencies",
+    "list-jobs",
+    "list-machines",
+    "list-paths",
+    "list-sockets",
+    "list-timers",
+    "list-unit-files",
+    "list-units",
+    "log-level",
+    "log-target",
+    "reload",
+    "reset-failed",
+    "revert",
+    "service-log-level",
+    "set-default",
+    "set-environment",
+    "set-property",
+    "show",
+    "show-environment",
+    "status",
+    "thaw",
+    "unset-environment",
+];
+
+impl UnitEffect {
+    /// The effect of a command, and the units that it names. None for other programs and for commands that do neither.
+    pub fn of_command(argv: &[String]) -> Option<(Self, Vec<&str>)> {
+        let (program, words) = argv.split_first()?;
+        if program.rsplit('/').next() != Some("systemctl") {
+            return None;
+        }
+        let mut words = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+        let verb = words.next()?;
+        let effect = match verb {
+            verb if NEITHER.contains(&verb) => return None,
+            "stop" | "kill" | "mask" | "disable" => Self::Stop,
+            _ => Self::Start,
+        };
+        let units: Vec<&str> = words.collect();
+        (!units.is_empty()).then_some((effect, units))
+    }
+}
+
+/// The units that a start or a stop reaches besides those that it names.
+#[derive(Debug, Default, PartialEq)]
+pub struct Reach {
+    /// The units that stop.
+    pub stopped: BTreeSet<String>,
+    /// The units among these that don't run now.
+    idle: BTreeSet<String>,
+    /// A unit with an action on the machine, and the action.
+    pub acts: Option<(String, String)>,
+}
+
+/// One unit's properties, by their names.
+type Properties = BTreeMap<String, String>;
+
+/// What starting these units does to others. None where systemd doesn't say.
+pub async fn of_start(target: &Target, units: &[&str]) -> Option<Reach> {
+    let mut reach = Reach::default();
+    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
+    let mut next: Vec<String> = seen.iter().cloned().collect();
+    let mut is_first = true;
+    while !next.is_empty() {
+        let mut further = BTreeSet::new();
+        for unit in ask(target, &next).await? {
+            // A unit that runs already has started what it wants.
+            if !is_first && is_active(&unit) {
+                continue;
+            }
+            reach.note(&unit);
+            further.extend(names(&unit, &STARTS));
+            reach.stopped.extend(names(&unit, &STOPS));
+        }
+        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
+        if seen.len() > MOST {
+            return None;
+        }
+        is_first = false;
+    }
+    let stopped: Vec<String> = reach.stopped.iter().cloned().collect();
+    let stopped: Vec<&str> = stopped.iter().map(String::as_str).collect();
+    let along = of_stop(target, &stopped).await?;
+    reach.stopped.extend(along.stopped);
+    reach.idle.extend(along.idle);
+    reach.acts = reach.acts.or(along.acts);
+    Some(reach)
+}
+
+/// What stopping these units does to others. None where systemd doesn't say.
+pub async fn of_stop(target: &Target, units: &[&str]) -> Option<Reach> {
+    let mut reach = Reach::default();
+    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
+    let mut next: Vec<String> = seen.iter().cloned().collect();
+    while !next.is_empty() {
+        let mut further = BTreeSet::new();
+        for unit in ask(target, &next).await? {
+            reach.note(&unit);
+            further.extend(names(&unit, &STOPS_ALONG));
+        }
+        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
+        reach.stopped.extend(next.iter().cloned());
+        if seen.len() > MOST {
+            return None;
+        }
+    }
+    Some(reach)
+}
+
+impl Reach {
+    /// The units that run now and stop.
+    pub fn stopped_now(&self) -> impl Iterator<Item = &String> {
+        self.stopped.difference(&self.idle)
+    }
+
+    fn note(&mut self, unit: &Properties) {
+        if unit.get("ActiveState").is_some_and(|state| matches!(state.as_str(), "inactive" | "failed")) {
+            self.idle.extend(unit.get("Id").cloned());
+        }
+        let action =
+            unit.iter().find(|(name, value)| name.ends_with("Action") && !matches!(&***value, "" | "none"));
+        if let (None, Some((name, value))) = (&self.acts, action) {
+            let id = unit.get("Id").cloned().unwrap_or_default();
+            self.acts = Some((id, format!("{name}={value}")));
+        }
+    }
+}
+
+fn is_active(unit: &Properties) -> bool {
+    unit.get("ActiveState").is_some_and(|state| state == "active")
+}
+
+/// The units that a unit names by these dependencies. A shutdown stops everything anyway.
+fn names<'a>(unit: &'a Properties, dependencies: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    let all = dependencies.iter().filter_map(|dependency| unit.get(*dependency));
+    all.flat_map(|names| names.split_whitespace())
+        .filter(|name| *name != "shutdown.target")
+        .map(str::to_owned)
+}
+
+/// The properties of each of these units. None where systemd doesn't tell them of each.
+async fn ask(target: &Target, units: &[String]) -> Option<Vec<Properties>> {
+    let units: Vec<&str> = units.iter().map(String::as_str).collect();
+    let shown = units::show(target, PROPERTIES, &units).await?;
+    let of_block = |block: &str| -> Option<Properties> {
+        block
+            .lines()
+            .map(|line| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())))
+            .collect()
+    };
+    let found: Vec<Properties> = shown.trim().split("\n\n").map(of_block).collect::<Option<_>>()?;
+    let is_complete = found.len() == units.len() && found.iter().all(|unit| unit.contains_key("Id"));
+    is_complete.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use host_base::Command;
+    use host_target::test_connection::{Fate, TestConnection};
+
+    use super::*;
+
+    /// Units as systemd 252 shows them, without the properties that are empty in all of them.
+    fn target() -> Target {
+        let of = |unit: &str| match unit {
+            "a.service" => "ActiveState=inactive\nWants=b.service z.service",
+            "b.service" => "ActiveState=inactive\nConflicts=ssh.service shutdown.target",
+            // It has started what it wants, or its start has failed.
+            "z.service" => "ActiveState=active\nWants=b.service",
+            "c.service" => "ActiveState=active\nRequires=d.target",
+            "d.target" => "ActiveState=inactive\nUpholds=e.service\nConflicts=",
+            "e.service" => "ActiveState=failed\nConflictedBy=base.service",
+            "base.service" => "ActiveState=active\nBoundBy=tunnel.service",
+            "tunnel.service" => "ActiveState=active\nConsistsOf=sshd.service base.service",
+            "critical.service" => "ActiveState=active\nStartLimitAction=reboot-force\nFailureAction=none",
+            _ => "ActiveState=active",
+        };
+        let systemctl = move |command: &Command| {
+            let units = &command.args[3..];
+            let shown: Vec<String> = units.iter().map(|unit| format!("Id={unit}\n{}\n", of(unit))).collect();
+            match units.iter().any(|unit| unit == "mute.service") {
+                true => Fate::Says(0, String::new()),
+                false => Fate::Says(0, shown.join("\n")),
+            }
+        };
+        Target::over_test_connection(&TestConnection::new(systemctl))
+    }
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_start_stops_what_its_units_and_those_that_start_along_conflict_with() {
+        let target = target();
+        for (unit, stopped) in [
+            ("a.service", &["ssh.service"][..]),
+            ("b.service", &["ssh.service"]),
+            ("z.service", &["ssh.service"]),
+            ("c.service", &["base.service", "sshd.service", "tunnel.service"]),
+            ("other.service", &[]),
+        ] {
+            assert_eq!(of_start(&target, &[unit]).await.unwrap().stopped, set(stopped), "{unit}");
+        }
+        let both = of_start(&target, &["other.service", "a.service"]).await.unwrap();
+        assert_eq!(both.stopped, set(&["ssh.service"]));
+    }
+
+    #[test]
+    fn a_command_starts_what_it_names_unless_it_is_known_not_to() {
+        for (line, expected) in [
+            ("systemctl start -- a.service", Some((UnitEffect::Start, vec!["a.service"]))),
+            ("/usr/bin/systemctl enable --now a b", Some((UnitEffect::Start, vec!["a", "b"]))),
+            ("systemctl --no-block restart a", Some((UnitEffect::Start, vec!["a"]))),
+            ("systemctl isolate a.target", Some((UnitEffect::Start, vec!["a.target"]))),
+            ("systemctl soon-to-be-new a", Some((UnitEffect::Start, vec!["a"]))),
+            ("systemctl stop a", Some((UnitEffect::Stop, vec!["a"]))),
+            ("systemctl mask --now -- a", Some((UnitEffect::Stop, vec!["a"]))),
+            ("systemctl kill a", Some((UnitEffect::Stop, vec!["a"]))),
+            ("systemctl reload a", None),
+            ("systemctl daemon-reload", None),
+            ("systemctl show a", None),
+            ("systemctl reboot", None),
+            ("start a", None),
+            ("", None),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(UnitEffect::of_command(&argv), expected, "{line}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_does_not_run_does_not_stop() {
+        let conflicts = |command: &Command| {
+            let of = |unit: &String| match unit.as_str() {
+                "a.service" => {
+                    format!("Id={unit}\nActiveState=inactive\nConflicts=idle.service busy.service\n")
+                }
+                "idle.service" => format!("Id={unit}\nActiveState=inactive\nRequiredBy=user.service\n"),
+                _ => format!("Id={unit}\nActiveState=active\n"),
+            };
+            Fate::Says(0, command.args[3..].iter().map(of).collect::<Vec<_>>().join("\n"))
+        };
+        let target = Target::over_test_connection(&TestConnection::new(conflicts));
+        let reach = of_start(&target, &["a.service"]).await.unwrap();
+        assert_eq!(reach.stopped, set(&["busy.service", "idle.service", "user.service"]));
+        assert_eq!(reach.stopped_now().collect::<Vec<_>>(), ["busy.service", "user.service"]);
+    }
+
+    #[tokio::test]
+    async fn a_stop_stops_what_depends_on_the_unit() {
+        let target = target();
+        let stopped = of_stop(&target, &["base.service"]).await.unwrap().stopped;
+        assert_eq!(stopped, set(&["sshd.service", "tunnel.service"]));
+        assert_eq!(of_stop(&target, &[]).await, Some(Reach::default()));
+    }
+
+    #[tokio::test]
+    async fn what_a_unit_does_to_the_machine_is_told() {
+        let target = target();
+        let acts = Some(("critical.service".to_owned(), "StartLimitAction=reboot-force".to_owned()));
+        assert_eq!(of_start(&target, &["critical.service"]).await.unwrap().acts, acts);
+        assert_eq!(of_stop(&target, &["critical.service"]).await.unwrap().acts, acts);
+        assert_eq!(of_start(&target, &["c.service"]).await.unwrap().acts, None);
+    }
+
+    #[tokio::test]
+    async fn an_incomplete_answer_is_none() {
+        let target = target();
+        assert!(of_start(&target, &["mute.service"]).await.is_none());
+        assert!(of_stop(&target, &["a.service", "mute.service"]).await.is_none());
+        let silent = Target::over_test_connection(&TestConnection::new(|_| Fate::NeverComes));
+        assert!(of_start(&silent, &["a.service"]).await.is_none());
+    }
+}
