@@ -93,12 +93,18 @@ impl Question {
         question
     }
 
-    /// The question whether the server may work on a host that it did not know when it started.
-    pub fn about_host(origin: &Origin, host: &str, known: &KnownHost) -> Result<Self, Problem> {
+    /// The question whether the server may work on a host, as this account, until it ends. `because` says why that isn't
+    /// allowed anyway.
+    pub fn about_host(
+        origin: &Origin,
+        host: &str,
+        known: &KnownHost,
+        because: &str,
+    ) -> Result<Self, Problem> {
         let module = origin.module.as_ref();
         let module = module.map_or_else(String::new, |module| format!("{} {}", module.name, module.version));
         let preview = json!({
-            "description": format!("Work on {host} until this server ends"),
+            "description": format!("Work on {host} as {} until this server ends", known.user),
             "host": host,
             "address": known.address,
             "user": known.user,
@@ -106,7 +112,8 @@ impl Question {
         });
         let mut text = Text::default();
         let host = one_line(&excerpt(host, NAME));
-        text.line(&format!("May {host} be worked on, until this server ends?"));
+        let account = one_line(&excerpt(&known.user, NAME));
+        text.line(&format!("May {host} be worked on as {account}, until this server ends?"));
         text.line("");
         text.line(&format!("Tool:    {}, of module {module}", origin.tool));
         let client = one_line(&excerpt(&origin.client, NAME));
@@ -114,10 +121,8 @@ impl Question {
             text.line(&format!("Client:  {client}"));
         }
         text.line("Risk:    high");
-        text.line(
-            "Because: it was no host of ~/.ssh/config, known_hosts or the inventory when the server started",
-        );
-        text.line(&format!("Address: {}, as {}", one_line(&known.address), one_line(&known.user)));
+        text.line(&format!("Because: {}", one_line(because)));
+        text.line(&format!("Address: {}", one_line(&known.address)));
         for key in &known.host_keys {
             text.line(&format!("Key:     {}, in known_hosts", one_line(key)));
         }

@@ -27,6 +27,14 @@ const NAMED: usize = 160;
 /// The number of command lines of one text that are named.
 const MOST_NAMED: usize = 5;
 
+/// How telling a reason is, the most telling first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Gravity {
+    /// Others than root may change the program.
+    OthersProgram,
+    Other,
+}
+
 /// The findings so far.
 pub(super) struct RiskAssessment<'a> {
     policy: &'a Policy,
@@ -342,7 +350,7 @@ impl<'a> RiskAssessment<'a> {
                 (&old.argv, &old.user, &old.directory) == (&line.argv, &line.user, &line.directory)
             })
         };
-        let mut found = Vec::new();
+        let (mut found, mut objections) = (Vec::new(), Vec::new());
         for line in code.lines.iter().filter(|line| !was_there(line)) {
             let is_ordinary = match &line.user {
                 Some(account) => self.privileges.root_equivalence(account).await.is_none(),
@@ -355,7 +363,7 @@ impl<'a> RiskAssessment<'a> {
             let shown = line.shell.clone().unwrap_or_else(|| line.argv.join(" "));
             let shown = format!("`{}` in {what} ({})", excerpt(&shown, NAMED), line.at);
             self.apply_verdict(&verdict, &shown)?;
-            found.extend(self.objection(line, &shown).await);
+            objections.extend(self.objection(line, &shown).await);
         }
         self.acts(&code.unit_actions, &before.unit_actions, what).await?;
         let ports: Vec<u16> =
@@ -389,14 +397,21 @@ impl<'a> RiskAssessment<'a> {
             }
         }
         found.extend(code.unreadable.map(|why| format!("{what} becomes code, and can't be judged: {why}")));
-        found.truncate(MOST_NAMED);
-        self.risks.extend(found.into_iter().map(|reason| (Risk::High, excerpt(&reason, 3 * NAMED))));
+        objections.extend(found.into_iter().map(|reason| (Gravity::Other, reason)));
+        objections.sort_by_key(|(gravity, _)| *gravity);
+        let more = objections.len().saturating_sub(MOST_NAMED);
+        objections.truncate(MOST_NAMED);
+        let reasons = objections.into_iter().map(|(_, reason)| excerpt(&reason, 3 * NAMED));
+        let more =
+            (more > 0).then(|| format!("{what} has {more} more parts that aren't known to be harmless"));
+        self.risks.extend(reasons.chain(more).map(|reason| (Risk::High, reason)));
         Ok(())
     }
 
     /// The reason why a command line isn't harmless. A line of root has to be known as harmless. A line of another
     /// account is judged like root's where the account is as good as root, or where others may change the program.
-    async fn objection(&mut self, line: &CommandLine, shown: &str) -> Option<String> {
+    /// Where others may change the program, that comes first among all reasons.
+    async fn objection(&mut self, line: &CommandLine, shown: &str) -> Option<(Gravity, String)> {
         let root = match line.user.as_deref() {
             None => Some("root".to_owned()),
             Some(account) => self.privileges.root_equivalence(account).await,
@@ -410,15 +425,17 @@ impl<'a> RiskAssessment<'a> {
             (_, account) => account.unwrap_or("root").to_owned(),
         };
         let listed = root.and_then(|_| text::objection(&line.argv));
-        let why = match listed {
-            Some(why) => Some(why),
-            // A bare name is found only in directories that root alone can write to.
-            None => match line.argv.first().filter(|program| program.starts_with('/')) {
-                Some(program) => self.privileges.program_risk(program, line.user.as_deref()).await,
-                None => None,
-            },
+        // A bare name is found only in directories that root alone can write to.
+        let others = match line.argv.first().filter(|program| program.starts_with('/')) {
+            Some(program) => self.privileges.program_risk(program, line.user.as_deref()).await,
+            None => None,
         };
-        why.map(|why| format!("{who} would run {shown}: {why}"))
+        let gravity = if others.is_some() { Gravity::OthersProgram } else { Gravity::Other };
+        let why = match (others, listed) {
+            (Some(others), Some(listed)) => format!("{others}, and {listed}"),
+            (others, listed) => others.or(listed)?,
+        };
+        Some((gravity, format!("{who} would run {shown}: {why}")))
     }
 
     fn apply_verdict(&mut self, verdict: &Verdict, what: &str) -> Result<(), Problem> {

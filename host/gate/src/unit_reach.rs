@@ -8,7 +8,7 @@ use host_target::Target;
 use super::units;
 
 /// What systemd tells of each unit. Actions are what systemd does with the machine when a unit ends, fails or starts too often.
-const PROPERTIES: &str = "Id,ActiveState,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
+const PROPERTIES: &str = "Id,Type,ActiveState,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
     RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,\
     StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction";
 
@@ -72,8 +72,9 @@ const NEITHER: [&str; 36] = [
 ];
 
 impl UnitEffect {
-    /// The effect of a command, and the units that it names. None for other programs and for commands that do neither.
-    pub fn of_command(argv: &[String]) -> Option<(Self, Vec<&str>)> {
+    /// The effect of a command, its verb, and the units that it names. None for other programs and for commands that do
+    /// neither.
+    pub fn of_command(argv: &[String]) -> Option<(Self, &str, Vec<&str>)> {
         let (program, words) = argv.split_first()?;
         if program.rsplit('/').next() != Some("systemctl") {
             return None;
@@ -86,19 +87,60 @@ impl UnitEffect {
             _ => Self::Start,
         };
         let units: Vec<&str> = words.collect();
-        (!units.is_empty()).then_some((effect, units))
+        (!units.is_empty()).then_some((effect, verb, units))
     }
 }
 
 /// The units that a start or a stop reaches besides those that it names.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reach {
+    /// The units that start and don't run now.
+    pub started: BTreeSet<String>,
     /// The units that stop.
     pub stopped: BTreeSet<String>,
     /// The units among these that don't run now.
     idle: BTreeSet<String>,
+    /// The units that were named and whose programs have to end before what comes after them starts.
+    pub waited_for: BTreeSet<String>,
     /// A unit with an action on the machine, and the action.
     pub acts: Option<(String, String)>,
+}
+
+/// The units that are enabled and disabled together with these ones, by `Also=` in their files. None where systemd doesn't show
+/// the files.
+pub async fn along(target: &Target, units: &[&str]) -> Option<BTreeSet<String>> {
+    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
+    let mut next: Vec<String> = seen.iter().cloned().collect();
+    while !next.is_empty() {
+        let shown: Vec<_> =
+            next.iter().map(|unit| units::query("systemctl", ["cat", "--no-pager", "--", unit])).collect();
+        let mut further = Vec::new();
+        for answer in target.run_all(&shown).await {
+            let output = answer.ok().filter(|output| !output.truncated)?;
+            // The plan may be about to make the file.
+            let is_absent = || String::from_utf8_lossy(&output.stderr).contains("No files found for ");
+            if output.exit_code != 0 && !is_absent() {
+                return None;
+            }
+            further.extend(named_along(&String::from_utf8_lossy(&output.stdout)));
+        }
+        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
+        if seen.len() > MOST {
+            return None;
+        }
+    }
+    units.iter().for_each(|unit| _ = seen.remove(*unit));
+    Some(seen)
+}
+
+/// The units in the lines `Also=` of unit files.
+fn named_along(text: &str) -> Vec<String> {
+    let text = text.replace("\\\n", " ");
+    let lines =
+        text.lines().filter_map(|line| line.trim().strip_prefix("Also")?.trim_start().strip_prefix('='));
+    lines
+        .flat_map(|names| names.split_whitespace().map(|name| name.trim_matches(['"', '\'']).to_owned()))
+        .collect()
 }
 
 /// One unit's properties, by their names.
@@ -116,6 +158,13 @@ pub async fn of_start(target: &Target, units: &[&str]) -> Option<Reach> {
             // A unit that runs already has started what it wants.
             if !is_first && is_active(&unit) {
                 continue;
+            }
+            match is_first {
+                true if unit.get("Type").is_some_and(|kind| kind == "oneshot") => {
+                    reach.waited_for.extend(unit.get("Id").cloned());
+                }
+                true => {}
+                false => reach.started.extend(unit.get("Id").cloned()),
             }
             reach.note(&unit);
             further.extend(names(&unit, &STARTS));
@@ -221,6 +270,8 @@ mod tests {
             "e.service" => "ActiveState=failed\nConflictedBy=base.service",
             "base.service" => "ActiveState=active\nBoundBy=tunnel.service",
             "tunnel.service" => "ActiveState=active\nConsistsOf=sshd.service base.service",
+            "initrd.target" => "ActiveState=inactive\nOnFailure=emergency.target",
+            "emergency.target" => "ActiveState=inactive",
             "critical.service" => "ActiveState=active\nStartLimitAction=reboot-force\nFailureAction=none",
             _ => "ActiveState=active",
         };
@@ -253,6 +304,11 @@ mod tests {
         }
         let both = of_start(&target, &["other.service", "a.service"]).await.unwrap();
         assert_eq!(both.stopped, set(&["ssh.service"]));
+        let started = of_start(&target, &["c.service"]).await.unwrap().started;
+        assert_eq!(started, set(&["d.target", "e.service"]));
+        // A unit that fails starts what it names for that.
+        let started = of_start(&target, &["initrd.target"]).await.unwrap().started;
+        assert_eq!(started, set(&["emergency.target"]));
     }
 
     #[test]
@@ -274,7 +330,8 @@ mod tests {
             ("", None),
         ] {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            assert_eq!(UnitEffect::of_command(&argv), expected, "{line}");
+            let found = UnitEffect::of_command(&argv).map(|(effect, _, units)| (effect, units));
+            assert_eq!(found, expected, "{line}");
         }
     }
 
@@ -311,6 +368,23 @@ mod tests {
         assert_eq!(of_start(&target, &["critical.service"]).await.unwrap().acts, acts);
         assert_eq!(of_stop(&target, &["critical.service"]).await.unwrap().acts, acts);
         assert_eq!(of_start(&target, &["c.service"]).await.unwrap().acts, None);
+    }
+
+    #[tokio::test]
+    async fn what_is_enabled_along_is_found_through_all_files() {
+        let files = |command: &Command| match command.args.last().map(String::as_str) {
+            Some("a.service") => {
+                Fate::Says(0, "# /etc/a\n[Install]\nAlso=b.service \\\n  c.socket\n".to_owned())
+            }
+            Some("c.socket") => Fate::Says(0, "[Install]\n Also = \"ssh.service\" a.service\n".to_owned()),
+            Some("odd.service") => Fate::Says(1, String::new()),
+            _ => Fate::Says(0, "[Service]\nExecStart=/bin/true Also=x.service\n".to_owned()),
+        };
+        let target = Target::over_test_connection(&TestConnection::new(files));
+        let found = along(&target, &["a.service"]).await;
+        assert_eq!(found, Some(set(&["b.service", "c.socket", "ssh.service"])));
+        assert_eq!(along(&target, &["plain.service"]).await, Some(set(&[])));
+        assert_eq!(along(&target, &["odd.service"]).await, None);
     }
 
     #[tokio::test]

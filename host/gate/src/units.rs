@@ -125,10 +125,10 @@ fn is_template(unit: &str) -> bool {
     unit.contains("@.")
 }
 
-/// The reason why others may wait for a new unit of this name, or for an instance of it, or not run without it. None where
-/// certainly nobody does.
+/// The reason why others may wait for a new unit of this name, or for an instance of it, or not run without it or beside it.
+/// None where certainly nobody does.
 pub async fn why_awaited(target: &Target, unit: &str) -> Option<String> {
-    const WAITING: &str = "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy";
+    const WAITING: &str = "Before,RequiredBy,RequisiteOf,BoundBy,UpheldBy,ConflictedBy";
     let instances = if is_template(unit) { unit.replacen("@.", "@*.", 1) } else { unit.to_owned() };
     // A pattern has no answer where systemd has loaded no instance.
     let shown = show(target, WAITING, &[&instances]).await;
@@ -138,7 +138,7 @@ pub async fn why_awaited(target: &Target, unit: &str) -> Option<String> {
     let waiting =
         said.lines().filter_map(|line| line.split_once('=')).flat_map(|(_, names)| names.split_whitespace());
     match waiting.into_iter().find(|name| *name != "shutdown.target") {
-        Some(other) => Some(format!("{other} waits for it")),
+        Some(other) => Some(format!("{other} waits for it, or doesn't run beside it")),
         None => why_named(target, unit).await,
     }
 }
@@ -147,34 +147,42 @@ pub async fn why_awaited(target: &Target, unit: &str) -> Option<String> {
 /// units that are loaded.
 async fn why_named(target: &Target, unit: &str) -> Option<String> {
     let pattern = naming_line(unit);
-    let args = ["-rlE", "-e", &pattern, "--"].into_iter().chain(PLACES);
-    match target.run_all(&[query("grep", args)]).await.pop() {
-        Some(Ok(output)) => named_by(&output),
+    // Some of the files lie elsewhere, and are links here.
+    let lines = ["-RlE", "-e", &pattern, "--"].into_iter().chain(PLACES);
+    // A link in such a directory names the unit by its own name.
+    let named = if is_template(unit) { unit.replacen("@.", "@*.", 1) } else { unit.replace('\\', r"\\") };
+    let links = PLACES.into_iter().chain(["-mindepth", "2", "-path", "*.requires/*", "-name", &named]);
+    let mut answers = target.run_all(&[query("grep", lines), query("find", links)]).await;
+    match (answers.pop(), answers.pop()) {
+        (Some(Ok(links)), Some(Ok(lines))) => named_by(&lines, 1).or_else(|| named_by(&links, 0)),
         _ => Some(UNSEARCHED.to_owned()),
     }
 }
 
-/// The pattern of a line with which a unit file names this unit, or an instance of this template.
+/// The pattern of a line with which a unit file names this unit, or an instance of this template. Such a line may go on in
+/// the next one, which then has no sign of equality.
 fn naming_line(unit: &str) -> String {
     let escaped = unit.replace('\\', r"\\").replace('.', r"\.").replace('+', r"\+");
     let escaped = if is_template(unit) { escaped.replacen('@', "@[^[:space:]]*", 1) } else { escaped };
     format!(
-        "^[[:space:]]*(After|Requires|Requisite|BindsTo)[[:space:]]*=(.*[[:space:]])?{escaped}([[:space:]]|$)"
+        "^([[:space:]]*(After|Requires|Requisite|BindsTo|Conflicts)[[:space:]]*=(.*[[:space:]])?|[^=#;]*[[:space:]]|){escaped}\
+         ([[:space:]\\\\]|$)"
     )
 }
 
 const UNSEARCHED: &str = "the target doesn't let its unit files be searched";
 
-/// The reason that grep's output gives. Its exit code is 1 where no line matches, and 2 where it couldn't read a file: only
-/// directories that aren't there are no reason.
-fn named_by(output: &Output) -> Option<String> {
+/// The reason that the output of a search gives. Its exit code is `nothing` where nothing matches, and another one where
+/// something couldn't be read: only directories that aren't there are no reason.
+fn named_by(output: &Output, nothing: i32) -> Option<String> {
     if let Some(file) = String::from_utf8_lossy(&output.stdout).lines().next() {
         return Some(format!("{file} names it"));
     }
     let is_absent = |line: &str| line.ends_with(": No such file or directory");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let is_complete = match output.exit_code {
-        1 => true,
-        2 => !output.truncated && String::from_utf8_lossy(&output.stderr).lines().all(is_absent),
+        code if code == nothing => true,
+        1 | 2 => !output.truncated && !said.is_empty() && said.lines().all(is_absent),
         _ => false,
     };
     (!is_complete).then(|| UNSEARCHED.to_owned())
@@ -372,7 +380,7 @@ pub(super) async fn show(target: &Target, properties: &str, units: &[&str]) -> O
     is_whole.then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn query<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
+pub(super) fn query<'a>(program: &str, args: impl IntoIterator<Item = &'a str>) -> Command {
     Command::new(program, args, TIMEOUT)
 }
 
@@ -490,7 +498,22 @@ mod tests {
             (output(137, "", ""), Some(UNSEARCHED)),
             (Output { truncated: true, ..output(2, "", gone) }, Some(UNSEARCHED)),
         ] {
-            assert_eq!(named_by(&output).as_deref(), expected, "{output:?}");
+            assert_eq!(named_by(&output, 1).as_deref(), expected, "{output:?}");
+        }
+        // find(1) ends with 0 where nothing matches, and with 1 where it couldn't read something.
+        let gone = "find: '/etc/systemd/system.control': No such file or directory\n";
+        let closed = "find: '/etc/systemd/system/x': Permission denied\n";
+        for (output, expected) in [
+            (output(0, "", ""), None),
+            (output(1, "", gone), None),
+            (output(1, "", closed), Some(UNSEARCHED)),
+            (output(1, "", ""), Some(UNSEARCHED)),
+            (
+                output(0, "/etc/systemd/system/a.requires/b\n", ""),
+                Some("/etc/systemd/system/a.requires/b names it"),
+            ),
+        ] {
+            assert_eq!(named_by(&output, 0).as_deref(), expected, "{output:?}");
         }
     }
 
@@ -502,6 +525,13 @@ mod tests {
             ("a.service", "After=a-service", false),
             ("a.service", "After=a.service.mount", false),
             ("a.service", "Before=a.service", false),
+            ("a.service", "Conflicts=a.service", true),
+            ("a.service", "  a.service \\", true),
+            ("a.service", "a.service", true),
+            ("a.service", "b.service a.service\\", true),
+            ("a.service", "After=b.service a.service\\", true),
+            ("a.service", "# Requires a.service", false),
+            ("a.service", "Description=for a.service", false),
             ("a@.service", "BindsTo=a@one.service", true),
             ("a@.service", "After=b@one.service", false),
             ("a@one.service", "After=a@two.service", false),

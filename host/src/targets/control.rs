@@ -38,17 +38,45 @@ impl TargetControl {
         Self { targets: targets.clone(), target: target.clone(), has_session, dry_run, origin, ask }
     }
 
-    /// Asks a person whether calls may name a host that was not known when the server started. It is not enough that the
-    /// files that name hosts have it now: a model with a shell could have written to them.
-    async fn allow(&self, host: &str) -> Result<(), Problem> {
-        let Some(target) = self.targets.unconfirmed(host) else { return Ok(()) };
+    /// Asks a person whether calls may name a host that was not known when the server started, or work on a host as another
+    /// account than the configuration says. For a host it is not enough that the files that name hosts have it now: a model
+    /// with a shell could have written to them.
+    async fn allow(&self, host: &str, options: &SshOptions) -> Result<(), Problem> {
+        let stranger = self.targets.unconfirmed(host);
+        let target = match &stranger {
+            Some(_) => self.targets.unconfirmed_with(host, options),
+            None if options.user.is_none() => return Ok(()),
+            None => self.targets.with_options(host, options.clone())?,
+        };
+        if stranger.is_none() && self.targets.find_used(target.name()).is_some() {
+            return Ok(());
+        }
         let Some(known) = target.known_host().await? else { return Ok(()) };
+        let because = match &stranger {
+            Some(_) => {
+                "it was no host of ~/.ssh/config, known_hosts or the inventory when the server started"
+                    .to_owned()
+            }
+            None => {
+                let usual = self.targets.with_options(host, SshOptions::default())?.known_host().await?;
+                match usual.map(|usual| usual.user) {
+                    Some(usual) if usual == known.user => return Ok(()),
+                    Some(usual) => format!("the configuration says that it is worked on as {usual}"),
+                    None => return Ok(()),
+                }
+            }
+        };
         if known.host_keys.is_empty() {
             // Without a host key the question could not say which machine it is. Connecting fails later.
             return Ok(());
         }
-        match self.ask.ask(Question::about_host(&self.origin, host, &known)?).await? {
-            Answer::Yes(_) => self.targets.remember(Arc::new(target)).map(drop),
+        match self.ask.ask(Question::about_host(&self.origin, host, &known, &because)?).await? {
+            Answer::Yes(_) => {
+                if let Some(stranger) = stranger {
+                    self.targets.remember(Arc::new(stranger))?;
+                }
+                self.targets.remember(target).map(drop)
+            }
             Answer::No(_) => Err(declined()),
         }
     }
@@ -63,7 +91,7 @@ impl TargetControl {
     }
 
     async fn connect_to(&self, host: &str, options: SshOptions) -> Result<Value, Problem> {
-        self.allow(host).await?;
+        self.allow(host, &options).await?;
         if self.dry_run {
             let mut answer = self.test_host(host, options).await?;
             answer["current"] = self.has_session.into();
@@ -212,7 +240,7 @@ impl ConnectionService for TargetControl {
 
     fn test(&self, host: String, options: SshOptions) -> BoxFuture<'_, Result<String, Problem>> {
         Box::pin(async move {
-            self.allow(&host).await?;
+            self.allow(&host, &options).await?;
             Ok(self.test_host(&host, options).await?.to_string())
         })
     }

@@ -276,6 +276,11 @@ impl Targets {
         is_one.then(|| self.remote_target(self.hosts.destination(host)))
     }
 
+    /// The same target, reached with these options instead of those of the configuration.
+    pub fn unconfirmed_with(&self, host: &str, options: &SshOptions) -> Arc<Target> {
+        Arc::new(self.remote_target(self.hosts.destination(host).with(options.clone())))
+    }
+
     /// The name of the one host that is meant.
     fn resolve_one(&self, host: &str, options: &SshOptions) -> Result<String, Problem> {
         if let Some(used) = self.find_used(host) {

@@ -13,10 +13,13 @@ use crate::units;
 /// The number of instances of one plan whose templates are read.
 const MOST_INSTANCES: usize = 100;
 
+/// The commands that change what starts with the machine, by the units' files.
+const BY_FILES: [&str; 7] = ["enable", "disable", "reenable", "preset", "mask", "unmask", "add-wants"];
+
 impl RiskAssessment<'_> {
     /// Assesses what a command of systemctl does to units that it doesn't name.
     pub(super) async fn reaches(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
-        let Some((effect, units)) = UnitEffect::of_command(argv) else { return Ok(()) };
+        let Some((effect, verb, units)) = UnitEffect::of_command(argv) else { return Ok(()) };
         let reach = match effect {
             UnitEffect::Start => unit_reach::of_start(self.target, &units).await,
             UnitEffect::Stop => unit_reach::of_stop(self.target, &units).await,
@@ -40,6 +43,29 @@ impl RiskAssessment<'_> {
         }
         for unit in stopped {
             self.side_effect(&["systemctl", "stop", "--", unit].map(str::to_owned)).await?;
+        }
+        for unit in &reach.started {
+            self.side_effect(&["systemctl", "start", "--", unit].map(str::to_owned)).await?;
+        }
+        if !BY_FILES.contains(&verb) {
+            return Ok(());
+        }
+        for unit in reach.waited_for.iter().take(MOST_NAMED) {
+            if let Some(why) = units::why_not_triggered(self.target, unit).await {
+                let (unit, why) = (excerpt(unit, NAMED), excerpt(&why, NAMED));
+                self.risks.push((
+                    Risk::High,
+                    format!("`{line}` has the start of the machine wait for {unit}: {why}"),
+                ));
+            }
+        }
+        let Some(along) = unit_reach::along(self.target, &units).await else {
+            let why = format!("`{line}` may change other units along, and the target doesn't say which");
+            self.risks.push((Risk::High, why));
+            return Ok(());
+        };
+        for unit in &along {
+            self.side_effect(&["systemctl", verb, "--", unit].map(str::to_owned)).await?;
         }
         Ok(())
     }
@@ -117,6 +143,9 @@ impl RiskAssessment<'_> {
             }
             for unit in reach.stopped {
                 self.side_effect(&["systemctl", "stop", "--", &unit].map(str::to_owned)).await?;
+            }
+            for unit in reach.started {
+                self.side_effect(&["systemctl", "start", "--", &unit].map(str::to_owned)).await?;
             }
             if verb == text::HAND_OVER && named.is_one_there {
                 let units = excerpt(&units.join(", "), NAMED);

@@ -136,6 +136,10 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
         Some(_) => change.step(write).lock(Lock::File(path)),
         None => change.step(write.mode(0o600)),
     };
+    // Calls may name the host as soon as the server is started anew.
+    if !is_host {
+        change = change.risk(Risk::High);
+    }
     if leads_elsewhere {
         change = change.risk(Risk::Critical);
     }

@@ -13,8 +13,9 @@ use crate::load::builtin_words;
 static DANGEROUS_TO_START: LazyLock<Vec<String>> = LazyLock::new(|| builtin_words("grave"));
 
 /// Stopping one of these cuts off logins, the network or the packet filter, or takes down nearly everything.
-static DANGEROUS_TO_STOP: LazyLock<Vec<String>> =
-    LazyLock::new(|| ["lifelines", "firewalls", "trunks"].into_iter().flat_map(builtin_words).collect());
+static DANGEROUS_TO_STOP: LazyLock<Vec<String>> = LazyLock::new(|| {
+    ["lifelines", "firewalls", "networks", "storage", "trunks"].into_iter().flat_map(builtin_words).collect()
+});
 
 /// The targets that are reached last at the start, or at the shutdown. Logins don't wait for them.
 const LATE: [&str; 5] =

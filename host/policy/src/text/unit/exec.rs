@@ -263,6 +263,15 @@ pub struct OpenQuote;
 
 /// Takes the next word, with quotes removed and C escapes replaced. An unknown escape stays as it is.
 pub fn first_word(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
+    next_word(rest, true)
+}
+
+/// Takes the next word of a list of names, with quotes removed. A backslash is part of the name, as in `my\x2dapp.service`.
+pub fn first_name(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
+    next_word(rest, false)
+}
+
+fn next_word(rest: &mut &str, has_escapes: bool) -> Result<Option<String>, OpenQuote> {
     let text = rest.trim_start_matches(BLANK);
     if text.is_empty() {
         *rest = "";
@@ -274,7 +283,7 @@ pub fn first_word(rest: &mut &str) -> Result<Option<String>, OpenQuote> {
     while let Some(character) = text[at..].chars().next() {
         at += character.len_utf8();
         match character {
-            '\\' => {
+            '\\' if has_escapes => {
                 let (escaped, length) = unescaped(&text[at..]);
                 match escaped {
                     Some(escaped) => word.push(escaped),

@@ -1,6 +1,6 @@
 //! Judges the settings of a unit, by the judgement that `keys.yaml` has for each key.
 
-use super::exec::{OpenQuote, assignments, first_word};
+use super::exec::{OpenQuote, assignments, first_name};
 use super::keys::{Judgement, judgement};
 use super::specifiers::expand;
 use super::{DYNAMIC_USER_PREFIX, Entry, Unit, critical_units, is_true};
@@ -358,11 +358,12 @@ fn port_of(word: &str) -> Option<u16> {
 /// The first port that every account may listen on.
 const FIRST_UNPRIVILEGED_PORT: u16 = 1024;
 
+/// The names in a list of units, of variables, or of other plain words.
 fn words(value: &str) -> Vec<String> {
     let mut rest = value;
     let mut found = Vec::new();
     loop {
-        match first_word(&mut rest) {
+        match first_name(&mut rest) {
             Ok(Some(word)) => found.push(word),
             Ok(None) | Err(OpenQuote) => return found,
         }
