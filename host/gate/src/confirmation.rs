@@ -54,6 +54,7 @@ impl Gate {
         plan: PreparedPlan,
         needs_person: bool,
     ) -> Result<(PreparedPlan, String, DecidedBy), Problem> {
+        let (risk_shown, reasons_shown) = (plan.risk, plan.reasons.clone());
         let simulation = simulated(request, &plan).await?;
         let identity_shown = identity(request, &plan, simulation.as_deref())?;
         let preview = with_simulation(&plan, simulation.as_deref());
@@ -96,6 +97,12 @@ impl Gate {
         if identity(request, &again, simulation.as_deref())? != identity_shown {
             let now = with_simulation(&again, simulation.as_deref());
             return Err(stale("its plan has changed since it was shown".to_owned())
+                .detail("differs", differences(&preview, &now)));
+        }
+        // Accounts, owners and other files decide as well what the plan leads to.
+        if again.risk > risk_shown || again.reasons.iter().any(|reason| !reasons_shown.contains(reason)) {
+            let now = with_simulation(&again, simulation.as_deref());
+            return Err(stale("what it leads to has changed since it was shown".to_owned())
                 .detail("differs", differences(&preview, &now)));
         }
         Ok((again, identity_shown, decided_by))

@@ -38,7 +38,9 @@ pub struct PreparedPlan {
     pub dry_run: Option<AllowedCommand>,
     /// The highest risk of the tool, the plan, the grants, the policy and the profiles.
     pub risk: Risk,
-    /// The reasons for a risk above the tool's own, and for a confirmation.
+    /// Whether the risk is above the tool's own.
+    pub is_raised: bool,
+    /// The reasons for a risk above the tool's own, for a confirmation, and grave findings, the gravest first.
     pub reasons: Vec<String>,
     /// Facts from the profiles of affected services, apart from those that raised the risk.
     pub warnings: Vec<String>,
@@ -242,15 +244,21 @@ impl PlanContext<'_> {
         }
         distinct(&steps)?;
         let RiskAssessment { risks: by_rules, rules, asks, .. } = assessment;
-        risks.extend(by_rules);
         risks.extend(learned.iter().cloned());
 
-        let risk = risks.iter().map(|(risk, _)| *risk).max().unwrap_or(Risk::Critical);
-        let raised = risks.into_iter().filter(|(of, _)| *of == risk && risk > self.tool_risk);
-        let mut reasons: Vec<String> = raised.map(|(_, reason)| reason).collect();
-        reasons.extend(asks.iter().cloned());
-        reasons.sort();
-        reasons.dedup();
+        let all = risks.iter().chain(&by_rules);
+        let risk = all.map(|(risk, _)| *risk).max().unwrap_or(Risk::Critical);
+        let is_raised = risk > self.tool_risk;
+        risks.retain(|(of, _)| *of == risk && is_raised);
+        // Grave findings about what would be done are told even where the tool has that risk anyway.
+        risks.extend(by_rules.into_iter().filter(|(of, _)| *of == risk && is_raised || *of >= Risk::High));
+        risks.sort_by_key(|(of, _)| std::cmp::Reverse(*of));
+        let mut reasons: Vec<String> = Vec::new();
+        for reason in risks.into_iter().map(|(_, reason)| reason).chain(asks.iter().cloned()) {
+            if !reasons.contains(&reason) {
+                reasons.push(reason);
+            }
+        }
         // A person who decides needs the facts of profiles, whether or not they raised the risk.
         let mut warnings: Vec<String> = learned.into_iter().map(|(_, warning)| warning).collect();
         warnings.retain(|warning| !reasons.contains(warning));
@@ -261,6 +269,7 @@ impl PlanContext<'_> {
             after_undo,
             dry_run,
             risk,
+            is_raised,
             reasons,
             warnings,
             asks: !asks.is_empty(),

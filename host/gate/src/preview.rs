@@ -49,11 +49,10 @@ pub fn preview(plan: &PreparedPlan) -> Value {
     }
     if !plan.reasons.is_empty() {
         let risk = serde_json::to_value(plan.risk).unwrap_or_default();
-        let reason = format!(
-            "{} rather than the tool's own: {}",
-            risk.as_str().unwrap_or_default(),
-            plan.reasons.join("; ")
-        );
+        let mut reason = plan.reasons.join("; ");
+        if plan.is_raised {
+            reason = format!("{} rather than the tool's own: {reason}", risk.as_str().unwrap_or_default());
+        }
         preview.insert("escalation_reason".to_owned(), reason.into());
     }
     Value::Object(preview)

@@ -9,7 +9,7 @@ use super::units;
 
 /// What systemd tells of each unit. Actions are what systemd does with the machine when a unit ends, fails or starts too often.
 const PROPERTIES: &str = "Id,Type,ActiveState,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
-    RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,\
+    RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,PropagatesReloadTo,\
     StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction";
 
 /// The dependencies by which a unit starts another one, and may when it ends.
@@ -29,10 +29,12 @@ pub enum UnitEffect {
     Start,
     /// It stops them, or may.
     Stop,
+    /// It has them read their configuration anew.
+    Reload,
 }
 
-/// The commands of systemctl(1) that neither start nor stop the units that they name. Any other may start them.
-const NEITHER: [&str; 36] = [
+/// The commands of systemctl(1) that neither start nor stop nor reload the units that they name. Any other may start them.
+const NEITHER: [&str; 35] = [
     "cat",
     "clean",
     "daemon-reexec",
@@ -57,7 +59,6 @@ const NEITHER: [&str; 36] = [
     "list-units",
     "log-level",
     "log-target",
-    "reload",
     "reset-failed",
     "revert",
     "service-log-level",
@@ -84,6 +85,7 @@ impl UnitEffect {
         let effect = match verb {
             verb if NEITHER.contains(&verb) => return None,
             "stop" | "kill" | "mask" | "disable" => Self::Stop,
+            "reload" => Self::Reload,
             _ => Self::Start,
         };
         let units: Vec<&str> = words.collect();
@@ -106,24 +108,14 @@ pub struct Reach {
     pub acts: Option<(String, String)>,
 }
 
-/// The units that are enabled and disabled together with these ones, by `Also=` in their files. None where systemd doesn't show
-/// the files.
-pub async fn along(target: &Target, units: &[&str]) -> Option<BTreeSet<String>> {
+/// The units that are reloaded together with these ones. None where systemd doesn't say.
+pub async fn of_reload(target: &Target, units: &[&str]) -> Option<BTreeSet<String>> {
     let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
     let mut next: Vec<String> = seen.iter().cloned().collect();
     while !next.is_empty() {
-        let shown: Vec<_> =
-            next.iter().map(|unit| units::query("systemctl", ["cat", "--no-pager", "--", unit])).collect();
-        let mut further = Vec::new();
-        for answer in target.run_all(&shown).await {
-            let output = answer.ok().filter(|output| !output.truncated)?;
-            // The plan may be about to make the file.
-            let is_absent = || String::from_utf8_lossy(&output.stderr).contains("No files found for ");
-            if output.exit_code != 0 && !is_absent() {
-                return None;
-            }
-            further.extend(named_along(&String::from_utf8_lossy(&output.stdout)));
-        }
+        let found = ask(target, &next).await?;
+        let further: BTreeSet<String> =
+            found.iter().flat_map(|unit| names(unit, &["PropagatesReloadTo"])).collect();
         next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
         if seen.len() > MOST {
             return None;
@@ -133,14 +125,52 @@ pub async fn along(target: &Target, units: &[&str]) -> Option<BTreeSet<String>> 
     Some(seen)
 }
 
-/// The units in the lines `Also=` of unit files.
-fn named_along(text: &str) -> Vec<String> {
-    let text = text.replace("\\\n", " ");
-    let lines =
-        text.lines().filter_map(|line| line.trim().strip_prefix("Also")?.trim_start().strip_prefix('='));
-    lines
-        .flat_map(|names| names.split_whitespace().map(|name| name.trim_matches(['"', '\'']).to_owned()))
-        .collect()
+/// What enabling or disabling units does to others, by the sections `[Install]` of their files.
+#[derive(Debug, Default, PartialEq)]
+pub struct Install {
+    /// The units that are enabled and disabled together with these ones.
+    pub along: BTreeSet<String>,
+    /// The further names that the units get.
+    pub aliases: BTreeSet<String>,
+    /// The units that fail when these do.
+    pub required_by: BTreeSet<String>,
+}
+
+/// What enabling or disabling these units does to others. None where systemd doesn't show the files.
+pub async fn of_install(target: &Target, units: &[&str]) -> Option<Install> {
+    let mut install = Install::default();
+    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
+    let mut next: Vec<String> = seen.iter().cloned().collect();
+    while !next.is_empty() {
+        let shown: Vec<_> =
+            next.iter().map(|unit| units::query("systemctl", ["cat", "--no-pager", "--", unit])).collect();
+        let mut further = BTreeSet::new();
+        for answer in target.run_all(&shown).await {
+            let output = answer.ok().filter(|output| !output.truncated)?;
+            // The plan may be about to make the file.
+            let is_absent = || String::from_utf8_lossy(&output.stderr).contains("No files found for ");
+            if output.exit_code != 0 && !is_absent() {
+                return None;
+            }
+            let text = String::from_utf8_lossy(&output.stdout).replace("\\\n", " ");
+            further.extend(listed(&text, "Also"));
+            install.aliases.extend(listed(&text, "Alias"));
+            install.required_by.extend(listed(&text, "RequiredBy"));
+        }
+        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
+        install.along.extend(next.iter().cloned());
+        if seen.len() > MOST {
+            return None;
+        }
+    }
+    Some(install)
+}
+
+/// The units in the lines of unit files with this key.
+fn listed<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = String> + 'a {
+    let values =
+        text.lines().filter_map(move |line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='));
+    values.flat_map(|names| names.split_whitespace().map(|name| name.trim_matches(['"', '\'']).to_owned()))
 }
 
 /// One unit's properties, by their names.
@@ -270,6 +300,8 @@ mod tests {
             "e.service" => "ActiveState=failed\nConflictedBy=base.service",
             "base.service" => "ActiveState=active\nBoundBy=tunnel.service",
             "tunnel.service" => "ActiveState=active\nConsistsOf=sshd.service base.service",
+            "web.service" => "ActiveState=active\nPropagatesReloadTo=proxy.service",
+            "proxy.service" => "ActiveState=active\nPropagatesReloadTo=ssh.service web.service",
             "initrd.target" => "ActiveState=inactive\nOnFailure=emergency.target",
             "emergency.target" => "ActiveState=inactive",
             "critical.service" => "ActiveState=active\nStartLimitAction=reboot-force\nFailureAction=none",
@@ -322,7 +354,7 @@ mod tests {
             ("systemctl stop a", Some((UnitEffect::Stop, vec!["a"]))),
             ("systemctl mask --now -- a", Some((UnitEffect::Stop, vec!["a"]))),
             ("systemctl kill a", Some((UnitEffect::Stop, vec!["a"]))),
-            ("systemctl reload a", None),
+            ("systemctl reload a", Some((UnitEffect::Reload, vec!["a"]))),
             ("systemctl daemon-reload", None),
             ("systemctl show a", None),
             ("systemctl reboot", None),
@@ -373,18 +405,31 @@ mod tests {
     #[tokio::test]
     async fn what_is_enabled_along_is_found_through_all_files() {
         let files = |command: &Command| match command.args.last().map(String::as_str) {
-            Some("a.service") => {
-                Fate::Says(0, "# /etc/a\n[Install]\nAlso=b.service \\\n  c.socket\n".to_owned())
-            }
-            Some("c.socket") => Fate::Says(0, "[Install]\n Also = \"ssh.service\" a.service\n".to_owned()),
+            Some("a.service") => Fate::Says(
+                0,
+                "# /etc/a\n[Install]\nAlso=b.service \\\n  c.socket\nAlias=default.target\n".to_owned(),
+            ),
+            Some("c.socket") => Fate::Says(
+                0,
+                "[Install]\n Also = \"ssh.service\" a.service\nRequiredBy=other.service\n".to_owned(),
+            ),
             Some("odd.service") => Fate::Says(1, String::new()),
             _ => Fate::Says(0, "[Service]\nExecStart=/bin/true Also=x.service\n".to_owned()),
         };
         let target = Target::over_test_connection(&TestConnection::new(files));
-        let found = along(&target, &["a.service"]).await;
-        assert_eq!(found, Some(set(&["b.service", "c.socket", "ssh.service"])));
-        assert_eq!(along(&target, &["plain.service"]).await, Some(set(&[])));
-        assert_eq!(along(&target, &["odd.service"]).await, None);
+        let found = of_install(&target, &["a.service"]).await.unwrap();
+        assert_eq!(found.along, set(&["b.service", "c.socket", "ssh.service"]));
+        assert_eq!(found.aliases, set(&["default.target"]));
+        assert_eq!(found.required_by, set(&["other.service"]));
+        assert_eq!(of_install(&target, &["plain.service"]).await, Some(Install::default()));
+        assert_eq!(of_install(&target, &["odd.service"]).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_reload_goes_on_to_others() {
+        let found = of_reload(&target(), &["web.service"]).await;
+        assert_eq!(found, Some(set(&["proxy.service", "ssh.service"])));
+        assert_eq!(of_reload(&target(), &["mute.service"]).await, None);
     }
 
     #[tokio::test]

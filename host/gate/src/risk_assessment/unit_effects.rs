@@ -1,13 +1,15 @@
 //! The risks of what a plan does to units that its commands and texts don't name, and of names of instances, which a
 //! template may use as code or as a path.
 
+use std::collections::BTreeSet;
+
 use host_base::Risk;
 use host_base::problem::Problem;
 use host_policy::text::{self, UnitAction};
 use host_text::redact::excerpt;
 
 use super::{MOST_NAMED, NAMED, RiskAssessment};
-use crate::unit_reach::{self, Reach, UnitEffect};
+use crate::unit_reach::{self, Install, Reach, UnitEffect};
 use crate::units;
 
 /// The number of instances of one plan whose templates are read.
@@ -23,6 +25,10 @@ impl RiskAssessment<'_> {
         let reach = match effect {
             UnitEffect::Start => unit_reach::of_start(self.target, &units).await,
             UnitEffect::Stop => unit_reach::of_stop(self.target, &units).await,
+            UnitEffect::Reload => {
+                let along = unit_reach::of_reload(self.target, &units).await;
+                return self.also(line, verb, along).await;
+            }
         };
         let Some(reach) = reach else {
             let why = format!("`{line}` may stop other units, and the target doesn't say which");
@@ -59,7 +65,39 @@ impl RiskAssessment<'_> {
                 ));
             }
         }
-        let Some(along) = unit_reach::along(self.target, &units).await else {
+        let install = unit_reach::of_install(self.target, &units).await;
+        if let Some(install) = install.as_ref().filter(|_| effect == UnitEffect::Start) {
+            self.installs(line, &units, install).await;
+        }
+        self.also(line, verb, install.map(|install| install.along)).await
+    }
+
+    /// Adds a risk where units that are enabled take another unit's name, or where a unit that people need fails with them.
+    async fn installs(&mut self, line: &str, units: &[&str], install: &Install) {
+        let is_grave =
+            |unit: &str| self.policy.verdict(&["systemctl", "stop", "--", unit]).risk >= Some(Risk::High);
+        // Such a unit has these names and dependencies from the one who ships it.
+        let is_trusted = units.iter().all(|unit| is_grave(unit));
+        let mut found = Vec::new();
+        for alias in &install.aliases {
+            let named = units::named(self.target, &[alias]).await;
+            let is_others = named.is_none_or(|named| {
+                let own = |name: &String| name != alias && units.iter().any(|unit| is_same(unit, name));
+                named.is_one_there && !named.names.iter().any(own)
+            });
+            if is_others || !is_trusted && is_grave(alias) {
+                found.push(format!("`{line}` takes the place of {}", excerpt(alias, NAMED)));
+            }
+        }
+        for unit in install.required_by.iter().filter(|unit| !is_trusted && is_grave(unit)) {
+            found.push(format!("`{line}` has {} fail with it", excerpt(unit, NAMED)));
+        }
+        self.risks.extend(found.into_iter().map(|why| (Risk::High, why)));
+    }
+
+    /// Assesses a command of systemctl for the units that it reaches as well.
+    async fn also(&mut self, line: &str, verb: &str, along: Option<BTreeSet<String>>) -> Result<(), Problem> {
+        let Some(along) = along else {
             let why = format!("`{line}` may change other units along, and the target doesn't say which");
             self.risks.push((Risk::High, why));
             return Ok(());
@@ -202,6 +240,11 @@ impl RiskAssessment<'_> {
         }
         None
     }
+}
+
+/// Whether both are names of one unit. A service may be named without its kind.
+fn is_same(given: &str, name: &str) -> bool {
+    given == name || name.strip_suffix(".service") == Some(given)
 }
 
 /// The template instances in a systemctl command whose name is more than plain text. A template may put the name into a
