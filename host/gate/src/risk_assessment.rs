@@ -117,17 +117,53 @@ impl<'a> RiskAssessment<'a> {
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
         }
-        let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         // A crontab line without an account runs as the account that installs it.
         let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
             .then(|| self.facts.user.clone());
+        if let Some(account) = removed_crontab(&argv) {
+            self.takes_jobs(account.or(own.as_deref()), &line).await;
+        }
+        let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
+        let code = code.with_default_user(own.as_deref());
         let before = before.and_then(|before| text::code_on_stdin(&argv, before));
+        let before = before.map(|before| before.with_default_user(own.as_deref()));
+        self.removed(before.as_ref(), &code, &line).await;
         let before = match before {
-            Some(before) => Some(self.ordinary(before.with_default_user(own.as_deref())).await),
+            Some(before) => Some(self.ordinary(before).await),
             None => None,
         };
-        self.code(code.with_default_user(own.as_deref()), before, &format!("what `{line}` would read")).await
+        self.code(code, before, &format!("what `{line}` would read")).await
+    }
+
+    /// Adds a risk where the new text lacks lines of accounts that are as good as root.
+    async fn removed(&mut self, before: Option<&Code>, code: &Code, line: &str) {
+        let is_gone = |old: &&CommandLine| {
+            let is_it =
+                |new: &CommandLine| (&new.argv, &new.shell, &new.user) == (&old.argv, &old.shell, &old.user);
+            !code.lines.iter().any(is_it)
+        };
+        let mut whose: Vec<Option<&str>> = Vec::new();
+        for old in before.into_iter().flat_map(|before| &before.lines).filter(is_gone) {
+            if !whose.contains(&old.user.as_deref()) {
+                whose.push(old.user.as_deref());
+            }
+        }
+        for account in whose {
+            self.takes_jobs(account, line).await;
+        }
+    }
+
+    /// Adds a risk where an account that is as good as root loses a job. No account is root.
+    async fn takes_jobs(&mut self, account: Option<&str>, line: &str) {
+        let why = match account {
+            None => Some("root's jobs keep the machine".to_owned()),
+            Some(account) => self.privileges.root_equivalence(account).await,
+        };
+        if let Some(why) = why {
+            let account = excerpt(account.unwrap_or("root"), NAMED);
+            self.risks.push((Risk::High, format!("`{line}` takes away a job of {account}: {why}")));
+        }
     }
 
     /// Assesses an indirect effect of another command, as if it were a command of its own: by the rules, and by the
@@ -457,6 +493,17 @@ impl<'a> RiskAssessment<'a> {
     }
 }
 
+/// The account whose crontab a command removes, if it does; none within it for the account that runs the command.
+fn removed_crontab(argv: &[String]) -> Option<Option<&str>> {
+    let (program, words) = argv.split_first()?;
+    if program.rsplit('/').next() != Some("crontab") || !words.iter().any(|word| word == "-r") {
+        return None;
+    }
+    let after = words.iter().position(|word| word == "-u").and_then(|at| words.get(at + 1));
+    let attached = words.iter().find_map(|word| word.strip_prefix("-u").filter(|name| !name.is_empty()));
+    Some(after.map(String::as_str).or(attached))
+}
+
 /// The problem of a plan that the policy forbids. No confirmation changes that.
 fn blocked(verdict: &Verdict, what: &str) -> Problem {
     let message =
@@ -677,6 +724,21 @@ mod tests {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let why = assessment.given(&argv).await;
             assert_eq!(!why.is_empty(), asks, "{line}: {why:?}");
+        }
+    }
+
+    #[test]
+    fn whose_crontab_is_removed_is_read_from_the_command() {
+        for (line, expected) in [
+            ("crontab -u ada -r", Some(Some("ada"))),
+            ("/usr/bin/crontab -r -uada", Some(Some("ada"))),
+            ("crontab -r", Some(None)),
+            ("crontab -u ada -", None),
+            ("crontab -l", None),
+            ("rm -r -u x", None),
+        ] {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(removed_crontab(&argv), expected, "{line}");
         }
     }
 

@@ -63,7 +63,8 @@ async fn port_account_and_key_may_be_given_and_the_name_stands_for_them_from_the
             let elsewhere = lab.home().path().join("elsewhere/user");
             for file in [json!(user.path()), json!("~/.ssh/user"), json!(elsewhere)] {
                 let given = json!({"host": family, "port": PORT, "user": "lsa-ssh", "identity_file": file});
-                let connected = done(client.envelope("ssh_connect", given.clone()).await);
+                // The configuration says another account, so a person is asked, once.
+                let connected = done(client.agrees(way(version), "ssh_connect", given.clone()).await);
                 assert_eq!(connected["user"], "lsa-ssh", "{connected}");
                 assert_eq!(connected["address"], format!("{}:{PORT}", lab.address(family)));
                 assert_eq!(connected["host_key"], listed(&lab, host_key.path()).1);
@@ -120,7 +121,7 @@ async fn whoever_is_not_reached_is_told_why_and_the_current_host_stays() {
                 (at_port(0), "INVALID_ARGUMENTS", &["port"]),
                 (json!({"host": family, "port": 65536}), "INVALID_ARGUMENTS", &["port"]),
             ] {
-                let envelope = client.envelope(tool, arguments.clone()).await;
+                let envelope = client.agrees(way(WITH_SESSION), tool, arguments.clone()).await;
                 refused(&envelope, code, texts);
                 assert_eq!(unnamed(&mut client).await, family, "{arguments}");
             }
@@ -215,7 +216,7 @@ async fn a_connection_that_is_tried_leaves_nothing() {
             if tool == "ssh_connect" {
                 arguments["dry_run"] = true.into();
             }
-            let tested = done(client.envelope(tool, arguments).await);
+            let tested = done(client.agrees(way(WITH_SESSION), tool, arguments).await);
             assert_eq!(tested["host_key"], listed(&lab, host_key.path()).1, "{tested}");
             assert_eq!(tested["user"], "lsa-ssh", "{tested}");
             if tool == "ssh_test_connection" {
@@ -231,9 +232,39 @@ async fn a_connection_that_is_tried_leaves_nothing() {
             assert_eq!(log.matches("Accepted publickey for lsa-ssh").count(), number + 1, "{log}");
             // It isn't a connection of the server either.
             assert_eq!(unnamed(&mut client).await, "localhost");
-            let ended = client.envelope("ssh_disconnect", json!({"host": tested["host"]})).await;
-            refused(&ended, "NOT_CONNECTED", &[]);
+            let ended = done(client.envelope("ssh_disconnect", json!({"host": tested["host"]})).await);
+            assert_eq!(ended["was_connected"], false, "{ended}");
         }
         assert!(client.close().await.0.success());
+    }
+}
+
+#[tokio::test]
+async fn another_account_than_the_configurations_is_asked_about() {
+    let Some(lab) = Lab::new("another_account_than_the_configurations_is_asked_about") else { return };
+    for family in FAMILIES {
+        for version in [WITH_SESSION, WITHOUT_SESSION] {
+            let mut client = served(&lab, version).await;
+            let other = json!({"host": family, "user": "admin"});
+            for tool in ["ssh_test_connection", "ssh_connect"] {
+                let asked = client.is_asked(way(version), tool, other.clone()).await;
+                let question = asked.text();
+                for part in
+                    [&format!("May {family} be worked on as admin"), "is worked on as root", "Risk:    high"]
+                {
+                    assert!(question.contains(part), "{question}");
+                }
+                let declined = client.answers(&asked, "decline").await;
+                refused(&declined, "CONFIRMATION_DECLINED", &[]);
+            }
+            let name = json!({"host": format!("admin@{family}")});
+            refused(&client.envelope("perf_uptime", name.clone()).await, "HOST_UNKNOWN", &[]);
+            // The account that the configuration says is not another one.
+            done(client.envelope("ssh_connect", json!({"host": family, "user": "root"})).await);
+            done(client.agrees(way(version), "ssh_connect", other.clone()).await);
+            done(client.envelope("ssh_connect", other).await);
+            done(client.envelope("perf_uptime", name).await);
+            assert!(client.close().await.0.success());
+        }
     }
 }

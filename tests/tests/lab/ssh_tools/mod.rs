@@ -106,11 +106,17 @@ impl Other {
 /// Starts a server for a client of this protocol version. The client can be asked where the version allows it.
 async fn served(lab: &Lab, version: &str) -> Client {
     let mut client = lab.serve(&[]);
-    if version == WITHOUT_SESSION {
-        client.can(json!({"elicitation": {"form": {}}}));
-    }
+    client.can(match way(version) {
+        Way::Elicitation => json!({"elicitation": {}}),
+        _ => json!({"elicitation": {"form": {}}}),
+    });
     client.initialize(version).await;
     client
+}
+
+/// The way in which a client of this version is asked.
+fn way(version: &str) -> Way {
+    if version == WITHOUT_SESSION { Way::InputRequired } else { Way::Elicitation }
 }
 
 /// Starts a server for a client that can be asked in this way.

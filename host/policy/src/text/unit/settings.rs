@@ -158,6 +158,9 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                 Some("port") => is_port(word),
                 Some("minutes") => true,
                 Some("plain") => !word.contains(':'),
+                Some("natural") => word.parse::<u32>().is_ok(),
+                Some("finite") => word != "infinity" && !word.ends_with('%'),
+                Some("positive") => word.contains(|digit: char| digit.is_ascii_digit() && digit != '0'),
                 _ => values.contains(word),
             };
             if values.first().is_some_and(|first| first == "port") {
