@@ -165,7 +165,7 @@ fn naming_line(unit: &str) -> String {
     let escaped = unit.replace('\\', r"\\").replace('.', r"\.").replace('+', r"\+");
     let escaped = if is_template(unit) { escaped.replacen('@', "@[^[:space:]]*", 1) } else { escaped };
     format!(
-        "^([[:space:]]*(After|Requires|Requisite|BindsTo|Conflicts)[[:space:]]*=(.*[[:space:]])?|[^=#;]*[[:space:]]|){escaped}\
+        "^([[:space:]]*(After|Requires|Requisite|BindsTo|Conflicts|JoinsNamespaceOf)[[:space:]]*=(.*[[:space:]])?|[^=#;]*[[:space:]]|){escaped}\
          ([[:space:]\\\\]|$)"
     )
 }
