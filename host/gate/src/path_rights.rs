@@ -53,9 +53,9 @@ impl<'a> PathRights<'a> {
         self.gives & !mode & 0o077
     }
 
-    /// Whether the owner may not read any more, or not enter.
-    pub fn shuts_owner_out(&self) -> bool {
-        self.takes & 0o500 != 0
+    /// Whether the owner may not read a file of this mode any more, or not read or enter a directory of this mode.
+    pub fn shuts_owner_out(&self, mode: u32, is_directory: bool) -> bool {
+        self.takes & mode & if is_directory { 0o500 } else { 0o400 } != 0
     }
 
     /// Whether somebody may not enter a directory of this mode any more.
@@ -127,7 +127,7 @@ mod tests {
                 (paths, owner, group, gives),
                 "{line}"
             );
-            assert_eq!(rights.shuts_owner_out(), shuts_out, "{line}");
+            assert_eq!(rights.shuts_owner_out(0o777, true), shuts_out, "{line}");
         }
         assert!(PathRights::of_command(&["ls".to_owned()]).is_none());
     }
@@ -136,6 +136,22 @@ mod tests {
     fn a_bit_that_is_set_already_opens_nothing() {
         let rights = PathRights { gives: 0o754, ..PathRights::default() };
         assert_eq!((rights.opens(0o700), rights.opens(0o750), rights.opens(0o755)), (0o054, 0o004, 0));
+    }
+
+    #[test]
+    fn an_owner_is_shut_out_of_a_file_that_the_owner_could_read() {
+        for (mode, before, is_directory, shuts_out) in [
+            ("0600", 0o644, false, false),
+            ("0000", 0o600, false, true),
+            ("a-r", 0o600, false, true),
+            ("u-r", 0o200, false, false),
+            ("0600", 0o700, true, true),
+            ("0600", 0o600, true, false),
+        ] {
+            let argv = ["chmod", mode, "/a"].map(str::to_owned);
+            let rights = PathRights::of_command(&argv).unwrap();
+            assert_eq!(rights.shuts_owner_out(before, is_directory), shuts_out, "{mode} {before:o}");
+        }
     }
 
     #[test]

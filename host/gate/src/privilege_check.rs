@@ -4,6 +4,7 @@
 mod dynamic_users;
 mod groups;
 mod homes;
+mod mounts;
 mod sudo_names;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,7 @@ use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 
 use super::account_tables::{DynamicUnit, parse_ranges};
 use homes::FileIds;
+use mounts::Mount;
 use sudo_names::SudoNames;
 
 /// The time for one query.
@@ -93,6 +95,7 @@ pub(super) struct PrivilegeCheck<'a> {
     homes: Option<Option<Arc<FileIds>>>,
     dynamic_units: Option<Option<Arc<Vec<DynamicUnit>>>>,
     sudo_names: Option<Option<Arc<SudoNames>>>,
+    mounts: Option<Option<Arc<Vec<Mount>>>>,
     /// The unit whose text is assessed, which may have its own dynamic user.
     pub unit: Option<String>,
 }
@@ -108,6 +111,7 @@ impl<'a> PrivilegeCheck<'a> {
             homes: None,
             dynamic_units: None,
             sudo_names: None,
+            mounts: None,
             unit: None,
         }
     }

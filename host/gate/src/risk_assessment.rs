@@ -101,6 +101,14 @@ impl<'a> RiskAssessment<'a> {
                     Some((leads, found)) => Ok((leads, found.cloned())),
                     None => self.privileges.found(path).await.map(|found| (path, found)),
                 };
+                if let Ok((leads, _)) = &found {
+                    for name in self.other_names(leads).await {
+                        let named =
+                            argv.iter().map(|word| if word == path { name.clone() } else { word.clone() });
+                        let verdict = self.policy.verdict(&named.collect::<Vec<_>>());
+                        self.apply_verdict(&verdict, &format!("`{line}`, where {path} is {name} as well,"))?;
+                    }
+                }
                 let why = match found {
                     Ok((leads, found)) => self.gives_away(&rights, leads, found).await,
                     Err(problem) => Some(format!("changes what can't be looked at: {}", problem.message)),
@@ -186,6 +194,19 @@ impl<'a> RiskAssessment<'a> {
         Ok(())
     }
 
+    /// The other names that a path has by mounts. Adds a risk where the target doesn't show them.
+    async fn other_names(&mut self, path: &str) -> Vec<String> {
+        let names = self.privileges.other_names(path).await;
+        if names.is_none() {
+            let why = format!(
+                "{} may be another file, since the target doesn't show its mounts",
+                excerpt(path, NAMED)
+            );
+            self.risks.push((Risk::High, why));
+        }
+        names.unwrap_or_default()
+    }
+
     /// The reason why setting these rights is a higher risk than the rules say. That is the case in home directories, for
     /// files of accounts that are as good as root, and for root's own files in directories for data, which root may run
     /// or keep secret.
@@ -240,7 +261,7 @@ impl<'a> RiskAssessment<'a> {
         let new_group = rights.group.filter(|to| *to != metadata.group);
         if metadata.owner != "root" {
             // Fewer rights for others give nobody anything.
-            let shuts_out = rights.shuts_owner_out() && kind == FileKind::Directory;
+            let shuts_out = rights.shuts_owner_out(mode, kind == FileKind::Directory);
             if new_owner.is_none() && new_group.is_none() && opened == 0 && !shuts_out {
                 return None;
             }
@@ -333,9 +354,13 @@ impl<'a> RiskAssessment<'a> {
         };
         let verdict = self.policy.file_verdict(step, &site.path);
         self.apply_verdict(&verdict, &excerpt(&site.path, NAMED))?;
-        if let Some(why) = takes_root(action, &site.path) {
-            self.risks.push((Risk::High, why));
+        for name in self.other_names(&site.path).await {
+            let verdict = self.policy.file_verdict(step, &name);
+            let what = format!("{}, which is {} as well,", excerpt(&site.path, NAMED), excerpt(&name, NAMED));
+            self.apply_verdict(&verdict, &what)?;
+            self.risks.extend(takes_root(action, &name).map(|why| (Risk::High, why)));
         }
+        self.risks.extend(takes_root(action, &site.path).map(|why| (Risk::High, why)));
         // With the account's own rights, only the contents can become its code.
         let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
         if !is_own && let Some(why) = self.privileges.home_power(&site.path, site.found.as_ref()).await {

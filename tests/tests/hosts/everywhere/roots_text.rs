@@ -76,12 +76,15 @@ id=$(sed -n 's/^lsa-sudoer:\([0-9]*\):.*/\1/p' /etc/subuid)
 mkdir /srv/lsa-roots-text/container; chown $id:$id /srv/lsa-roots-text/container
 mkdir /srv/lsa-roots-text/picked; chown 1379532800:1379532800 /srv/lsa-roots-text/picked
 install -d -m 711 /srv/lsa-roots-text/unlisted
+mkdir -p /srv/lsa-roots-text/chroot/usr /srv/lsa-roots-text/chroot/home
+mount --bind /usr /srv/lsa-roots-text/chroot/usr; mount --bind /home /srv/lsa-roots-text/chroot/home
 printf '[Service]\nDynamicUser=yes\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-vault.service
 printf '[Service]\nDynamicUser=yes\nUser=lsa-apid\nExecStart=/usr/bin/sleep infinity\n' > /etc/systemd/system/lsa-api.service
 systemctl daemon-reload
 "#;
 
 const CLEAN: &str = r"
+umount /srv/lsa-roots-text/chroot/usr /srv/lsa-roots-text/chroot/home
 for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --force --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 groupdel lsa-team; groupdel lsa-tools; groupdel lsa-wiki; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
@@ -549,6 +552,10 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
         ("/srv/lsa-roots-text/secret", "640"),
         ("/srv/lsa-roots-text/unlisted", "755"),
         ("/srv/lsa-roots-text/unlisted", "o+r"),
+        // These are the system's own directories under other names.
+        ("/srv/lsa-roots-text/chroot/usr", "700"),
+        ("/srv/lsa-roots-text/chroot/usr/bin/env", "700"),
+        ("/srv/lsa-roots-text/chroot/home", "700"),
         // Somebody has the home in it.
         ("/srv/lsa-roots-text", "700"),
         ("/srv/lsa-roots-text", "o-x"),

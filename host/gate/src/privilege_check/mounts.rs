@@ -1,0 +1,156 @@
+//! Finds the other names that a path has by mounts: the same file system mounted in several places, or a part of it (a bind
+//! mount). The rules judge a path by its name, and one of the names may be that of a file of the system.
+
+use std::sync::Arc;
+
+use host_base::Privilege;
+use host_capability::Access;
+use host_target::{PathCheck, ReadRequest};
+
+use super::{LARGEST, PrivilegeCheck};
+
+/// The kernel's table of what is mounted, see proc(5).
+const TABLE: &str = "/proc/self/mountinfo";
+
+/// A mount.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mount {
+    /// The device, which is one for each file system.
+    device: String,
+    /// The directory of the file system that is mounted.
+    root: String,
+    /// The place where it is mounted.
+    point: String,
+}
+
+impl PrivilegeCheck<'_> {
+    /// The other names of a path whose links are resolved. None where the target doesn't show what is mounted.
+    pub async fn other_names(&mut self, path: &str) -> Option<Vec<String>> {
+        if self.mounts.is_none() {
+            self.mounts = Some(self.read_mounts().await.map(Arc::new));
+        }
+        let mounts = self.mounts.clone()??;
+        Some(other_names(&mounts, path))
+    }
+
+    async fn read_mounts(&self) -> Option<Vec<Mount>> {
+        let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+        let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+        let request = ReadRequest { path: TABLE.to_owned(), offset: 0, max_bytes: LARGEST };
+        let table = self.target.read_all(vec![request], &access, all).await.pop()?.ok()?;
+        let is_whole = table.ends_with(b"\n") && (table.len() as u64) < LARGEST;
+        let mounts = is_whole.then(|| parse(&String::from_utf8_lossy(&table)))??;
+        // Something is always mounted at the root.
+        mounts.iter().any(|mount| mount.point == "/").then_some(mounts)
+    }
+}
+
+/// The mounts in the kernel's table, the lower ones first. None where a line isn't understood.
+fn parse(table: &str) -> Option<Vec<Mount>> {
+    let of_line = |line: &str| {
+        let mut fields = line.split(' ').skip(2);
+        let device = fields.next()?.to_owned();
+        let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
+        point.starts_with('/').then_some(Mount { device, root, point })
+    };
+    table.lines().map(of_line).collect()
+}
+
+/// The text with the characters that `\040` stands for.
+fn unescaped(text: &str) -> String {
+    let mut parts = text.split('\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(code) => {
+                plain.push(char::from(code));
+                plain.push_str(&part[3..]);
+            }
+            None => plain.push_str(part),
+        }
+    }
+    plain
+}
+
+fn other_names(mounts: &[Mount], path: &str) -> Vec<String> {
+    let Some((own, below)) = covering(mounts, path) else { return Vec::new() };
+    let place = joined(&own.root, below);
+    let mut found: Vec<String> = Vec::new();
+    for mount in mounts.iter().filter(|mount| mount.device == own.device) {
+        let Some(below) = within(&mount.root, &place) else { continue };
+        let name = joined(&mount.point, below);
+        // Another mount may lie over it.
+        let is_seen = covering(mounts, &name).is_some_and(|(over, _)| over == mount);
+        if is_seen && name != path && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
+/// The mount in which a path lies, the last one of the innermost ones, and the path within it.
+fn covering<'m, 'p>(mounts: &'m [Mount], path: &'p str) -> Option<(&'m Mount, &'p str)> {
+    let inside = mounts.iter().filter_map(|mount| Some((mount, within(&mount.point, path)?)));
+    inside.max_by_key(|(mount, _)| mount.point.len())
+}
+
+/// The part of a path behind a directory, with its slash. None where the path isn't in it.
+fn within<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
+    let below = path.strip_prefix(directory.trim_end_matches('/'))?;
+    (below.is_empty() || below.starts_with('/')).then_some(if below == "/" { "" } else { below })
+}
+
+fn joined(directory: &str, below: &str) -> String {
+    let whole = format!("{}{below}", directory.trim_end_matches('/'));
+    if whole.is_empty() { "/".to_owned() } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table is from Linux 6.18: a disk, two bind mounts of parts of it, a file system over a part, and one in two places.
+    const MOUNTS: &str = "\
+        22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n\
+        23 22 0:20 / /proc rw - proc proc rw\n\
+        24 22 254:0 /home /mnt/data/home rw - ext4 /dev/vda rw\n\
+        25 22 254:0 /usr /srv/chroot/usr rw - ext4 /dev/vda rw\n\
+        26 22 254:0 /home/alice/.ssh /mnt/b\\0402 rw - ext4 /dev/vda rw\n\
+        27 22 0:30 / /srv/chroot/usr/local rw - tmpfs tmpfs rw\n\
+        28 22 254:16 / /data rw - xfs /dev/vdb rw\n\
+        29 22 254:16 / /backup rw - xfs /dev/vdb rw\n";
+
+    #[test]
+    fn a_path_has_the_names_of_all_its_mounts() {
+        let mounts = parse(MOUNTS).unwrap();
+        for (path, others) in [
+            ("/mnt/data/home", &["/home"][..]),
+            ("/mnt/data/home/bob/x", &["/home/bob/x"]),
+            ("/home/bob", &["/mnt/data/home/bob"]),
+            ("/srv/chroot/usr", &["/usr"]),
+            ("/srv/chroot/usr/bin/true", &["/usr/bin/true"]),
+            ("/usr/bin", &["/srv/chroot/usr/bin"]),
+            // Another file system lies over it there.
+            ("/usr/local/x", &[]),
+            ("/srv/chroot/usr/local/x", &[]),
+            (
+                "/mnt/b 2/authorized_keys",
+                &["/home/alice/.ssh/authorized_keys", "/mnt/data/home/alice/.ssh/authorized_keys"],
+            ),
+            ("/data/x", &["/backup/x"]),
+            ("/data", &["/backup"]),
+            ("/etc/passwd", &[]),
+            ("/homes", &[]),
+            ("/", &[]),
+        ] {
+            assert_eq!(other_names(&mounts, path), others, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_not_understood_is_none() {
+        assert_eq!(parse("22 1 254:0 /\n"), None);
+        assert_eq!(parse("x\n"), None);
+        assert_eq!(parse(""), Some(Vec::new()));
+    }
+}
