@@ -84,7 +84,7 @@ systemctl daemon-reload
 "#;
 
 const CLEAN: &str = r"
-umount /srv/lsa-roots-text/chroot/usr /srv/lsa-roots-text/chroot/home
+for place in usr home; do while umount --lazy /srv/lsa-roots-text/chroot/$place; do :; done; done 2>/dev/null
 for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --force --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 groupdel lsa-team; groupdel lsa-tools; groupdel lsa-wiki; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
