@@ -11,7 +11,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::forms::looks_random;
 use super::words::{
-    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, NOT_SECRET, OF_PASS, PROSE, ROOTS, SERVICES, STATES,
+    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, IN_MESSAGES, NOT_SECRET, OF_PASS, PROSE, ROOTS, SERVICES,
+    STATES,
 };
 use super::{Edit, REDACTED, REDACTED_KEY};
 
@@ -45,6 +46,9 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     let is_last = |word: &str| last.eq_ignore_ascii_case(word);
     if is_last("pwd") {
         return !before.eq_ignore_ascii_case("old");
+    }
+    if is_last("pw") {
+        return true;
     }
     if is_last("pass") {
         // The name is `pass` alone, as in `--pass=x` and `PASS=x`. [`NameMatch::is_verb`] tells it from the verb.
@@ -308,7 +312,12 @@ impl<'a> NameMatch<'a> {
         if ends_here(bytes, start) {
             return None;
         }
-        if self.is_verb() && (quoted || !is_assigned(&rest[..length], at == self.end && start == behind)) {
+        // In JSON, `"pass": 3` counts something, and `"pass": "x"` is a password.
+        let is_text = quoted && Quote::at(bytes, start).is_some();
+        if self.is_verb()
+            && !is_text
+            && (quoted || !is_assigned(&rest[..length], at == self.end && start == behind))
+        {
             return None;
         }
         if let Some((quote, inside)) = Quote::at(bytes, start) {
@@ -381,8 +390,11 @@ impl<'a> NameMatch<'a> {
         // In a help text, several blanks stand between an option and its explanation.
         let is_listed = line.is_some() || bytes[..self.start - self.dashes].ends_with(b", ");
         let is_option = self.dashes >= 2 && (at == behind + 1 || !is_listed);
-        if at == behind || ends_here(bytes, at) || !(is_setting || is_option) || bytes[at] == b'-' {
+        if at == behind || ends_here(bytes, at) || bytes[at] == b'-' {
             return None;
+        }
+        if !is_setting && !is_option {
+            return self.in_a_message(at);
         }
         if let Some((quote, inside)) = Quote::at(bytes, at) {
             // If the option stands in quotes, this quotation mark closes them.
@@ -390,6 +402,23 @@ impl<'a> NameMatch<'a> {
             return if ends { None } else { self.secret(inside, quote.end(bytes, inside)) };
         }
         self.secret(at, self.word_end(at))
+    }
+
+    /// Returns the secret in a message, `with password x` or `the password is x`, where the word can hardly be another one.
+    fn in_a_message(&self, at: usize) -> Option<(usize, usize)> {
+        // A single dash may be the sign of a diff.
+        if self.dashes > 1 || !IN_MESSAGES.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        let at = if self.text[at..].starts_with("is ") { at + 3 } else { at };
+        let end = self.word_end(at);
+        let word = self.text.get(at..end)?;
+        let has = |of: fn(char) -> bool| usize::from(word.contains(of));
+        let kinds = has(|c| c.is_ascii_lowercase())
+            + has(|c| c.is_ascii_uppercase())
+            + has(|c| c.is_ascii_digit())
+            + has(|c| "!@#$%^&*?".contains(c));
+        if word.len() < 8 || kinds < 3 { None } else { self.secret(at, end) }
     }
 
     /// Says whether the text after a colon isn't the name's value.

@@ -4,11 +4,13 @@
 pub(super) const HINTS: &[&str] = &[
     "pass",
     "pwd",
+    "pw",
     "secret",
     "token",
     "credential",
     "authorization",
     "psk",
+    "api key",
     "masterauth",
     "preshared",
     "apikey",
@@ -58,6 +60,8 @@ pub(super) const ENDINGS: &[&str] = &[
     "requirepass",
     "masterauth",
     "mysqlpwd",
+    "bindpw",
+    "rootpw",
 ];
 
 /// Names with such an ending that hold no secret: a position in a list, a tag of sudoers, a PAM file, a setting with
@@ -86,6 +90,10 @@ pub(super) const OF_PASS: &[&str] = &[
     "postgres", "redis", "rabbitmq", "mqtt", "sql", "app", "login", "auth", "key", "cert", "store", "sasl",
     "relay", "imap", "wifi", "vnc", "service", "database", "default", "repl", "backup",
 ];
+
+/// Names behind which a message has the secret after a blank, as in `with password x` and `the password is x`.
+pub(super) const IN_MESSAGES: &[&str] =
+    &["password", "passwd", "passphrase", "passcode", "secret", "token", "bindpw", "pw", "pwd"];
 
 /// Settings whose value follows after a blank, at the beginning of a line.
 pub(super) const BEFORE_A_BLANK: &[&str] = &["requirepass", "masterauth", "wpapsk"];

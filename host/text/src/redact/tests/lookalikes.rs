@@ -1,6 +1,14 @@
 //! Text that holds no secret and that people and models need to read. Redaction must not touch it.
 
 pub(super) const LOOKALIKES: &[&str] = &[
+    // Messages about secrets that tell none.
+    "the password is expired, and password aging is off",
+    "password sha512 and token 3 of 5",
+    "Failed password for invalid user Admin2024 from 192.0.2.7 port 22",
+    "token 0a3407de-014b-458b-b5c1-848e92a327a3 was revoked",
+    r#"{"pass": 12, "fail": 0}"#,
+    r#"{"pass": true}"#,
+    "pwck: no changes, pw_name and pw_dir are read",
     // Sums and identifiers.
     "SHA256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "SHA1: a94a8fe5ccb19ba61c4c0873d391e987982fbbd3",

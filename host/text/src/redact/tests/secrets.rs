@@ -1,6 +1,17 @@
 //! Secrets as they stand in files and outputs, and what is shown instead. All of them are made up.
 
 pub(super) const SECRETS: &[(&str, &str)] = &[
+    // Other names, and messages that tell a secret.
+    (r#"{"pass":"hunter2","user":"eve"}"#, r#"{"pass":"[redacted]","user":"eve"}"#),
+    (r#"{"pass": "hunter2"}"#, r#"{"pass": "[redacted]"}"#),
+    ("pw=hunter2", "pw=[redacted]"),
+    ("root_pw = hunter2", "root_pw = [redacted]"),
+    ("bindpw hunter2Ab!", "bindpw [redacted]"),
+    ("api key: hunter2", "api key: [redacted]"),
+    ("login of eve with password Tr0ub4dor&3 refused", "login of eve with password [redacted] refused"),
+    ("the new password is Tr0ub4dor&3", "the new password is [redacted]"),
+    ("unlocked by passphrase Corr3ctHorse", "unlocked by passphrase [redacted]"),
+    ("token Ab1cdefgh was taken", "token [redacted] was taken"),
     // Tokens by form.
     ("AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFP", "[redacted]"),
     ("key ghp_0123456789abcdefghijABCDEFGHIJ012345 end", "key [redacted] end"),
