@@ -18,10 +18,6 @@ const ADDED: usize = 512;
 /// The greatest length of a name, a code or an id in bytes.
 const LONGEST_WORD: usize = 1024;
 
-/// The greatest size of the arguments of a call that changes nothing. Calls that only look are many and unasked, and long
-/// records of theirs would soon take the place of everything else in the log.
-const LONGEST_LOOK: usize = 4 << 10;
-
 /// The greatest number of levels within a member, such as the arguments. It is far below what readers of JSON accept.
 const DEEPEST: usize = 64;
 
@@ -95,13 +91,6 @@ pub fn limit_size(record: &mut Map<String, Value>) -> Result<(), TooLong> {
     }
     let most = LONGEST_LINE - ADDED;
     let size = |value: &Value| canonical(value).map_or(usize::MAX, |text| text.len());
-    let is_look = record.get("event").is_some_and(|event| event == "call")
-        && record.get("change").is_none_or(Value::is_null);
-    if let Some(arguments) =
-        record.get_mut("arguments").filter(|arguments| is_look && size(arguments) > LONGEST_LOOK)
-    {
-        *arguments = omitted(arguments);
-    }
     loop {
         let whole = canonical_object(record).map_or(usize::MAX, |text| text.len());
         if whole <= most {
@@ -179,21 +168,6 @@ mod tests {
         assert_eq!(record["undo"], json!([["mv a b"]]));
         let kept: MaybeOmitted<Value> = serde_json::from_value(record["plan"].clone()).unwrap();
         assert!(kept.whole().is_none());
-    }
-
-    #[test]
-    fn long_arguments_of_a_call_that_changes_nothing_are_left_out() {
-        let long = json!({"a": "x".repeat(LONGEST_LOOK)});
-        for (event, change, is_kept) in
-            [("call", Value::Null, false), ("call", json!("a1"), true), ("change-begun", Value::Null, true)]
-        {
-            let mut record = object(json!({"event": event, "change": change, "arguments": long}));
-            limit_size(&mut record).unwrap();
-            assert_eq!(record["arguments"] == long, is_kept, "{event} {change}");
-        }
-        let mut record = object(json!({"event": "call", "change": null, "arguments": {"a": 1}}));
-        limit_size(&mut record).unwrap();
-        assert_eq!(record["arguments"], json!({"a": 1}));
     }
 
     #[test]

@@ -375,6 +375,11 @@ impl<'a> NameMatch<'a> {
         if self.is_verb() && value.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
         }
+        // A backslash before a replaced secret makes it no other one.
+        let hidden = redacted_length(self.text[start..].trim_start_matches('\\'));
+        if hidden > 0 && value.trim_start_matches('\\').len() <= hidden {
+            return None;
+        }
         let is_directory = self.ends_with("pwd") && value.starts_with('/');
         (start < end && !is_no_secret(value) && !is_directory).then_some((start, end))
     }

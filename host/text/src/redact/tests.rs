@@ -389,6 +389,15 @@ fn commands() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.join(" "))
 }
 
+#[test]
+fn what_is_hidden_behind_a_backslash_is_hidden() {
+    for text in [r#"curl -u "secret_: \[redacted]"#, r"password=\[redacted]", r"password=\\[redacted] x"] {
+        let once = redact(text).into_owned();
+        assert_eq!(redact(&once), once, "{text}");
+    }
+    assert!(!redact(r"password=\[redacted]9Zq").contains("9Zq"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
