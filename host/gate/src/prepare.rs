@@ -225,7 +225,7 @@ impl PlanContext<'_> {
             let diff = compared(&step.action, &action, before.as_deref());
             let prepared = PreparedStep { action, diff, before, looked_by, undo };
             if hides(&step.action, &prepared) {
-                risks.push((Risk::Critical, HIDDEN.to_owned()));
+                risks.push((Risk::High, HIDDEN.to_owned()));
             }
             steps.push(prepared);
         }
@@ -240,7 +240,7 @@ impl PlanContext<'_> {
         }
         dry_run.iter().try_for_each(|command| assessment.harmless(command))?;
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {
-            risks.push((Risk::Critical, HIDDEN.to_owned()));
+            risks.push((Risk::High, HIDDEN.to_owned()));
         }
         distinct(&steps)?;
         let RiskAssessment { risks: by_rules, rules, asks, .. } = assessment;

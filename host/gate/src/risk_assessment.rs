@@ -129,14 +129,14 @@ impl<'a> RiskAssessment<'a> {
         let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
             .then(|| self.facts.user.clone());
         if let Some(account) = removed_crontab(&argv) {
-            self.takes_jobs(account.or(own.as_deref()), &line).await;
+            self.takes_jobs(account.or(own.as_deref()), own.as_deref(), &line).await;
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
         let code = code.with_default_user(own.as_deref());
         let before = before.and_then(|before| text::code_on_stdin(&argv, before));
         let before = before.map(|before| before.with_default_user(own.as_deref()));
-        self.removed(before.as_ref(), &code, &line).await;
+        self.removed(before.as_ref(), &code, own.as_deref(), &line).await;
         let before = match before {
             Some(before) => Some(self.ordinary(before).await),
             None => None,
@@ -145,7 +145,7 @@ impl<'a> RiskAssessment<'a> {
     }
 
     /// Adds a risk where the new text lacks lines of accounts that are as good as root.
-    async fn removed(&mut self, before: Option<&Code>, code: &Code, line: &str) {
+    async fn removed(&mut self, before: Option<&Code>, code: &Code, own: Option<&str>, line: &str) {
         let is_gone = |old: &&CommandLine| {
             let is_it =
                 |new: &CommandLine| (&new.argv, &new.shell, &new.user) == (&old.argv, &old.shell, &old.user);
@@ -158,12 +158,16 @@ impl<'a> RiskAssessment<'a> {
             }
         }
         for account in whose {
-            self.takes_jobs(account, line).await;
+            self.takes_jobs(account, own, line).await;
         }
     }
 
-    /// Adds a risk where an account that is as good as root loses a job. No account is root.
-    async fn takes_jobs(&mut self, account: Option<&str>, line: &str) {
+    /// Adds a risk where an account that is as good as root loses a job. No account is root. With its own rights, an account may
+    /// do that to itself.
+    async fn takes_jobs(&mut self, account: Option<&str>, own: Option<&str>, line: &str) {
+        if own.is_some() && account == own {
+            return;
+        }
         let why = match account {
             None => Some("root's jobs keep the machine".to_owned()),
             Some(account) => self.privileges.root_equivalence(account).await,

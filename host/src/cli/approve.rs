@@ -109,7 +109,15 @@ struct Question {
 impl Question {
     fn about(waiting: &WaitingCall) -> Self {
         let target = one_line(&waiting.target);
+        let is_cut = waiting.question.lines().any(|line| line.trim_start().starts_with("NOT SHOWN: "));
         match waiting.risk {
+            risk if is_cut && risk < Risk::Critical => Self {
+                text: format!(
+                    "Not all of this plan is shown, see NOT SHOWN above. To approve it all the same, type the name of its \
+                     target, {target}:"
+                ),
+                word: target.trim().to_owned(),
+            },
             // Nobody types a machine's name by habit, as they may type yes.
             Risk::Critical => Self {
                 text: format!(
@@ -180,6 +188,15 @@ mod tests {
             Question::about(&hostile).text,
             "The risk is CRITICAL. To approve this very plan, type the name of its target, web1\\n\\u{1b}[2J:"
         );
+    }
+
+    #[test]
+    fn a_plan_that_is_not_shown_completely_is_not_approved_by_a_yes() {
+        let question = "May this be done?\n   | +a\n   NOT SHOWN: 1019 more lines of the diff are left out\n";
+        let cut = WaitingCall { question: question.to_owned(), ..waiting(Risk::High) };
+        let asked = Question::about(&cut);
+        assert!(asked.text.contains("NOT SHOWN above"), "{}", asked.text);
+        assert!(!asked.is_approved(&b"yes\n"[..]).unwrap() && asked.is_approved(&b"web1\n"[..]).unwrap());
     }
 
     #[test]

@@ -230,7 +230,8 @@ async fn the_servers_key_leaves_an_account_only_over_a_connection_by_another_one
         let mut connections = Vec::new();
         for key in [&first, &second] {
             let given = json!({"host": family, "user": "lsa-ssh", "identity_file": key.path()});
-            connections.push(done(client.envelope("ssh_connect", given).await)["host"].clone());
+            let connected = client.agrees(Way::InputRequired, "ssh_connect", given).await;
+            connections.push(done(connected)["host"].clone());
         }
         let by_first = remove(&connections[0], &first.public());
         refused(&client.envelope("ssh_authorized_keys", by_first).await, "KEY_IN_USE", &["ssh_connect"]);

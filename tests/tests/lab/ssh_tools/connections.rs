@@ -258,7 +258,7 @@ async fn another_account_than_the_configurations_is_asked_about() {
                 refused(&declined, "CONFIRMATION_DECLINED", &[]);
             }
             let name = json!({"host": format!("admin@{family}")});
-            refused(&client.envelope("perf_uptime", name.clone()).await, "HOST_UNKNOWN", &[]);
+            refused(&client.envelope("perf_uptime", name.clone()).await, "INVALID_ARGUMENTS", &[]);
             // The account that the configuration says is not another one.
             done(client.envelope("ssh_connect", json!({"host": family, "user": "root"})).await);
             done(client.agrees(way(version), "ssh_connect", other.clone()).await);
