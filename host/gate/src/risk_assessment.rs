@@ -81,6 +81,22 @@ impl<'a> RiskAssessment<'a> {
     /// Assesses a command, and its input where that is code. `before` is the text that the input replaces, as the host
     /// has seen it.
     pub async fn command(&mut self, command: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
+        // A line without an account is of the account that installs the crontab.
+        if let Some(account) = removed_crontab(&command_words(&command.command)) {
+            let own = self.own_account(command);
+            let account = account.or(own.clone());
+            self.takes_jobs(account.as_deref(), own.as_deref(), &excerpt(&command.line(), NAMED)).await;
+        }
+        self.step_or_undo(command, before).await
+    }
+
+    /// The account whose rights a command has, where these aren't root's.
+    fn own_account(&self, command: &AllowedCommand) -> Option<String> {
+        let is_own = command.command.privilege == Privilege::Caller && self.facts.uid != 0;
+        is_own.then(|| self.facts.user.clone())
+    }
+
+    async fn step_or_undo(&mut self, command: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
         let argv = command_words(&command.command);
         let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
@@ -125,14 +141,10 @@ impl<'a> RiskAssessment<'a> {
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
         }
-        // A crontab line without an account runs as the account that installs it.
-        let own = (command.command.privilege == Privilege::Caller && self.facts.uid != 0)
-            .then(|| self.facts.user.clone());
-        if let Some(account) = removed_crontab(&argv) {
-            self.takes_jobs(account.or(own.as_deref()), own.as_deref(), &line).await;
-        }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
+        // A crontab line without an account runs as the account that installs it.
+        let own = self.own_account(command);
         let code = code.with_default_user(own.as_deref());
         let before = before.and_then(|before| text::code_on_stdin(&argv, before));
         let before = before.map(|before| before.with_default_user(own.as_deref()));
@@ -313,7 +325,8 @@ impl<'a> RiskAssessment<'a> {
     pub async fn undo(&mut self, undo: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
         match self.removes_what_is_made(undo).await {
             true => Ok(()),
-            false => self.command(undo, before).await,
+            // It puts back what was there: no job that was there goes by it.
+            false => self.step_or_undo(undo, before).await,
         }
     }
 
@@ -523,14 +536,14 @@ impl<'a> RiskAssessment<'a> {
 }
 
 /// The account whose crontab a command removes, if it does; none within it for the account that runs the command.
-fn removed_crontab(argv: &[String]) -> Option<Option<&str>> {
+fn removed_crontab(argv: &[String]) -> Option<Option<String>> {
     let (program, words) = argv.split_first()?;
     if program.rsplit('/').next() != Some("crontab") || !words.iter().any(|word| word == "-r") {
         return None;
     }
     let after = words.iter().position(|word| word == "-u").and_then(|at| words.get(at + 1));
     let attached = words.iter().find_map(|word| word.strip_prefix("-u").filter(|name| !name.is_empty()));
-    Some(after.map(String::as_str).or(attached))
+    Some(after.map(String::as_str).or(attached).map(str::to_owned))
 }
 
 /// The problem of a plan that the policy forbids. No confirmation changes that.
@@ -767,6 +780,7 @@ mod tests {
             ("rm -r -u x", None),
         ] {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let expected = expected.map(|account: Option<&str>| account.map(str::to_owned));
             assert_eq!(removed_crontab(&argv), expected, "{line}");
         }
     }
