@@ -8,12 +8,16 @@ use host_target::Target;
 use super::units;
 
 /// What systemd tells of each unit. Actions are what systemd does with the machine when a unit ends, fails or starts too often.
-const PROPERTIES: &str = "Id,Type,ActiveState,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
+const PROPERTIES: &str = "Id,Type,ActiveState,StopWhenUnneeded,Requisite,Triggers,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
     RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,PropagatesReloadTo,\
     StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction";
 
-/// The dependencies by which a unit starts another one, and may when it ends.
-const STARTS: [&str; 6] = ["Wants", "Requires", "BindsTo", "Upholds", "OnSuccess", "OnFailure"];
+/// The dependencies by which a unit starts another one, at once, when its time or an event comes, or when it ends.
+const STARTS: [&str; 7] = ["Wants", "Requires", "BindsTo", "Upholds", "Triggers", "OnSuccess", "OnFailure"];
+/// The dependencies by which the end of a unit starts another one.
+const STARTS_AT_END: [&str; 2] = ["OnSuccess", "OnFailure"];
+/// The dependencies by which a unit needs another one. That one may stop where nobody needs it any more.
+const NEEDS: [&str; 5] = ["Wants", "Requires", "Requisite", "BindsTo", "Upholds"];
 /// The dependencies by which the start of a unit stops another one.
 const STOPS: [&str; 2] = ["Conflicts", "ConflictedBy"];
 /// The dependencies by which a unit stops when another one does.
@@ -152,10 +156,16 @@ pub async fn of_install(target: &Target, units: &[&str]) -> Option<Install> {
             if output.exit_code != 0 && !is_absent() {
                 return None;
             }
-            let text = String::from_utf8_lossy(&output.stdout).replace("\\\n", " ");
-            further.extend(listed(&text, "Also"));
-            install.aliases.extend(listed(&text, "Alias"));
-            install.required_by.extend(listed(&text, "RequiredBy"));
+            let lines = logical_lines(&String::from_utf8_lossy(&output.stdout));
+            let (also, aliases, required_by) =
+                (listed(&lines, "Also"), listed(&lines, "Alias"), listed(&lines, "RequiredBy"));
+            // A specifier may stand for any unit.
+            if also.iter().chain(&aliases).chain(&required_by).any(|name| name.contains('%')) {
+                return None;
+            }
+            further.extend(also);
+            install.aliases.extend(aliases);
+            install.required_by.extend(required_by);
         }
         next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
         install.along.extend(next.iter().cloned());
@@ -166,11 +176,31 @@ pub async fn of_install(target: &Target, units: &[&str]) -> Option<Install> {
     Some(install)
 }
 
-/// The units in the lines of unit files with this key.
-fn listed<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = String> + 'a {
+/// The lines of unit files, each with those in which it goes on. Comments may stand between them.
+fn logical_lines(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut goes_on = false;
+    for line in text.lines() {
+        if line.trim_start().starts_with(['#', ';']) {
+            continue;
+        }
+        let (part, is_continued) = line.strip_suffix('\\').map_or((line, false), |part| (part, true));
+        match lines.last_mut().filter(|_| goes_on) {
+            Some(last) => last.push_str(&format!(" {part}")),
+            None => lines.push(part.to_owned()),
+        }
+        goes_on = is_continued;
+    }
+    lines
+}
+
+/// The units in the lines with this key.
+fn listed(lines: &[String], key: &str) -> Vec<String> {
     let values =
-        text.lines().filter_map(move |line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='));
-    values.flat_map(|names| names.split_whitespace().map(|name| name.trim_matches(['"', '\'']).to_owned()))
+        lines.iter().filter_map(|line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='));
+    values
+        .flat_map(|names| names.split_whitespace().map(|name| name.trim_matches(['"', '\'']).to_owned()))
+        .collect()
 }
 
 /// One unit's properties, by their names.
@@ -178,17 +208,33 @@ type Properties = BTreeMap<String, String>;
 
 /// What starting these units does to others. None where systemd doesn't say.
 pub async fn of_start(target: &Target, units: &[&str]) -> Option<Reach> {
+    follow(target, units, &[]).await
+}
+
+/// What stopping these units does to others. None where systemd doesn't say.
+pub async fn of_stop(target: &Target, units: &[&str]) -> Option<Reach> {
+    follow(target, &[], units).await
+}
+
+/// Follows all dependencies of units that start and of units that stop, until nothing new is reached.
+async fn follow(target: &Target, start: &[&str], stop: &[&str]) -> Option<Reach> {
     let mut reach = Reach::default();
-    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
-    let mut next: Vec<String> = seen.iter().cloned().collect();
-    let mut is_first = true;
-    while !next.is_empty() {
-        let mut further = BTreeSet::new();
-        for unit in ask(target, &next).await? {
+    let (mut starting, mut stopping) = (Queue::new(start), Queue::new(stop));
+    // The units that a unit that stops has needed.
+    let mut needed = Queue::new(&[]);
+    loop {
+        let is_named = |unit: &Properties, named: &[&str]| {
+            unit.get("Id").is_some_and(|id| {
+                named.iter().any(|name| id == name || id.strip_suffix(".service") == Some(name))
+            })
+        };
+        for unit in ask(target, &starting.take()).await? {
+            let is_first = is_named(&unit, start);
             // A unit that runs already has started what it wants.
             if !is_first && is_active(&unit) {
                 continue;
             }
+            reach.note(&unit);
             match is_first {
                 true if unit.get("Type").is_some_and(|kind| kind == "oneshot") => {
                     reach.waited_for.extend(unit.get("Id").cloned());
@@ -196,43 +242,54 @@ pub async fn of_start(target: &Target, units: &[&str]) -> Option<Reach> {
                 true => {}
                 false => reach.started.extend(unit.get("Id").cloned()),
             }
-            reach.note(&unit);
-            further.extend(names(&unit, &STARTS));
-            reach.stopped.extend(names(&unit, &STOPS));
+            starting.extend(names(&unit, &STARTS));
+            stopping.extend(names(&unit, &STOPS));
         }
-        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
-        if seen.len() > MOST {
+        for unit in ask(target, &stopping.take()).await? {
+            reach.note(&unit);
+            if !is_named(&unit, stop) {
+                reach.stopped.extend(unit.get("Id").cloned());
+            }
+            stopping.extend(names(&unit, &STOPS_ALONG));
+            if is_running(&unit) {
+                starting.extend(names(&unit, &STARTS_AT_END));
+                needed.extend(names(&unit, &NEEDS));
+            }
+        }
+        for unit in ask(target, &needed.take()).await? {
+            if unit.get("StopWhenUnneeded").is_some_and(|value| value == "yes") {
+                stopping.extend(unit.get("Id").cloned().into_iter());
+            }
+        }
+        if starting.next.is_empty() && stopping.next.is_empty() {
+            return Some(reach);
+        }
+        if starting.seen.len() + stopping.seen.len() > MOST {
             return None;
         }
-        is_first = false;
     }
-    let stopped: Vec<String> = reach.stopped.iter().cloned().collect();
-    let stopped: Vec<&str> = stopped.iter().map(String::as_str).collect();
-    let along = of_stop(target, &stopped).await?;
-    reach.stopped.extend(along.stopped);
-    reach.idle.extend(along.idle);
-    reach.acts = reach.acts.or(along.acts);
-    Some(reach)
 }
 
-/// What stopping these units does to others. None where systemd doesn't say.
-pub async fn of_stop(target: &Target, units: &[&str]) -> Option<Reach> {
-    let mut reach = Reach::default();
-    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
-    let mut next: Vec<String> = seen.iter().cloned().collect();
-    while !next.is_empty() {
-        let mut further = BTreeSet::new();
-        for unit in ask(target, &next).await? {
-            reach.note(&unit);
-            further.extend(names(&unit, &STOPS_ALONG));
-        }
-        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
-        reach.stopped.extend(next.iter().cloned());
-        if seen.len() > MOST {
-            return None;
-        }
+/// Units that are to be looked at, each once.
+struct Queue {
+    seen: BTreeSet<String>,
+    next: Vec<String>,
+}
+
+impl Queue {
+    fn new(units: &[&str]) -> Self {
+        let mut queue = Self { seen: BTreeSet::new(), next: Vec::new() };
+        queue.extend(units.iter().map(|unit| (*unit).to_owned()));
+        queue
     }
-    Some(reach)
+
+    fn extend(&mut self, units: impl Iterator<Item = String>) {
+        self.next.extend(units.filter(|unit| self.seen.insert(unit.clone())));
+    }
+
+    fn take(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.next)
+    }
 }
 
 impl Reach {
@@ -242,7 +299,7 @@ impl Reach {
     }
 
     fn note(&mut self, unit: &Properties) {
-        if unit.get("ActiveState").is_some_and(|state| matches!(state.as_str(), "inactive" | "failed")) {
+        if !is_running(unit) {
             self.idle.extend(unit.get("Id").cloned());
         }
         let action =
@@ -252,6 +309,10 @@ impl Reach {
             self.acts = Some((id, format!("{name}={value}")));
         }
     }
+}
+
+fn is_running(unit: &Properties) -> bool {
+    !unit.get("ActiveState").is_some_and(|state| matches!(state.as_str(), "inactive" | "failed"))
 }
 
 fn is_active(unit: &Properties) -> bool {
@@ -268,6 +329,9 @@ fn names<'a>(unit: &'a Properties, dependencies: &'a [&str]) -> impl Iterator<It
 
 /// The properties of each of these units. None where systemd doesn't tell them of each.
 async fn ask(target: &Target, units: &[String]) -> Option<Vec<Properties>> {
+    if units.is_empty() {
+        return Some(Vec::new());
+    }
     let units: Vec<&str> = units.iter().map(String::as_str).collect();
     let shown = units::show(target, PROPERTIES, &units).await?;
     let of_block = |block: &str| -> Option<Properties> {
@@ -304,6 +368,11 @@ mod tests {
             "proxy.service" => "ActiveState=active\nPropagatesReloadTo=ssh.service web.service",
             "initrd.target" => "ActiveState=inactive\nOnFailure=emergency.target",
             "emergency.target" => "ActiveState=inactive",
+            "off.timer" => "ActiveState=inactive\nTriggers=b.service",
+            "last.service" => "ActiveState=active\nWants=unneeded.service other.service",
+            "unneeded.service" => "ActiveState=active\nStopWhenUnneeded=yes\nPropagatesStopTo=ssh.service",
+            "batch.service" => "ActiveState=active\nOnSuccess=b.service",
+            "idle-batch.service" => "ActiveState=inactive\nOnSuccess=b.service",
             "critical.service" => "ActiveState=active\nStartLimitAction=reboot-force\nFailureAction=none",
             _ => "ActiveState=active",
         };
@@ -331,6 +400,8 @@ mod tests {
             ("z.service", &["ssh.service"]),
             ("c.service", &["base.service", "sshd.service", "tunnel.service"]),
             ("other.service", &[]),
+            // What a timer starts when its time comes counts at once.
+            ("off.timer", &["ssh.service"]),
         ] {
             assert_eq!(of_start(&target, &[unit]).await.unwrap().stopped, set(stopped), "{unit}");
         }
@@ -391,6 +462,13 @@ mod tests {
         let stopped = of_stop(&target, &["base.service"]).await.unwrap().stopped;
         assert_eq!(stopped, set(&["sshd.service", "tunnel.service"]));
         assert_eq!(of_stop(&target, &[]).await, Some(Reach::default()));
+        // What nobody needs any more stops as well.
+        let stopped = of_stop(&target, &["last.service"]).await.unwrap().stopped;
+        assert_eq!(stopped, set(&["ssh.service", "unneeded.service"]));
+        // The end of a unit starts another one, which stops a third.
+        let ends = of_stop(&target, &["batch.service"]).await.unwrap();
+        assert_eq!((ends.started, ends.stopped), (set(&["b.service"]), set(&["ssh.service"])));
+        assert_eq!(of_stop(&target, &["idle-batch.service"]).await.unwrap().stopped, set(&[]));
     }
 
     #[tokio::test]
@@ -414,6 +492,11 @@ mod tests {
                 "[Install]\n Also = \"ssh.service\" a.service\nRequiredBy=other.service\n".to_owned(),
             ),
             Some("odd.service") => Fate::Says(1, String::new()),
+            Some("any.service") => Fate::Says(0, "[Install]\nAlso=%j.service\n".to_owned()),
+            Some("split.service") => Fate::Says(
+                0,
+                "[Install]\nAlias=x.service \\\n; more\n ssh.service\n# y\nAlso=z.service\n".to_owned(),
+            ),
             _ => Fate::Says(0, "[Service]\nExecStart=/bin/true Also=x.service\n".to_owned()),
         };
         let target = Target::over_test_connection(&TestConnection::new(files));
@@ -422,7 +505,12 @@ mod tests {
         assert_eq!(found.aliases, set(&["default.target"]));
         assert_eq!(found.required_by, set(&["other.service"]));
         assert_eq!(of_install(&target, &["plain.service"]).await, Some(Install::default()));
-        assert_eq!(of_install(&target, &["odd.service"]).await, None);
+        for unknown in ["odd.service", "any.service"] {
+            assert_eq!(of_install(&target, &[unknown]).await, None, "{unknown}");
+        }
+        let split = of_install(&target, &["split.service"]).await.unwrap();
+        assert_eq!(split.aliases, set(&["ssh.service", "x.service"]));
+        assert_eq!(split.along, set(&["z.service"]));
     }
 
     #[tokio::test]
