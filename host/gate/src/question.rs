@@ -109,6 +109,7 @@ impl Question {
             "address": known.address,
             "user": known.user,
             "host_keys": known.host_keys,
+            "authorities": known.authorities,
         });
         let mut text = Text::default();
         let host = one_line(&excerpt(host, NAME));
@@ -125,6 +126,12 @@ impl Question {
         text.line(&format!("Address: {}", one_line(&known.address)));
         for key in &known.host_keys {
             text.line(&format!("Key:     {}, in known_hosts", one_line(key)));
+        }
+        for authority in &known.authorities {
+            text.line(&format!("Key:     any that the authority {} has signed", one_line(authority)));
+        }
+        if known.host_keys.is_empty() && known.accepts_new {
+            text.line("Key:     any, on the first contact (StrictHostKeyChecking accept-new)");
         }
         text.line("");
         let sha256 = sha256::of(preview.to_string().as_bytes());

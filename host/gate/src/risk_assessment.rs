@@ -149,6 +149,7 @@ impl<'a> RiskAssessment<'a> {
         let before = before.and_then(|before| text::code_on_stdin(&argv, before));
         let before = before.map(|before| before.with_default_user(own.as_deref()));
         self.removed(before.as_ref(), &code, own.as_deref(), &line).await;
+        // The variables that are there already hold for a new line as well, so `ordinary` leaves them out.
         let before = match before {
             Some(before) => Some(self.ordinary(before).await),
             None => None,
@@ -165,7 +166,8 @@ impl<'a> RiskAssessment<'a> {
         };
         let mut whose: Vec<Option<&str>> = Vec::new();
         for old in before.into_iter().flat_map(|before| &before.lines).filter(is_gone) {
-            if !whose.contains(&old.user.as_deref()) {
+            // A line that anybody could add may go as well.
+            if !whose.contains(&old.user.as_deref()) && self.objection(old, line).await.is_some() {
                 whose.push(old.user.as_deref());
             }
         }
@@ -253,8 +255,15 @@ impl<'a> RiskAssessment<'a> {
             }
         }
         let found = found?;
+        if found.kind == FileKind::File && found.metadata.links > 1 {
+            return Some(format!(
+                "changes {shown}, which has other names, and one of them may be the system's"
+            ));
+        }
+        let opens_writing = rights.opens(found.metadata.mode) & 0o022 != 0;
+        let changes_owner = rights.owner.is_some() || rights.group.is_some();
         if found.kind == FileKind::Directory
-            && (rights.closes(found.metadata.mode) || rights.owner.is_some() || rights.group.is_some())
+            && (rights.closes(found.metadata.mode) || opens_writing || changes_owner)
         {
             match self.privileges.home_below(path, (found.metadata.device, found.metadata.inode)).await {
                 Ok(None) => {}

@@ -10,7 +10,8 @@ use super::units;
 /// What systemd tells of each unit. Actions are what systemd does with the machine when a unit ends, fails or starts too often.
 const PROPERTIES: &str = "Id,Type,ActiveState,StopWhenUnneeded,Requisite,Triggers,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
     RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,PropagatesReloadTo,\
-    StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction";
+    StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction,OnSuccessJobMode,OnFailureJobMode,\
+    Before,FragmentPath";
 
 /// The dependencies by which a unit starts another one, at once, when its time or an event comes, or when it ends.
 const STARTS: [&str; 7] = ["Wants", "Requires", "BindsTo", "Upholds", "Triggers", "OnSuccess", "OnFailure"];
@@ -108,6 +109,8 @@ pub struct Reach {
     idle: BTreeSet<String>,
     /// The units that were named and whose programs have to end before what comes after them starts.
     pub waited_for: BTreeSet<String>,
+    /// The units of the administrator's own that start, with what has to wait for each of them.
+    pub delays: BTreeMap<String, Vec<String>>,
     /// A unit with an action on the machine, and the action.
     pub acts: Option<(String, String)>,
 }
@@ -235,6 +238,7 @@ async fn follow(target: &Target, start: &[&str], stop: &[&str]) -> Option<Reach>
                 continue;
             }
             reach.note(&unit);
+            reach.note_delays(&unit);
             match is_first {
                 true if unit.get("Type").is_some_and(|kind| kind == "oneshot") => {
                     reach.waited_for.extend(unit.get("Id").cloned());
@@ -293,6 +297,15 @@ impl Queue {
 }
 
 impl Reach {
+    fn note_delays(&mut self, unit: &Properties) {
+        let is_shipped = unit
+            .get("FragmentPath")
+            .is_some_and(|path| ["/usr/lib/", "/lib/"].iter().any(|place| path.starts_with(place)));
+        if let Some(id) = unit.get("Id").filter(|_| !is_shipped) {
+            self.delays.insert(id.clone(), names(unit, &["Before"]).collect());
+        }
+    }
+
     /// The units that run now and stop.
     pub fn stopped_now(&self) -> impl Iterator<Item = &String> {
         self.stopped.difference(&self.idle)
@@ -301,6 +314,16 @@ impl Reach {
     fn note(&mut self, unit: &Properties) {
         if !is_running(unit) {
             self.idle.extend(unit.get("Id").cloned());
+        }
+        // Such a start stops everything else.
+        let isolates = ["OnSuccess", "OnFailure"].into_iter().find_map(|event| {
+            let mode = unit.get(&format!("{event}JobMode"))?;
+            let is_harmless = matches!(mode.as_str(), "" | "replace" | "fail");
+            let has_units = unit.get(event).is_some_and(|units| !units.is_empty());
+            (has_units && !is_harmless).then(|| format!("{event}JobMode={mode}"))
+        });
+        if let (None, Some(mode)) = (&self.acts, isolates) {
+            self.acts = Some((unit.get("Id").cloned().unwrap_or_default(), mode));
         }
         let action =
             unit.iter().find(|(name, value)| name.ends_with("Action") && !matches!(&***value, "" | "none"));
@@ -373,6 +396,13 @@ mod tests {
             "unneeded.service" => "ActiveState=active\nStopWhenUnneeded=yes\nPropagatesStopTo=ssh.service",
             "batch.service" => "ActiveState=active\nOnSuccess=b.service",
             "idle-batch.service" => "ActiveState=inactive\nOnSuccess=b.service",
+            "isolates.service" => "ActiveState=inactive\nOnSuccess=tiny.target\nOnSuccessJobMode=isolate",
+            "early.service" => {
+                "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.service\nBefore=ssh.service"
+            }
+            "shipped.service" => {
+                "ActiveState=inactive\nFragmentPath=/usr/lib/systemd/system/shipped.service\nBefore=ssh.service"
+            }
             "critical.service" => "ActiveState=active\nStartLimitAction=reboot-force\nFailureAction=none",
             _ => "ActiveState=active",
         };
@@ -478,6 +508,18 @@ mod tests {
         assert_eq!(of_start(&target, &["critical.service"]).await.unwrap().acts, acts);
         assert_eq!(of_stop(&target, &["critical.service"]).await.unwrap().acts, acts);
         assert_eq!(of_start(&target, &["c.service"]).await.unwrap().acts, None);
+        let acts = of_start(&target, &["isolates.service"]).await.unwrap().acts;
+        assert_eq!(acts, Some(("isolates.service".to_owned(), "OnSuccessJobMode=isolate".to_owned())));
+    }
+
+    #[tokio::test]
+    async fn what_waits_for_a_unit_of_the_administrators_is_told() {
+        let target = target();
+        let delays = of_start(&target, &["early.service", "shipped.service"]).await.unwrap().delays;
+        assert_eq!(
+            delays.into_iter().collect::<Vec<_>>(),
+            [("early.service".to_owned(), vec!["ssh.service".to_owned()])]
+        );
     }
 
     #[tokio::test]

@@ -256,6 +256,11 @@ impl KnownHosts {
         }
     }
 
+    /// Returns the fingerprints of the authorities that may sign the host's key.
+    pub fn authority_fingerprints(&self, host: &HostNames) -> Vec<String> {
+        self.authorities(host).map(|line| line.key.fingerprint(HashAlg::Sha256).to_string()).collect()
+    }
+
     fn plain(&self, name: &str) -> impl Iterator<Item = &Line> {
         self.lines.iter().filter(move |line| line.marker.is_none() && line.names(name))
     }

@@ -11,7 +11,7 @@ use host_components::{ConnectionService, PublicKey};
 use host_gate::Origin;
 use host_gate::Question;
 use host_gate::{Answer, Confirmer, declined};
-use host_target::{ConnectionInfo, OwnKey, SshOptions, Target, own_keys};
+use host_target::{ConnectionInfo, KnownHost, OwnKey, SshOptions, Target, own_keys};
 
 /// The interface for one call.
 pub struct TargetControl {
@@ -38,14 +38,14 @@ impl TargetControl {
         Self { targets: targets.clone(), target: target.clone(), has_session, dry_run, origin, ask }
     }
 
-    /// Asks a person whether calls may name a host that was not known when the server started, or work on a host as another
-    /// account than the configuration says. For a host it is not enough that the files that name hosts have it now: a model
-    /// with a shell could have written to them.
+    /// Asks a person whether calls may name a host that was not known when the server started, or reach a host otherwise than
+    /// the configuration says: as another account, at another port, or with another key. For a host it is not enough that the
+    /// files that name hosts have it now: a model with a shell could have written to them.
     async fn allow(&self, host: &str, options: &SshOptions) -> Result<(), Problem> {
         let stranger = self.targets.unconfirmed(host);
         let target = match &stranger {
             Some(_) => self.targets.unconfirmed_with(host, options),
-            None if options.user.is_none() => return Ok(()),
+            None if *options == SshOptions::default() => return Ok(()),
             None => self.targets.with_options(host, options.clone())?,
         };
         if stranger.is_none() && self.targets.find_used(target.name()).is_some() {
@@ -59,19 +59,24 @@ impl TargetControl {
             }
             None => {
                 let usual = self.targets.with_options(host, SshOptions::default())?.known_host().await?;
-                match usual.map(|usual| usual.user) {
-                    Some(usual) if usual == known.user => return Ok(()),
-                    Some(usual) => format!("the configuration says that it is worked on as {usual}"),
+                match usual.and_then(|usual| otherwise(&usual, &known, options)) {
+                    Some(because) => because,
                     None => return Ok(()),
                 }
             }
         };
-        if known.host_keys.is_empty() {
-            // Without a host key the question could not say which machine it is. Connecting fails later.
+        if !known.may_be_reached() {
+            // The question could not say which machine it is. Connecting fails later.
             return Ok(());
         }
         match self.ask.ask(Question::about_host(&self.origin, host, &known, &because)?).await? {
             Answer::Yes(_) => {
+                // The configuration may lead elsewhere by now.
+                if target.known_host().await?.as_ref() != Some(&known) {
+                    let message = "the configuration of ssh has changed since it was shown: nothing was done";
+                    return Err(Problem::new("PLAN_STALE", Category::State, message)
+                        .remedy("Make the call again: it shows where it leads now"));
+                }
                 if let Some(stranger) = stranger {
                     self.targets.remember(Arc::new(stranger))?;
                 }
@@ -197,6 +202,21 @@ fn add_connection(answer: &mut Value, connection: &ConnectionInfo) {
     answer["host_key_algorithm"] = peer.host_key_algorithm.clone().into();
     answer["round_trip_ms"] = millis(connection.round_trip).into();
     answer["warnings"] = json!(peer.warnings);
+}
+
+/// What differs from the configuration where a host is reached with these options. None where nothing does.
+fn otherwise(usual: &KnownHost, known: &KnownHost, options: &SshOptions) -> Option<String> {
+    let mut differs = Vec::new();
+    if usual.user != known.user {
+        differs.push(format!("that it is worked on as {}", usual.user));
+    }
+    if usual.address != known.address {
+        differs.push(format!("that it is at {}", usual.address));
+    }
+    if let Some(file) = &options.identity_file {
+        differs.push(format!("nothing of the key {} for it", file.display()));
+    }
+    (!differs.is_empty()).then(|| format!("the configuration says {}", differs.join(" and ")))
 }
 
 fn millis(duration: std::time::Duration) -> f64 {

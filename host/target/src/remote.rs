@@ -205,10 +205,13 @@ impl Remote {
             true => format!("[{}]:{}", host.hostname, host.port),
             false => format!("{}:{}", host.hostname, host.port),
         };
+        let names = host_openssh::known_hosts::HostNames::of(&host, None);
         Ok(KnownHost {
             address,
             user: host.user.clone(),
-            host_keys: known.fingerprints(&host_openssh::known_hosts::HostNames::of(&host, None)),
+            host_keys: known.fingerprints(&names),
+            authorities: known.authority_fingerprints(&names),
+            accepts_new: host.strict == host_openssh::config::Strict::AcceptNew,
         })
     }
 

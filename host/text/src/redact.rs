@@ -57,9 +57,23 @@ fn whole(text: &str, keep_lines: bool) -> Cow<'_, str> {
     if let Cow::Owned(seen) = &as_it_looks
         && let Cow::Owned(redacted) = run(seen, keep_lines)
     {
-        return Cow::Owned(redacted);
+        return Cow::Owned(until_stable(redacted, keep_lines));
     }
-    run(text, keep_lines)
+    match run(text, keep_lines) {
+        Cow::Owned(redacted) => Cow::Owned(until_stable(redacted, keep_lines)),
+        whole => whole,
+    }
+}
+
+/// Redacts what is redacted already until nothing more is found. A secret that is gone may have hidden the name of another.
+fn until_stable(mut text: String, keep_lines: bool) -> String {
+    for _ in 0..MOST_ROUNDS {
+        match run(&text, keep_lines) {
+            Cow::Owned(next) if next != text => text = next,
+            _ => break,
+        }
+    }
+    text
 }
 
 /// Redacts each of several texts. They may be the lines of one text, and a block that spans several of them is

@@ -172,8 +172,9 @@ impl World {
         let mut names = Vec::new();
         for (account, key) in ways {
             let key = self.lab.home().path().join(key);
-            let envelope =
-                client.envelope("ssh_connect", json!({"host": account, "identity_file": key})).await;
+            let envelope = client
+                .agrees(Way::InputRequired, "ssh_connect", json!({"host": account, "identity_file": key}))
+                .await;
             assert_eq!(envelope["status"], "success", "{envelope}");
             names.push(envelope["data"]["host"].clone());
         }

@@ -22,8 +22,6 @@ pub struct Home {
 
 /// The device and the inode of a file.
 type FileId = (u64, u64);
-/// The ends of stat's messages about a path where nothing is.
-const ABSENT: [&str; 2] = [": No such file or directory", ": Not a directory"];
 /// Paths with the files to which they lead.
 pub(super) type FileIds = Vec<(FileId, PathBuf)>;
 
@@ -35,13 +33,15 @@ impl PrivilegeCheck<'_> {
         let accounts = self.passwd().await.ok_or(())?;
         let homes = self.homes(&accounts).await.ok_or(())?;
         let way: Vec<PathBuf> = Path::new(path).ancestors().map(Path::to_owned).collect();
-        // A directory that is closed to the caller counts by its path alone, so that a file in the home of an ordinary account
-        // is told from others.
-        let mut way_ids = self.file_ids(&way).await.ok_or(())?.0;
+        let mut way_ids = self.file_ids(&way).await.ok_or(())?;
+        // What is closed to the caller counts by its path, and by the paths that it has by mounts.
+        let others = self.other_names(path).await.ok_or(())?;
         if let Some(found) = found {
             way_ids.push(((found.metadata.device, found.metadata.inode), PathBuf::from(path)));
         }
-        for directory in &way {
+        let others: Vec<PathBuf> =
+            others.iter().flat_map(|name| Path::new(name).ancestors()).map(Path::to_owned).collect();
+        for directory in way.iter().chain(&others) {
             // Nobody's home is the root directory.
             if directory.parent().is_none() {
                 break;
@@ -55,7 +55,7 @@ impl PrivilegeCheck<'_> {
             let owners: Vec<&passwd::Entry> = accounts.iter().filter(is_here).collect();
             if !owners.is_empty() {
                 return Ok(Some(Home {
-                    is_itself: directory == Path::new(path),
+                    is_itself: directory == Path::new(path) || others.first() == Some(directory),
                     is_peoples: owners.iter().any(|owner| is_peoples(owner.uid)),
                     owners: owners.into_iter().map(|owner| owner.name.clone()).collect(),
                 }));
@@ -84,21 +84,42 @@ impl PrivilegeCheck<'_> {
     /// The account that has its home below a directory, at any depth, if there is one. An error where the target doesn't say.
     pub async fn home_below(&mut self, path: &str, id: FileId) -> Result<Option<String>, ()> {
         let accounts = self.passwd().await.ok_or(())?;
-        let above = |entry: &passwd::Entry| -> Vec<PathBuf> {
-            let above = entry.home.ancestors().skip(1).filter(|path| path.parent().is_some());
+        let homes: Vec<String> =
+            accounts.iter().map(|entry| entry.home.to_string_lossy().into_owned()).collect();
+        // A link on the way to a home, or the home itself, leads through other directories.
+        let mut real = Vec::new();
+        for homes in homes.chunks(AT_ONCE) {
+            let args: Vec<&str> = ["-m", "--"].into_iter().chain(homes.iter().map(String::as_str)).collect();
+            let answers = self.answers(&[command("realpath", &args, Privilege::Caller)]).await.ok_or(())?;
+            let lines: Vec<PathBuf> = answers.concat().lines().map(PathBuf::from).collect();
+            if lines.len() != homes.len() {
+                return Err(());
+            }
+            real.extend(lines);
+        }
+        let above = |home: &Path| -> Vec<PathBuf> {
+            let above = home.ancestors().skip(1).filter(|path| path.parent().is_some());
             above.map(Path::to_owned).collect()
         };
-        let mut all: Vec<PathBuf> = accounts.iter().flat_map(above).collect();
+        let ways: Vec<(String, Vec<PathBuf>)> = accounts
+            .iter()
+            .zip(&real)
+            .map(|(entry, real)| (entry.name.clone(), [above(&entry.home), above(real)].concat()))
+            .collect();
+        let mut all: Vec<PathBuf> = ways.iter().flat_map(|(_, way)| way.clone()).collect();
         all.sort();
         all.dedup();
-        let ids = self.file_ids(&all).await.filter(|(_, is_complete)| *is_complete).ok_or(())?.0;
+        let ids = self.file_ids(&all).await.ok_or(())?;
+        let mut names = self.other_names(path).await.ok_or(())?;
+        names.push(path.to_owned());
         let is_it = |way: &PathBuf| {
-            way == Path::new(path) || ids.iter().any(|(known, known_as)| *known == id && known_as == way)
+            names.iter().any(|name| way == Path::new(name))
+                || ids.iter().any(|(known, known_as)| *known == id && known_as == way)
         };
-        Ok(accounts.iter().find(|entry| above(entry).iter().any(is_it)).map(|entry| entry.name.clone()))
+        Ok(ways.into_iter().find(|(_, way)| way.iter().any(is_it)).map(|(name, _)| name))
     }
 
-    /// The home directories that exist, with what they are. None where that is unknown of one of them.
+    /// The home directories that the caller can look at, with what they are.
     async fn homes(&mut self, accounts: &[passwd::Entry]) -> Option<Arc<FileIds>> {
         if self.homes.is_none() {
             let homes = accounts.iter().map(|entry| entry.home.clone());
@@ -106,26 +127,23 @@ impl PrivilegeCheck<'_> {
                 homes.filter(|home| home.is_absolute() && home.parent().is_some()).collect();
             homes.sort();
             homes.dedup();
-            let found = self.file_ids(&homes).await.filter(|(_, is_complete)| *is_complete);
-            self.homes = Some(found.map(|(homes, _)| Arc::new(homes)));
+            self.homes = Some(self.file_ids(&homes).await.map(Arc::new));
         }
         self.homes.clone()?
     }
 
-    /// The devices and inodes of those of these paths that are there, with links followed, and whether the caller could look
-    /// at each path. None where the target doesn't answer.
-    async fn file_ids(&self, paths: &[PathBuf]) -> Option<(FileIds, bool)> {
+    /// The devices and inodes of these paths, with links followed. Paths that aren't there or that the caller can't look at are
+    /// left out. None where the target doesn't answer.
+    async fn file_ids(&self, paths: &[PathBuf]) -> Option<FileIds> {
         let names: Vec<String> = paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
         let asked = names.chunks(AT_ONCE).map(|names| {
             let options = ["-L", "-c", "%d:%i:%n", "--"];
             let args: Vec<&str> = options.into_iter().chain(names.iter().map(String::as_str)).collect();
             command("stat", &args, Privilege::Caller)
         });
-        let (mut found, mut absent) = (Vec::new(), 0);
+        let mut found = Vec::new();
         for answer in self.target.run_all(&asked.collect::<Vec<_>>()).await {
             let output = answer.ok().filter(|output| !output.truncated)?;
-            let is_absent = |line: &&str| ABSENT.iter().any(|why| line.ends_with(why));
-            absent += String::from_utf8_lossy(&output.stderr).lines().filter(is_absent).count();
             let printed = String::from_utf8_lossy(&output.stdout).into_owned();
             found.extend(printed.lines().filter_map(|line| {
                 let mut fields = line.splitn(3, ':');
@@ -133,8 +151,7 @@ impl PrivilegeCheck<'_> {
                 Some((id, PathBuf::from(fields.next()?)))
             }));
         }
-        let is_complete = found.len() + absent == names.len();
-        Some((found, is_complete))
+        Some(found)
     }
 }
 
@@ -191,13 +208,24 @@ mod tests {
         // The target knows none of these accounts, so each counts as root.
         assert!(check.home_power(&at("real/below"), None).await.is_some());
         assert!(check.home_power(&at("elsewhere"), None).await.is_none());
-        // A home that can't be looked at may be anywhere.
-        let closed = TestConnection::new(|_| Fate::Says(1, "1:2:/home/web/boss\n".to_owned()));
-        let closed = Target::over_test_connection(&closed);
-        let mut check_closed = PrivilegeCheck::new(&closed, &facts);
-        check_closed.passwd = Some(Some(Arc::new(passwd::parse(&table))));
-        assert!(check_closed.home(&at("elsewhere"), None).await.is_err());
-        assert!(check_closed.home_below(&at("elsewhere"), (0, 0)).await.is_err());
+        // A home that is reached by a link is below what the link leads to as well.
+        std::fs::create_dir_all(at("disk/homes/eve")).unwrap();
+        std::os::unix::fs::symlink(at("disk/homes"), at("homes")).unwrap();
+        let moved = format!("eve:x:1004:1004::{}:/bin/sh\n", at("homes/eve"));
+        let mut check_moved = PrivilegeCheck::new(&target, &facts);
+        check_moved.passwd = Some(Some(Arc::new(passwd::parse(&moved))));
+        for (path, below) in [("disk", Some("eve")), ("disk/homes", Some("eve")), ("disk/homes/eve", None)] {
+            let seen = std::fs::metadata(at(path)).unwrap();
+            let found = check_moved.home_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
+            assert_eq!(found.as_deref(), below, "{path}");
+        }
+        // A target that doesn't answer says nothing.
+        let silent = TestConnection::new(|_| Fate::NeverComes);
+        let silent = Target::over_test_connection(&silent);
+        let mut check_silent = PrivilegeCheck::new(&silent, &facts);
+        check_silent.passwd = Some(Some(Arc::new(passwd::parse(&table))));
+        assert!(check_silent.home(&at("elsewhere"), None).await.is_err());
+        assert!(check_silent.home_below(&at("elsewhere"), (0, 0)).await.is_err());
         // Without a table, nobody knows whose home it is.
         check.passwd = Some(None);
         assert!(check.home_power(&at("elsewhere"), None).await.is_some());

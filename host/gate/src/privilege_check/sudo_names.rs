@@ -174,19 +174,20 @@ fn are_rules_in_files(table: &str) -> bool {
     sources.flat_map(str::split_whitespace).all(|source| source == "files")
 }
 
-/// The words of the rules in a text that may name an account or a group, and the further files.
+/// The words of the rules in a text that may name an account or a group, and the further files. Each line is read alone and
+/// with those in which it goes on, so that it doesn't matter where a comment ends.
 fn read(text: &str) -> (BTreeSet<String>, Vec<Include>) {
     let (mut words, mut includes) = (BTreeSet::new(), Vec::new());
-    for line in text.replace("\\\r\n", " ").replace("\\\n", " ").lines() {
-        let line = line.trim();
+    let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
+    for line in text.lines().chain(joined.lines()).map(str::trim) {
         let first = line.split_whitespace().next().unwrap_or_default();
+        if let Some(include) = include(line) {
+            if !includes.contains(&include) {
+                includes.push(include);
+            }
+            continue;
+        }
         match first {
-            "@include" | "#include" => {
-                includes.push(included(line, first).map_or(Include::Unknown, Include::File))
-            }
-            "@includedir" | "#includedir" => {
-                includes.push(included(line, first).map_or(Include::Unknown, Include::Directory));
-            }
             "Cmnd_Alias" | "Cmd_Alias" | "Host_Alias" | "Runas_Alias" => {}
             _ if first.starts_with("Defaults") => {}
             // A number stands behind the sign of a comment.
@@ -207,9 +208,27 @@ fn read(text: &str) -> (BTreeSet<String>, Vec<Include>) {
     (words, includes)
 }
 
+/// The further file or directory that a line names. A blank or a quote stands behind the keyword.
+fn include(line: &str) -> Option<Include> {
+    let (rest, is_directory) = match (line.strip_prefix(['@', '#'])?, line.starts_with('@')) {
+        (rest, _) if rest.starts_with("includedir") => (&rest["includedir".len()..], true),
+        (rest, _) if rest.starts_with("include") => (&rest["include".len()..], false),
+        _ => return None,
+    };
+    let is_comment = line.starts_with('#') && !rest.starts_with([' ', '\t', '"', '/']);
+    if is_comment && !rest.is_empty() {
+        return None;
+    }
+    Some(match included(rest) {
+        Some(path) if is_directory => Include::Directory(path),
+        Some(path) => Include::File(path),
+        None => Include::Unknown,
+    })
+}
+
 /// The path that an include names. None where it depends on the host's name.
-fn included(line: &str, keyword: &str) -> Option<String> {
-    let rest = line[keyword.len()..].trim();
+fn included(rest: &str) -> Option<String> {
+    let rest = rest.trim();
     let path = match rest.strip_prefix('"') {
         Some(quoted) => quoted.split('"').next().unwrap_or_default().to_owned(),
         None => {
@@ -267,6 +286,9 @@ mod tests {
             ("bob,\\\n%esc ALL=ALL", "esc"),
             ("%esc ALL=(alice) /bin/true", "esc"),
             ("%:esc ALL=ALL", "esc"),
+            ("# x \\\n%esc db*=(ALL) NOPASSWD: ALL", "esc"),
+            ("Defaults !lecture # \\\n%esc ALL=(alice) ALL", "esc"),
+            ("bob ALL=ALL # \\\n%esc ALL=(alice) ALL", "esc"),
             ("bob, #1012 ALL=ALL", "#1012"),
             ("#1012 ALL=ALL", "#1012"),
             ("%#1012 ALL=ALL", "#1012"),
@@ -291,6 +313,10 @@ mod tests {
             ("#include \"/srv/my rules\"", file("/srv/my rules")),
             (r"@include /srv/my\ rules", file("/srv/my rules")),
             ("@include ../rules", file("../rules")),
+            ("@include\"/srv/rules\"", file("/srv/rules")),
+            ("@includedir\"/srv/rules.d\"", directory("/srv/rules.d")),
+            ("Defaults !lecture # \\\n@include /srv/rules", file("/srv/rules")),
+            ("#includes more", Vec::new()),
             ("@include /etc/sudoers.%h", vec![Include::Unknown]),
             ("@include", vec![Include::Unknown]),
             ("# include /srv/rules", Vec::new()),

@@ -65,6 +65,23 @@ impl RiskAssessment<'_> {
                 ));
             }
         }
+        let mut held = Vec::new();
+        for (unit, waiting) in &reach.delays {
+            if let Some(grave) = waiting.iter().find(|other| self.is_grave_to_stop(other)) {
+                held.push(format!(
+                    "`{line}` has {} wait for {}",
+                    excerpt(grave, NAMED),
+                    excerpt(unit, NAMED)
+                ));
+            } else if let Some(why) = units::why_not_triggered(self.target, unit).await {
+                held.push(format!(
+                    "`{line}` has the start of the machine wait for {}: {why}",
+                    excerpt(unit, NAMED)
+                ));
+            }
+        }
+        held.truncate(MOST_NAMED);
+        self.risks.extend(held.into_iter().map(|why| (Risk::High, why)));
         let install = unit_reach::of_install(self.target, &units).await;
         if let Some(install) = install.as_ref().filter(|_| effect == UnitEffect::Start) {
             self.installs(line, &units, install).await;
@@ -72,10 +89,14 @@ impl RiskAssessment<'_> {
         self.also(line, verb, install.map(|install| install.along)).await
     }
 
+    /// Whether people or the machine need a unit so much that stopping it asks.
+    fn is_grave_to_stop(&self, unit: &str) -> bool {
+        self.policy.verdict(&["systemctl", "stop", "--", unit]).risk >= Some(Risk::High)
+    }
+
     /// Adds a risk where units that are enabled take another unit's name, or where a unit that people need fails with them.
     async fn installs(&mut self, line: &str, units: &[&str], install: &Install) {
-        let is_grave =
-            |unit: &str| self.policy.verdict(&["systemctl", "stop", "--", unit]).risk >= Some(Risk::High);
+        let is_grave = |unit: &str| self.is_grave_to_stop(unit);
         // Such a unit has these names and dependencies from the one who ships it.
         let is_trusted = units.iter().all(|unit| is_grave(unit));
         let mut found = Vec::new();

@@ -35,11 +35,13 @@ pub fn read(text: &str, form: &Form) -> Code {
             if name == "SHELL" {
                 shell = value.to_owned();
             }
-            // A variable in an account's own crontab can do no more than the account.
-            let is_roots = !matches!(form, Form::Account(Some(_)));
-            if is_roots && !harmless::variable(name, Some(value)) {
-                let set = format!("{name}={value}");
-                code.add_power(format_args!("sets {} for what runs as root, line {number}", shown(&set)));
+            if !harmless::variable(name, Some(value)) {
+                let set = shown(&format!("{name}={value}"));
+                // A variable in an account's own crontab can do no more than the account.
+                let account = if let Form::Account(account) = form { account.as_deref() } else { None };
+                let whose = account.unwrap_or("root");
+                let sentence = format_args!("sets {set} for what runs as {whose}, line {number}");
+                code.add_power_of(account, sentence);
             }
             continue;
         }

@@ -381,6 +381,10 @@ impl<'a> NameMatch<'a> {
             return None;
         }
         let is_directory = self.ends_with("pwd") && value.starts_with('/');
+        // A replaced secret within the value is one word, though it ends with a bracket.
+        let last = value.rfind('[').map_or(start, |at| start + at);
+        let behind = last + redacted_length(&self.text[last..]);
+        let end = if behind > end { self.word_end(behind) } else { end };
         (start < end && !is_no_secret(value) && !is_directory).then_some((start, end))
     }
 
@@ -412,7 +416,10 @@ impl<'a> NameMatch<'a> {
     /// Returns the secret in a message, `with password x` or `the password is x`, where the word can hardly be another one.
     fn in_a_message(&self, at: usize) -> Option<(usize, usize)> {
         // A single dash may be the sign of a diff.
-        if self.dashes > 1 || !IN_MESSAGES.iter().any(|name| self.name.eq_ignore_ascii_case(name)) {
+        // Behind such a sign it is a value itself.
+        let is_value = self.byte_before().is_some_and(|before| b"=:".contains(&before));
+        if is_value || self.dashes > 1 || !IN_MESSAGES.iter().any(|name| self.name.eq_ignore_ascii_case(name))
+        {
             return None;
         }
         let at = if self.text[at..].starts_with("is ") { at + 3 } else { at };

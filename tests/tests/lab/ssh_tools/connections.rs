@@ -79,6 +79,7 @@ async fn port_account_and_key_may_be_given_and_the_name_stands_for_them_from_the
                         "{session}"
                     );
                 }
+                // A person has allowed this way already.
                 let tested = done(client.envelope("ssh_test_connection", given).await);
                 assert_eq!(
                     (&tested["host"], &tested["user"]),
@@ -152,7 +153,8 @@ async fn a_connection_that_is_ended_is_gone_from_the_host_and_this_machine_is_th
         lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
         for version in [WITH_SESSION, WITHOUT_SESSION] {
             let mut client = served(&lab, version).await;
-            let connected = done(client.envelope("ssh_connect", json!({"host": family, "port": PORT})).await);
+            let at_port = json!({"host": family, "port": PORT});
+            let connected = done(client.agrees(way(version), "ssh_connect", at_port).await);
             let name = connected["host"].clone();
             assert_eq!(connections(&lab, family, PORT), 1);
             let shown = done(client.envelope("ssh_disconnect", json!({"host": name, "dry_run": true})).await);
@@ -246,6 +248,14 @@ async fn another_account_than_the_configurations_is_asked_about() {
         for version in [WITH_SESSION, WITHOUT_SESSION] {
             let mut client = served(&lab, version).await;
             let other = json!({"host": family, "user": "admin"});
+            for (way_there, part) in [
+                (json!({"host": family, "port": 2222}), "that it is at "),
+                (json!({"host": family, "identity_file": "~/.ssh/id_ed25519"}), "nothing of the key "),
+            ] {
+                let asked = client.is_asked(way(version), "ssh_test_connection", way_there).await;
+                assert!(asked.text().contains(part), "{}", asked.text());
+                refused(&client.answers(&asked, "decline").await, "CONFIRMATION_DECLINED", &[]);
+            }
             for tool in ["ssh_test_connection", "ssh_connect"] {
                 let asked = client.is_asked(way(version), tool, other.clone()).await;
                 let question = asked.text();

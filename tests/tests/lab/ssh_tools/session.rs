@@ -30,7 +30,11 @@ async fn what_was_agreed_on_is_what_sshd_has_logged_and_ssh_would_have() {
             sshd.start(&[&host_key], &format!("LogLevel DEBUG1\n{settings}"));
             lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
             let mut client = served(&lab, WITHOUT_SESSION).await;
-            let name = done(client.envelope("ssh_connect", json!({"host": family, "port": PORT})).await);
+            let name = done(
+                client
+                    .agrees(way(WITHOUT_SESSION), "ssh_connect", json!({"host": family, "port": PORT}))
+                    .await,
+            );
             let session = client.envelope("ssh_session_info", json!({"host": name["host"]})).await;
             let session = done(session);
             let log = sshd.logged("kex: server->client");
@@ -79,7 +83,9 @@ async fn how_long_it_is_there_and_how_often_it_was_had_back_is_told() {
         sshd.start(&[&host_key], "");
         lab.know(&format!("{} {}", sshd.known_as(), host_key.public()));
         let mut client = served(&lab, WITHOUT_SESSION).await;
-        let connected = done(client.envelope("ssh_connect", json!({"host": family, "port": PORT})).await);
+        let connected = done(
+            client.agrees(way(WITHOUT_SESSION), "ssh_connect", json!({"host": family, "port": PORT})).await,
+        );
         let host = json!({"host": connected["host"]});
         for restored in 0..3 {
             let session = done(client.envelope("ssh_session_info", host.clone()).await);
