@@ -301,8 +301,10 @@ impl Reach {
         let is_shipped = unit
             .get("FragmentPath")
             .is_some_and(|path| ["/usr/lib/", "/lib/"].iter().any(|place| path.starts_with(place)));
-        if let Some(id) = unit.get("Id").filter(|_| !is_shipped) {
-            self.delays.insert(id.clone(), names(unit, &["Before"]).collect());
+        // Only a service takes its time to start. Each one comes before the target that wants it.
+        if let Some(id) = unit.get("Id").filter(|id| !is_shipped && id.ends_with(".service")) {
+            let waiting = names(unit, &["Before"]).filter(|name| !name.ends_with(".target"));
+            self.delays.insert(id.clone(), waiting.collect());
         }
     }
 
@@ -398,7 +400,10 @@ mod tests {
             "idle-batch.service" => "ActiveState=inactive\nOnSuccess=b.service",
             "isolates.service" => "ActiveState=inactive\nOnSuccess=tiny.target\nOnSuccessJobMode=isolate",
             "early.service" => {
-                "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.service\nBefore=ssh.service"
+                "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.service\nBefore=ssh.service multi-user.target"
+            }
+            "early.path" => {
+                "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.path\nBefore=paths.target"
             }
             "shipped.service" => {
                 "ActiveState=inactive\nFragmentPath=/usr/lib/systemd/system/shipped.service\nBefore=ssh.service"
@@ -515,7 +520,8 @@ mod tests {
     #[tokio::test]
     async fn what_waits_for_a_unit_of_the_administrators_is_told() {
         let target = target();
-        let delays = of_start(&target, &["early.service", "shipped.service"]).await.unwrap().delays;
+        let delays =
+            of_start(&target, &["early.service", "early.path", "shipped.service"]).await.unwrap().delays;
         assert_eq!(
             delays.into_iter().collect::<Vec<_>>(),
             [("early.service".to_owned(), vec!["ssh.service".to_owned()])]

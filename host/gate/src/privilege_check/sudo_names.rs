@@ -22,6 +22,9 @@ const DIRECTORY: &str = "/etc/sudoers.d";
 /// The table that says where the rules are.
 const SWITCH: &str = "/etc/nsswitch.conf";
 
+/// The configuration of sudo itself, which may name other rules.
+const PLUGINS: &str = "/etc/sudo.conf";
+
 /// The number of files that are read.
 const MOST_FILES: usize = 200;
 
@@ -71,6 +74,11 @@ impl PrivilegeCheck<'_> {
         let caller = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         match self.read_one(SWITCH, &caller).await {
             Ok(table) if are_rules_in_files(&table) => {}
+            Err(problem) if problem.category == Category::NotFound => {}
+            _ => return None,
+        }
+        match self.read_one(PLUGINS, &caller).await {
+            Ok(configuration) if has_usual_plugins(&configuration) => {}
             Err(problem) if problem.category == Category::NotFound => {}
             _ => return None,
         }
@@ -172,6 +180,14 @@ fn are_rules_in_files(table: &str) -> bool {
     let lines = table.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let sources = lines.filter_map(|line| line.strip_prefix("sudoers:"));
     sources.flat_map(str::split_whitespace).all(|source| source == "files")
+}
+
+/// Whether sudo decides by its own plugin, and by the rules in their usual place, by sudo.conf(5).
+fn has_usual_plugins(configuration: &str) -> bool {
+    let plugins = configuration.lines().map(str::trim).filter(|line| line.starts_with("Plugin"));
+    plugins.map(|line| line.split_whitespace().collect::<Vec<_>>()).all(|words| {
+        matches!(words[..], ["Plugin", "sudoers_policy" | "sudoers_io" | "sudoers_audit", "sudoers.so"])
+    })
 }
 
 /// The words of the rules in a text that may name an account or a group, and the further files. Each line is read alone and
@@ -338,6 +354,23 @@ mod tests {
             ("#sudoers: ldap\n", true),
         ] {
             assert_eq!(are_rules_in_files(table), are_in_files, "{table}");
+        }
+    }
+
+    /// The first text is from sudo 1.9.5 of RHEL 9.
+    #[test]
+    fn other_plugins_and_other_places_of_the_rules_are_unknown() {
+        for (text, is_usual) in [
+            (
+                "Plugin sudoers_policy sudoers.so\nPlugin sudoers_io sudoers.so\nSet disable_coredump true\n",
+                true,
+            ),
+            ("# Plugin other other.so\n", true),
+            ("", true),
+            ("Plugin sudoers_policy sudoers.so sudoers_file=/etc/other\n", false),
+            ("  Plugin my_policy my.so\n", false),
+        ] {
+            assert_eq!(has_usual_plugins(text), is_usual, "{text}");
         }
     }
 
