@@ -27,7 +27,7 @@ const NAMED: usize = 160;
 /// The number of command lines of one text that are named.
 const MOST_NAMED: usize = 5;
 
-/// How telling a reason is, the most telling first.
+/// The kinds of reasons, the most telling first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gravity {
     /// Others than root may change the program.

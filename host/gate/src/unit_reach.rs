@@ -7,7 +7,8 @@ use host_target::Target;
 
 use super::units;
 
-/// What systemd tells of each unit. Actions are what systemd does with the machine when a unit ends, fails or starts too often.
+/// The properties that systemd is asked for. An action is what systemd does with the machine when a unit ends, fails or starts
+/// too often.
 const PROPERTIES: &str = "Id,Type,ActiveState,StopWhenUnneeded,Requisite,Triggers,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
     RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,PropagatesReloadTo,\
     StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction,OnSuccessJobMode,OnFailureJobMode,\
@@ -27,7 +28,7 @@ const STOPS_ALONG: [&str; 5] = ["RequiredBy", "RequisiteOf", "BoundBy", "Consist
 /// The number of units that are looked at.
 const MOST: usize = 500;
 
-/// What a command of systemctl(1) does to the units that it names.
+/// The effect of a command of systemctl(1) on the units that it names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnitEffect {
     /// It starts them, now or when the machine starts.
@@ -132,7 +133,7 @@ pub async fn of_reload(target: &Target, units: &[&str]) -> Option<BTreeSet<Strin
     Some(seen)
 }
 
-/// What enabling or disabling units does to others, by the sections `[Install]` of their files.
+/// The effects on other units of enabling or disabling some, by the sections `[Install]` of their files.
 #[derive(Debug, Default, PartialEq)]
 pub struct Install {
     /// The units that are enabled and disabled together with these ones.
@@ -143,7 +144,7 @@ pub struct Install {
     pub required_by: BTreeSet<String>,
 }
 
-/// What enabling or disabling these units does to others. None where systemd doesn't show the files.
+/// The effects on other units of enabling or disabling these. None where systemd doesn't show the files.
 pub async fn of_install(target: &Target, units: &[&str]) -> Option<Install> {
     let mut install = Install::default();
     let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
@@ -209,12 +210,12 @@ fn listed(lines: &[String], key: &str) -> Vec<String> {
 /// One unit's properties, by their names.
 type Properties = BTreeMap<String, String>;
 
-/// What starting these units does to others. None where systemd doesn't say.
+/// The effects on other units of starting these. None where systemd doesn't say.
 pub async fn of_start(target: &Target, units: &[&str]) -> Option<Reach> {
     follow(target, units, &[]).await
 }
 
-/// What stopping these units does to others. None where systemd doesn't say.
+/// The effects on other units of stopping these. None where systemd doesn't say.
 pub async fn of_stop(target: &Target, units: &[&str]) -> Option<Reach> {
     follow(target, &[], units).await
 }

@@ -204,7 +204,7 @@ fn add_connection(answer: &mut Value, connection: &ConnectionInfo) {
     answer["warnings"] = json!(peer.warnings);
 }
 
-/// What differs from the configuration where a host is reached with these options. None where nothing does.
+/// The differences from the configuration where a host is reached with these options. None where there are none.
 fn otherwise(usual: &KnownHost, known: &KnownHost, options: &SshOptions) -> Option<String> {
     let mut differs = Vec::new();
     if usual.user != known.user {
