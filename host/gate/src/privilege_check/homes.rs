@@ -39,9 +39,9 @@ impl PrivilegeCheck<'_> {
         if let Some(found) = found {
             way_ids.push(((found.metadata.device, found.metadata.inode), PathBuf::from(path)));
         }
-        let others: Vec<PathBuf> =
+        let above: Vec<PathBuf> =
             others.iter().flat_map(|name| Path::new(name).ancestors()).map(Path::to_owned).collect();
-        for directory in way.iter().chain(&others) {
+        for directory in way.iter().chain(&above) {
             // Nobody's home is the root directory.
             if directory.parent().is_none() {
                 break;
@@ -55,7 +55,11 @@ impl PrivilegeCheck<'_> {
             let owners: Vec<&passwd::Entry> = accounts.iter().filter(is_here).collect();
             if !owners.is_empty() {
                 return Ok(Some(Home {
-                    is_itself: directory == Path::new(path) || others.first() == Some(directory),
+                    is_itself: others
+                        .iter()
+                        .map(String::as_str)
+                        .chain([path])
+                        .any(|name| directory == Path::new(name)),
                     is_peoples: owners.iter().any(|owner| is_peoples(owner.uid)),
                     owners: owners.into_iter().map(|owner| owner.name.clone()).collect(),
                 }));
