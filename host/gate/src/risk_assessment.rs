@@ -511,12 +511,16 @@ impl<'a> RiskAssessment<'a> {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
         };
+        let is_root = root.is_some();
         let listed = root.and_then(|_| text::objection(&line.argv));
-        // A bare name is found only in directories that root alone can write to.
-        let others = match line.argv.first().filter(|program| program.starts_with('/')) {
-            Some(program) => self.privileges.program_risk(program, line.user.as_deref()).await,
-            None => None,
-        };
+        // A bare name is found only in directories that root alone can write to. What a shell of an ordinary account runs
+        // is that account's affair.
+        let mut others = None;
+        for program in text::named_programs(&line.argv) {
+            if others.is_none() && (is_root || line.argv.first() == Some(&program)) {
+                others = self.privileges.program_risk(&program, line.user.as_deref()).await;
+            }
+        }
         let gravity = if others.is_some() { Gravity::OthersProgram } else { Gravity::Other };
         let why = match (others, listed) {
             (Some(others), Some(listed)) => format!("{others}, and {listed}"),

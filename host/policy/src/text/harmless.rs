@@ -80,6 +80,23 @@ pub fn objection(argv: &[String]) -> Option<String> {
     }
 }
 
+/// The programs that a command names by their paths: its own, or those in its text for a shell, as far as the text can be
+/// read.
+pub fn named_programs(argv: &[String]) -> Vec<String> {
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    let mut programs = vec![words.first().map(|program| (*program).to_owned()).unwrap_or_default()];
+    if let Some(text) = programs::shell_text(&words) {
+        programs.extend(
+            shell::read(text).commands.into_iter().filter_map(|command| {
+                command.words.into_iter().find(|word| !KEYWORDS.contains(&word.as_str()))
+            }),
+        );
+    }
+    programs.retain(|program| program.starts_with('/') && !glob::is_open(program));
+    programs.dedup();
+    programs
+}
+
 /// Whether the character means the same to every shell, quoted or not. The others begin expansions, whose result is unknown,
 /// and in which some shells run code (`${A@P}`, `$((A))`, `printf *` beside a file called `-v`).
 fn is_plain(character: char) -> bool {
@@ -217,6 +234,22 @@ mod tests {
 
     fn why(line: &str) -> Option<String> {
         objection(&shell_words::split(line).unwrap())
+    }
+
+    #[test]
+    fn programs_are_named_by_themselves_and_in_a_text_for_a_shell() {
+        for (line, programs) in [
+            ("/srv/x --a /b", &["/srv/x"][..]),
+            ("x /b", &[]),
+            ("sh -c '/srv/x'", &["/srv/x"]),
+            (
+                "/bin/sh -c 'cd /srv && if /srv/x; then ! /srv/y /z; fi | /srv/w >/dev/null'",
+                &["/bin/sh", "/srv/x", "/srv/y", "/srv/w"],
+            ),
+            ("sh -c '/srv/*/x'", &[]),
+        ] {
+            assert_eq!(named_programs(&shell_words::split(line).unwrap()), programs, "{line}");
+        }
     }
 
     #[test]

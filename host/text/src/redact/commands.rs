@@ -53,6 +53,11 @@ pub(super) const HINTS: &[&str] = &[
     "cqlsh",
     "clickhouse",
     "pass:",
+    "openssl",
+    "az login",
+    "mount",
+    "mkpasswd",
+    "iwconfig",
 ];
 
 struct Command {
@@ -98,6 +103,12 @@ static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
         command("htpasswd", format!(r"[ \t]-[a-zA-Z]*b[a-zA-Z]*[ \t]+[^\s|;&]+[ \t]+[^\s|;&]+[ \t]+{WORD}|[\n|;&]")),
         command("wpa_passphrase", format!(r#"[ \t]+(?:\\*"[^"\n]*"|'[^'\n]*'|[^\s"']+)[ \t]+{WORD}|[\n|;&]"#)),
         command("user(?:add|mod)", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
+        command("openssl", format!(r"[ \t]-(?:k|K|pass|passin|passout)[ \t]+(?:pass:)?{WORD}|[\n|;&]")),
+        command("az[ \t]+login", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
+        command("(?:mount|mount\\.cifs)", format!(r"[ \t,](?:user|username)=[^\s,%]*%{VALUE}|[\n|;&]")),
+        command("ldappasswd", format!(r"[ \t]-[sa][ \t]*{WORD}|[\n|;&]")),
+        command("mkpasswd", format!(r"[ \t]{WORD}|[\n|;&]")),
+        command("iwconfig", format!(r"[ \t]key[ \t]+(?:s:)?{WORD}|[\n|;&]")),
         command("nmcli", format!(r"[ \t](?:password|wifi-sec\.psk)[ \t]+{WORD}|[\n|;&]")),
     ]
     .into_iter()

@@ -73,6 +73,53 @@ const TOKENS: &[&str] = &[
     "hf_",
 ];
 
+/// The hints of [`GENERATED_VALUE`].
+const GENERATED_NAMES: &[&str] = &[
+    "pass",
+    "pw",
+    "secret",
+    "token",
+    "jwt",
+    "cred",
+    "otp",
+    "mfa",
+    "pin",
+    "psk",
+    "csrf",
+    "xsrf",
+    "sid",
+    "sess",
+    "cookie",
+    "basic",
+    "bearer",
+    "access",
+    "auth",
+    "nonce",
+    "community",
+    "key",
+    "code",
+    "phrase",
+    "seed",
+    "plain",
+    "eap",
+    "login",
+    "parola",
+    "kennwort",
+    "haslo",
+    "senha",
+    "wachtwoord",
+    "salasana",
+    "heslo",
+    "jelszo",
+    "contrase\u{f1}a",
+    "\u{430}\u{440}\u{43e}\u{43b}",
+    "\u{5bc6}\u{7801}",
+    "\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9}",
+];
+
+/// The hints of [`HERE_STRING`].
+const HERE_STRINGS: &[&str] = &["<<<"];
+
 /// The hints of [`HASH`].
 const HASHES: &[&str] = &[
     "$1$",
@@ -194,7 +241,25 @@ form!(
 form!(SET_COOKIE, r#"(?:(?-u:\b)|\\[nrt])(?i-u:set-cookie)[ \t]*:[ \t]*[^\s"'\\=;]+=(?P<s>[^\s"';\\]+)"#);
 form!(
     CHPASSWD,
-    r#"(?i-u:echo)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?(?:chpasswd|passwd[ \t]+--stdin|sudo[ \t]+-S)"#
+    r#"(?i-u:echo|printf)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:%s(?:\\+n)?\\*["']?[ \t]+\\*["']?)?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)(?:\\+n)?\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?"#,
+    r#"(?:chpasswd|passwd[ \t][^\n|;&]*--stdin|sudo[ \t]+-S|cryptsetup|kinit|su(?-u:\b)|gpg[ \t][^\n|;&]*--passphrase-fd|openssl[ \t][^\n|;&]*stdin|[a-z]+[ \t]+login[ \t][^\n|;&]*--password-stdin|smbpasswd|vncpasswd|mkpasswd)"#
+);
+// A here-string of a program that reads a password.
+form!(
+    HERE_STRING,
+    r#"(?:chpasswd|passwd|sudo|su|cryptsetup|kinit|gpg|openssl|smbpasswd|vncpasswd|mkpasswd|login)(?-u:\b)[^\n|;&<]{0,200}<<<[ \t]*\\*["']?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)"#
+);
+form!(LITERAL, r#"--from-literal[= \t]+["']?[^\s="']+=(?P<s>[^\s"'\\]+)"#);
+
+// A value that looks generated is a secret behind far more names than a plain one: keys, sessions, codes, cookies, and
+// the words for a password in other languages. A public key's name is read as a whole first, and has no secret.
+form!(
+    GENERATED_VALUE,
+    r#"(?i-u:pub(?:lic)?[ _-]?key|fingerprint|keyid)|(?:(?m:^)|[^A-Za-z]|\\[nrt]|[a-z0-9])"#,
+    r#"(?:(?i-u:pass(?:word|wd|phrase|code)?|pwd?|secret|token|jwt|credentials?|creds|otp|totp|mfa|pin|psk|csrf|xsrf|sid|[a-z]{0,8}sess(?:ion)?[_-]?id|session|sess|cookie|auth(?:key|token)?|nonce|community|key|code|phrase|seed|plain|eap|xauth|pass|basic|bearer|access|login(?:[ \t]+[!-9;<>-~]{1,32})?|parola|passwort|kennwort|haslo|senha|wachtwoord|salasana|heslo|jelszo)|mot de passe|contrase\u{f1}a|(?i:\u{43f}\u{430}\u{440}\u{43e}\u{43b}\u{44c})|\u{5bc6}\u{7801}|\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9})"#,
+    r#"[ \t]*\\*["'\])]{0,2}(?:[ \t]+(?:for|of|user|string)(?:[ \t]+[!-9;<>-~]{1,32})?)?(?:[ \t]+(?:is|was|now|set|reset|changed|updated|to|plain|login|v[0-9]|string|value))*"#,
+    r#"[ \t]*(?:=>|:=|->|<<<|[=:~,]|%3[dD])?[ \t]*\\*["'\[({<]{0,2}(?:(?:basic|plain|token|value)[= \t]\\*"?|\\*"[ !#-\[\]-~]{1,32}\\*"[ \t]*:[ \t]*\\*")?(?:[a-z_][a-z0-9_-]{0,31}[:/])?"#,
+    r#"(?P<s>[A-Za-z0-9!@$%^&*+/_.~-]{10,}=*)"#
 );
 
 form!(PSK, r#"(?:(?-u:\b)|\\[nrt])PSK[ \t]+\\*"(?P<s>[^"\\\n]+)"#);
@@ -214,6 +279,22 @@ pub(super) fn looks_random(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
         || text.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
             && text.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+/// Says whether a text looks generated: small and capital letters and digits, and neither a path, nor a file's or
+/// a host's name, nor the beginning of a public key.
+fn looks_generated(text: &str) -> bool {
+    let has = |of: fn(&u8) -> bool| text.as_bytes().iter().any(of);
+    let ending = text.rsplit_once('.').map(|(_, ending)| ending);
+    let is_file = ending.is_some_and(|ending| {
+        (2..=8).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
+    has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_digit)
+        && !text.starts_with("AAAA")
+        && !is_file
+        && !is_no_secret(text)
 }
 
 pub(super) const ALL: &[Form] = &[
@@ -249,12 +330,11 @@ pub(super) const ALL: &[Form] = &[
     },
     Form { hints: &["set-cookie"], pattern: &SET_COOKIE, is_secret: always },
     Form { hints: &["cookie"], pattern: &COOKIE, is_secret: always },
-    Form {
-        hints: &["chpasswd", "passwd --stdin", "sudo -s"],
-        pattern: &CHPASSWD,
-        is_secret: |found, _| !is_no_secret(found),
-    },
+    Form { hints: &["echo", "printf"], pattern: &CHPASSWD, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["psk"], pattern: &PSK, is_secret: always },
+    Form { hints: GENERATED_NAMES, pattern: &GENERATED_VALUE, is_secret: |found, _| looks_generated(found) },
+    Form { hints: HERE_STRINGS, pattern: &HERE_STRING, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["--from-literal"], pattern: &LITERAL, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["password is generated"], pattern: &GENERATED, is_secret: always },
 ];
 
@@ -266,7 +346,11 @@ impl Form {
         let mut at = 0;
         // The text is cut here, because after a secret is hidden, the text behind it begins a new word.
         while let Some(found) = pattern.captures(&text[at..]) {
-            let (whole, part) = (found.get(0)?, found.name("s")?);
+            let whole = found.get(0)?;
+            let Some(part) = found.name("s") else {
+                at += whole.end();
+                continue;
+            };
             let secret = at + part.start()..at + part.end();
             // A secret inside the last one is skipped. Without this, repeated text would be read again for each of its
             // parts.

@@ -11,8 +11,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 
 use super::forms::looks_random;
 use super::words::{
-    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, IN_MESSAGES, NOT_SECRET, OF_PASS, PROSE, ROOTS, SERVICES,
-    STATES,
+    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, IN_MESSAGES, NOT_OF_PASS, NOT_SECRET, PROSE, ROOTS,
+    SERVICES, STATES,
 };
 use super::{Edit, REDACTED, REDACTED_KEY};
 
@@ -54,7 +54,7 @@ pub(super) fn is_secret_name(name: &str) -> bool {
         // The name is `pass` alone, as in `--pass=x` and `PASS=x`. [`NameMatch::is_verb`] tells it from the verb.
         let words = before.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
         let word = &words[last_word(words)..];
-        return before.is_empty() || OF_PASS.iter().any(|known| word.eq_ignore_ascii_case(known));
+        return before.is_empty() || !NOT_OF_PASS.iter().any(|known| word.eq_ignore_ascii_case(known));
     }
     is_last("psk")
 }

@@ -1,3 +1,4 @@
+mod generated;
 mod lookalikes;
 mod secrets;
 
@@ -71,6 +72,15 @@ fn lines_stay_where_they_were_if_they_are_asked_for() {
     assert!(shown.ends_with("password = [redacted]\nb\n"), "{shown}");
     let cut = &text[..60];
     assert_eq!(redact_lines(cut).lines().count(), cut.lines().count());
+}
+
+#[test]
+fn a_generated_secret_is_hidden_wherever_it_stands() {
+    for secret in ["Zq9k103dW3xYp7L", "hT6+vB2.nQ8sXw==", "x4R!m9Kp2Lz&"] {
+        let is_shown = |form: &&&str| redact(&form.replace("{}", secret)).contains(&secret[..10]);
+        let shown: Vec<_> = generated::GENERATED.iter().filter(is_shown).collect();
+        assert!(shown.is_empty(), "{secret} is shown in {} forms: {shown:#?}", shown.len());
+    }
 }
 
 /// Returns all cases that are shown in another way than expected.
