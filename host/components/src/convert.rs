@@ -9,7 +9,7 @@ use super::store::TimeLimits;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
-use host_capability::{CommandRequest, Effect, PathRequest, Place};
+use host_capability::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use host_gate::resource_locks::ResourceLock;
 use host_gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
 use host_target::{Facts, Metadata, ReadRequest};
@@ -82,6 +82,14 @@ pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
     PathRequest {
         glob: grant.glob,
         write: grant.write,
+        privilege: privilege(grant.privilege),
+        place: place(grant.place),
+        reason: visible(&grant.reason).into_owned(),
+    }
+}
+
+pub(super) fn any_program_request(grant: describe::AnyProgramGrant) -> AnyProgramRequest {
+    AnyProgramRequest {
         privilege: privilege(grant.privilege),
         place: place(grant.place),
         reason: visible(&grant.reason).into_owned(),
@@ -229,6 +237,10 @@ pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Chang
                 validate: write.validate.map(step_command).transpose()?,
             }),
             confirm::Action::RemoveFile(path) => Action::Remove(at(path)?),
+            confirm::Action::RemoveDirectory(_)
+            | confirm::Action::MovePath(_)
+            | confirm::Action::SetAttributes(_)
+            | confirm::Action::RunPipeline(_) => todo!(),
             confirm::Action::MakeDirectory(directory) => Action::MakeDirectory(Directory {
                 at: at(directory.at)?,
                 mode: directory.mode,

@@ -511,6 +511,12 @@ impl<'a> RiskAssessment<'a> {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
         };
+        if let Some(account) = account
+            && self.privileges.is_servers(account).await
+        {
+            let why = "nothing but this server runs as its account, whose messages in the journal vouch for the audit log";
+            return Some((Gravity::Other, format!("{who} would run {shown}: {why}")));
+        }
         let is_root = root.is_some();
         let listed = root.and_then(|_| text::objection(&line.argv));
         // A bare name is found only in directories that root alone can write to. What a shell of an ordinary account runs

@@ -30,7 +30,7 @@ pub struct GrantedStep {
     pub risk: Risk,
     /// The pattern of the grant with this risk, as the module requested it.
     pub pattern: String,
-    /// Whether every grant that allows the command has an `<arg>`, so that no grant fixes all of its arguments.
+    /// Whether no grant fixes all of the command's arguments: each has an `<arg>`, or the module may run any program.
     pub free_form: bool,
 }
 
@@ -114,6 +114,15 @@ impl Grants {
             }
         }
         let Some((grant, matched)) = gravest else {
+            if effects.contains(&Effect::Change) && self.may_run_any(command) {
+                return Ok(GrantedStep {
+                    shown: Command { stdin: None, ..command.clone() },
+                    paths: Vec::new(),
+                    risk: Risk::ReadOnly,
+                    pattern: "any program".to_owned(),
+                    free_form: true,
+                });
+            }
             let why = if matching.is_empty() { "none of its grants matches" } else { why };
             return Err(self.may_not_run(command, why));
         };
