@@ -8,7 +8,7 @@ use super::path::Glob;
 use super::pattern::{Match, Pattern, PatternError};
 use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use super::staging::Staging;
-use super::verbs::{verbs_for, verbs_for_command, verbs_for_validation};
+use super::verbs::{verbs_for, verbs_for_command, verbs_for_moves, verbs_for_validation};
 use crate::access::Access;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
@@ -169,6 +169,10 @@ impl Grants {
             self.add_verbs(text, &request.privilege, verbs)?;
         }
         self.paths.push(Arc::new(PathGrant { glob, staging, request: request.clone() }));
+        let between = |grant: &Arc<PathGrant>| verbs_for_moves(&grant.request, request);
+        for verbs in self.paths.iter().map(between).collect::<Vec<_>>() {
+            self.add_verbs(text, &request.privilege, verbs)?;
+        }
         self.check_count()
     }
 

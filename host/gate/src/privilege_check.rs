@@ -4,7 +4,6 @@
 mod dynamic_users;
 mod groups;
 mod homes;
-mod mounts;
 mod sudo_names;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,8 +23,8 @@ use host_policy::text::DYNAMIC_USER_PREFIX;
 use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 
 use super::account_tables::{DynamicUnit, parse_ranges};
+use super::mounts::Mounts;
 use homes::FileIds;
-use mounts::Mount;
 use sudo_names::SudoNames;
 
 /// The time for one query.
@@ -96,7 +95,7 @@ pub(super) struct PrivilegeCheck<'a> {
     homes: Option<Option<Arc<FileIds>>>,
     dynamic_units: Option<Option<Arc<Vec<DynamicUnit>>>>,
     sudo_names: Option<Option<Arc<SudoNames>>>,
-    mounts: Option<Option<Arc<Vec<Mount>>>>,
+    mounts: Option<Option<Arc<Mounts>>>,
     /// The unit whose text is assessed, which may have its own dynamic user.
     pub unit: Option<String>,
 }
@@ -115,6 +114,16 @@ impl<'a> PrivilegeCheck<'a> {
             mounts: None,
             unit: None,
         }
+    }
+
+    /// The other names that a path, whose links are resolved, has by mounts. None where the target doesn't show what is
+    /// mounted.
+    pub async fn other_names(&mut self, path: &str) -> Option<Vec<String>> {
+        if self.mounts.is_none() {
+            self.mounts = Some(Mounts::read(self.target).await.map(Arc::new));
+        }
+        let mounts = self.mounts.clone()??;
+        Some(mounts.other_names(path))
     }
 
     /// The reason why an account is as good as root. None where it is not.

@@ -1,14 +1,13 @@
 //! The risks of a plan by the policy's rules. It assesses each command and each file, and the command lines in new
 //! contents and input that become code.
 
+mod file_steps;
 mod unit_effects;
 
 use std::collections::BTreeSet;
 
 use super::allowed::AllowedCommand;
-use super::files::Site;
 use super::path_rights::PathRights;
-use super::plan::Action;
 use super::privilege_check::PrivilegeCheck;
 use super::units;
 use host_base::Risk;
@@ -16,9 +15,7 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::text::{self, AccountGroup, Code, CommandLine};
-use host_policy::{
-    AccountChange, FileStep, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words,
-};
+use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
 use host_target::{Facts, FileKind, Found, Target};
 use host_text::redact::excerpt;
 
@@ -370,65 +367,6 @@ impl<'a> RiskAssessment<'a> {
         Code { lines, ..Code::default() }
     }
 
-    /// Assesses a step on a file.
-    pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
-        let step = match action {
-            Action::Run(_) => return Ok(()),
-            Action::Write(_) => FileStep::Write,
-            Action::Remove(_) => FileStep::Remove,
-            Action::MakeDirectory(_) => FileStep::MakeDirectory,
-        };
-        let verdict = self.policy.file_verdict(step, &site.path);
-        self.apply_verdict(&verdict, &excerpt(&site.path, NAMED))?;
-        for name in self.other_names(&site.path).await {
-            let verdict = self.policy.file_verdict(step, &name);
-            let what = format!("{}, which is {} as well,", excerpt(&site.path, NAMED), excerpt(&name, NAMED));
-            self.apply_verdict(&verdict, &what)?;
-            self.risks.extend(takes_root(action, &name).map(|why| (Risk::High, why)));
-        }
-        self.risks.extend(takes_root(action, &site.path).map(|why| (Risk::High, why)));
-        // With the account's own rights, only the contents can become its code.
-        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
-        if !is_own && let Some(why) = self.privileges.home_power(&site.path, site.found.as_ref()).await {
-            self.risks.push((Risk::High, format!("changes {}, {why}", excerpt(&site.path, NAMED))));
-        }
-        let Action::Write(write) = action else { return Ok(()) };
-        // A file that only root could write has been decided about before.
-        let is_roots = site
-            .found
-            .as_ref()
-            .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
-        let before = site.before.as_deref().filter(|_| is_roots);
-        let mut what = excerpt(&site.path, NAMED);
-        let mut along = Vec::new();
-        self.privileges.unit = units::unit_at(&site.path).map(str::to_owned);
-        if let Some(unit) = units::unit_at(&site.path) {
-            match units::drop_ins(self.target, unit).await {
-                Ok(drop_ins) => {
-                    for (path, text) in drop_ins {
-                        what = format!("{what}, with {}", excerpt(&path, NAMED));
-                        along.push(text);
-                    }
-                }
-                Err(problem) => {
-                    let why = format!("{what} may have drop-ins that can't be read: {}", problem.message);
-                    self.risks.push((Risk::High, why));
-                }
-            }
-            if site.found.is_none()
-                && let Some(why) = units::why_awaited(self.target, unit).await
-            {
-                let why = excerpt(&why, NAMED);
-                self.risks.push((Risk::High, format!("{what} is a unit for which others may wait: {why}")));
-            }
-        }
-        let before = before.and_then(|before| text::code_in_unit(&site.path, before, &along));
-        match text::code_in_unit(&site.path, &write.contents, &along) {
-            Some(code) => self.code(code, before, &what).await,
-            None => Ok(()),
-        }
-    }
-
     /// Assesses the new parts of code. Who adds a line to a file isn't asked about the other lines.
     async fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
         let before = before.unwrap_or_default();
@@ -571,28 +509,6 @@ fn blocked(verdict: &Verdict, what: &str) -> Problem {
         format!("the policy forbids {what}: it {}; no confirmation changes that", verdict.reason_with_rule());
     Problem::new("POLICY_BLOCKED", Category::Denied, message)
         .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
-}
-
-/// The reason why a step on a file gives away or removes a part of the system, whatever its contents.
-fn takes_root(action: &Action, path: &str) -> Option<String> {
-    if !text::is_system_path(path) {
-        return None;
-    }
-    let shown = excerpt(path, NAMED);
-    let (owner, group, mode) = match action {
-        Action::Run(_) => return None,
-        // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps somebody
-        // out.
-        Action::Remove(_) if text::has_reader(path) => return None,
-        Action::Remove(_) => return Some(format!("removes {shown}, which root's programs may depend on")),
-        Action::Write(write) => (&write.owner, &write.group, write.mode.unwrap_or_default()),
-        Action::MakeDirectory(directory) => (&directory.owner, &directory.group, directory.mode),
-    };
-    let is_others = |name: &Option<String>| name.as_deref().is_some_and(|name| name != "root");
-    if is_others(owner) || is_others(group) && mode & 0o020 != 0 || mode & 0o002 != 0 {
-        return Some(format!("gives {shown}, which root's programs read or run, to others than root"));
-    }
-    None
 }
 
 #[cfg(test)]

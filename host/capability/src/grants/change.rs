@@ -3,6 +3,7 @@
 use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likely_secrets};
 use super::{MAX_QUOTED, command_line};
 use crate::hole::HoleType;
+use crate::path::{Glob, secret_below};
 use crate::pattern::Match;
 use crate::request::Effect;
 use host_base::Risk;
@@ -76,7 +77,7 @@ impl Grants {
         Ok(granted)
     }
 
-    /// Whether a plan may write, make or remove the path, both as it was given and as it is after symlinks.
+    /// Whether a plan may write, make, change or remove the path, both as it was given and as it is after symlinks.
     pub fn may_write(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         let refused = |why| Err(self.may_not_reach("write", asked, real, why));
         if *privilege == Privilege::RootIfAvailable {
@@ -99,6 +100,26 @@ impl Grants {
             );
         }
         Ok(())
+    }
+
+    /// Whether a plan may move a file or a directory between two paths that it may write. What has to stay secret must not
+    /// become readable by a new name. Of a directory, that is also what lies below it.
+    pub fn may_move(&self, from: &str, to: &str, is_directory: bool) -> Result<(), Problem> {
+        let is_denied = |glob: &Glob| {
+            let may_be_below =
+                || Glob::parse(&format!("{from}/**")).map_or(true, |below| glob.may_meet(&below));
+            glob.matches(from) || is_directory && may_be_below()
+        };
+        if self.denied.iter().any(|glob| is_denied(glob)) {
+            return Err(self.may_not_reach("move", from, from, "a service keeps secrets there"));
+        }
+        match secret_below(from, to).filter(|_| is_directory) {
+            Some(reason) => {
+                let why = format!("{reason} may be below it, which nobody would recognize as that in {to}");
+                Err(self.may_not_reach("move", from, from, &why))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The command by the gravest of the grants that match it and have one of the effects. `why` says what was expected
