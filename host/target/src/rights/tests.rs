@@ -126,3 +126,21 @@ fn only_a_limit_of_timeouts_own_is_taken_for_one() {
         assert_eq!(ends.was_backstop(exit_code), was, "{ends:?} {exit_code}");
     }
 }
+
+#[test]
+fn several_commands_are_ended_by_the_signals_of_sudo_where_sudo_is_among_them() {
+    let (own, sudo) = (EndMethod::Group, EndMethod::Sudo(Signal::CONT));
+    let among = EndMethod::SudoAmongOthers(Signal::CONT);
+    for (methods, expected) in [
+        (&[own][..], own),
+        (&[sudo], sudo),
+        (&[own, own], own),
+        (&[own, sudo], among),
+        (&[sudo, sudo], among),
+    ] {
+        assert_eq!(EndMethod::of_all(methods), expected, "{methods:?}");
+    }
+    assert_eq!(among.signals(false), sudo.signals(false));
+    assert!(among.was_backstop(124) && !among.may_leave());
+    assert!(EndMethod::SudoAmongOthers(Signal::ALARM).may_leave());
+}
