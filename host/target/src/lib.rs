@@ -38,7 +38,7 @@ use std::time::{Duration, Instant};
 
 use entry::Trusted;
 use host_base::problem::Problem;
-use host_base::{Command, Output, Privilege};
+use host_base::{Command, Privilege};
 use local::Local;
 use remote::Remote;
 use rights::Rights;

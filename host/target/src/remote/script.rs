@@ -199,7 +199,7 @@ mod tests {
     fn commands_are_connected_and_each_exit_code_is_known() {
         let sh = |script| ["/bin/sh", "-c", script];
         let (ends, killed, seven) = (sh("exit 1"), sh("kill -KILL $$"), sh("cat; exit 7"));
-        let list = "cat; echo $((0 + $(ls /proc/self/fd | wc -l)))";
+        let list = "cat; for number in 3 4 5; do ! test -e /proc/self/fd/$number || echo $number; done";
         for (stages, exit_codes, stdout, stderr) in [
             (
                 &[&["/usr/bin/printf", "b\\na\\nb\\n"][..], &["/usr/bin/sort"], &["/usr/bin/uniq", "-c"]][..],
@@ -210,8 +210,7 @@ mod tests {
             (&[&ends, &killed, &seven], vec![1, 137, 7], "", ""),
             (&[&["/usr/bin/yes"], &["/usr/bin/head", "-n", "1"]], vec![141, 0], "y\n", ""),
             (&[&sh("echo oh >&2"), &sh("cat; printf dear >&2")], vec![0, 0], "", "oh\ndear"),
-            // ls has one more descriptor, for the directory.
-            (&[&sh(list), &sh(list), &sh(list)], vec![0; 3], "4\n4\n4\n", ""),
+            (&[&sh(list), &sh(list), &sh(list)], vec![0; 3], "", ""),
             (&[&sh("printf '[%s]' \"$key\""), &["/usr/bin/cat"]], vec![0, 0], "[]", ""),
         ] {
             let expected = (Some(exit_codes), stdout.to_owned(), stderr.to_owned());
