@@ -182,6 +182,6 @@ fn a_pipeline_whose_end_is_not_told_is_a_problem_and_a_change_is_uncertain() {
     let outputs = ran(&lab, "debian1", &pipelines);
     assert_eq!(outputs[0]["code"], "IO_ERROR", "{outputs:?}");
     let message = outputs[0]["message"].as_str().expect("a message");
-    assert!(message.contains("ended with 137, and didn't say how they had ended"), "{message}");
+    assert!(message.contains("ended early, with exit code 137"), "{message}");
     assert_eq!(outputs[1]["code"], "CHANGE_UNCERTAIN", "{outputs:?}");
 }

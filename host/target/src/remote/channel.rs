@@ -223,7 +223,7 @@ impl RemoteCommand {
             None => vec![status],
             Some(exit_codes) => match exit_codes.of_all(status) {
                 Some(exit_codes) => exit_codes,
-                None => return Err(with_output_so_far(end_unknown(status), last.keep, out, err)),
+                None => return Err(with_output_so_far(ended_early(status), last.keep, out, err)),
             },
         };
         if started.elapsed() >= limit && exit_codes.iter().any(|exit_code| self.ends.was_backstop(*exit_code))
@@ -427,10 +427,9 @@ fn may_go_on(program: &str) -> Problem {
     Problem::new("IO_ERROR", Category::Other, message)
 }
 
-/// The problem of a pipeline whose shell ended before it told how the commands had ended.
-fn end_unknown(status: i32) -> Problem {
-    let message =
-        format!("the shell that ran the commands ended with {status}, and didn't say how they had ended");
+/// The problem of a pipeline whose shell ended before it told the exit codes.
+fn ended_early(status: i32) -> Problem {
+    let message = format!("the shell around the commands ended early, with exit code {status}");
     Problem::new("IO_ERROR", Category::Other, message)
 }
 
