@@ -115,7 +115,7 @@ fn the_first_command_reads_what_is_given_and_each_has_its_own_variables() {
     said(&outputs[0], &[0, 0], b"8388608\n", "");
     said(&outputs[1], &[3, 0], b"0\n", "");
     said(&outputs[2], &[0, 0], b"in [b c]\n[]\n", "");
-    assert!(!lab.host("debian1").holds("ls /dev/shm/.linux-sysadmin.* /tmp/.linux-sysadmin.* 2> /dev/null"));
+    lab.host("debian1").until("! ls /dev/shm/.linux-sysadmin.* /tmp/.linux-sysadmin.* 2> /dev/null");
 }
 
 #[test]

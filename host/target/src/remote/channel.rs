@@ -1,4 +1,4 @@
-//! One command behind SSH, with a channel, a session and a process group of its own.
+//! One command or one pipeline behind SSH, with a channel, a session and a process group of its own.
 //!
 //! Closing a channel ends nothing on the other side. A command that has to end is therefore killed there by its
 //! process id, over another channel. A script of the host's prints that id first, on both streams. Output before it
