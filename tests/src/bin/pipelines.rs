@@ -1,6 +1,7 @@
 //! Runs pipelines on a machine behind SSH, as the host does. `pipelines ALIAS` reads an array of them as JSON, and prints
 //! an array with the outputs or the problem of each.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,7 +85,7 @@ async fn main() -> Result<()> {
     for pipeline in pipelines {
         answers.push(answer(&target, pipeline).await?);
     }
-    println!("{}", Value::from(answers));
+    writeln!(std::io::stdout(), "{}", Value::from(answers))?;
     target.close().await;
     Ok(())
 }
