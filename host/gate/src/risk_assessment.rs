@@ -13,6 +13,7 @@ use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_capability::command_line;
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::text::{self, AccountGroup, Code, CommandLine};
 use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
@@ -84,7 +85,21 @@ impl<'a> RiskAssessment<'a> {
             let account = account.or(own.clone());
             self.takes_jobs(account.as_deref(), own.as_deref(), &excerpt(&command.line(), NAMED)).await;
         }
+        if !command.piped.is_empty() {
+            self.pipeline(command)?;
+        }
+        for piped in &command.piped {
+            Box::pin(self.step_or_undo(piped, None)).await?;
+        }
         self.step_or_undo(command, before).await
+    }
+
+    /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
+    fn pipeline(&mut self, command: &AllowedCommand) -> Result<(), Problem> {
+        let lines: Vec<String> = command.all().map(|each| command_line("", &each.command)).collect();
+        let argv = ["sh".to_owned(), "-c".to_owned(), lines.join(" | ")];
+        let shown = format!("`{}`", excerpt(&command.line(), NAMED));
+        self.apply_verdict(&self.policy.verdict(&argv), &shown)
     }
 
     /// The account whose rights a command has, where these aren't root's.
@@ -137,6 +152,13 @@ impl<'a> RiskAssessment<'a> {
         // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
+        }
+        // No grant says what such a command is for, and it would have run at once if it only looked.
+        if command.is_any_program {
+            self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
+            let takes_root = self.own_account(command).is_none();
+            let why = takes_root.then(|| text::objection(&argv)).flatten();
+            self.risks.extend(why.map(|why| (Risk::High, format!("root would run `{line}`: {why}"))));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };

@@ -31,8 +31,10 @@ pub struct GrantedStep {
     pub risk: Risk,
     /// The pattern of the grant with this risk, as the module requested it.
     pub pattern: String,
-    /// Whether no grant fixes all of the command's arguments: each has an `<arg>`, or the module may run any program.
+    /// Whether every grant that allows the command has an `<arg>`, so that no grant fixes all of its arguments.
     pub free_form: bool,
+    /// Whether no grant names the command, and the module may run any program.
+    pub is_any_program: bool,
 }
 
 impl Grants {
@@ -142,6 +144,7 @@ impl Grants {
                     risk: Risk::ReadOnly,
                     pattern: "any program".to_owned(),
                     free_form: true,
+                    is_any_program: true,
                 });
             }
             let why = if matching.is_empty() { "none of its grants matches" } else { why };
@@ -154,6 +157,7 @@ impl Grants {
             risk: grant.request.risk,
             pattern: grant.pattern.text().to_owned(),
             free_form,
+            is_any_program: false,
         })
     }
 
