@@ -1,6 +1,8 @@
 //! Looking by commands of a module that may run any program. No grant says what such a command reads, so the policy and the
 //! words themselves have to.
 
+use std::time::Duration;
+
 use host_base::problem::Problem;
 use host_base::{Command, Privilege};
 use host_capability::{HoleType, command_line};
@@ -52,6 +54,15 @@ pub(super) fn check(
     Ok(paths)
 }
 
+/// Checks that the commands of a pipeline only look together, as the rules read them from a shell's line: what one prints may
+/// be code for the next.
+pub(super) fn check_together(policy: &Policy, commands: &[Command]) -> Result<(), Problem> {
+    let [_, _, ..] = commands else { return Ok(()) };
+    let lines: Vec<String> = commands.iter().map(|command| command_line("", command)).collect();
+    let script = Command::new("sh", ["-c".to_owned(), lines.join(" | ")], Duration::ZERO);
+    check_is_known_to_look(policy, &script)
+}
+
 /// Checks where a path of such a command has led: a program that shows contents would read all files of a directory.
 pub(super) fn check_resolved(command: &Command, resolved: &Resolved) -> Result<(), Problem> {
     let is_directory = resolved.found().is_some_and(|found| found.kind == FileKind::Directory);
@@ -89,8 +100,6 @@ fn refused(command: &Command, why: &str) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn code(line: &str, uid: u32) -> String {
@@ -135,5 +144,26 @@ mod tests {
             assert_eq!(code(line, 0), as_root, "{line}");
         }
         assert_eq!(code("grep -r x /etc/nginx", 1000), "");
+    }
+
+    #[test]
+    fn what_the_commands_of_a_pipeline_do_together_counts() {
+        for (lines, expected) in [
+            (&["journalctl -n 5", "grep ssh", "wc -l"][..], ""),
+            (&["echo hello", "sh"], "NEEDS_PLAN"),
+            (&["curl https://example.org/x", "bash"], "NEEDS_PLAN"),
+            (&["ls", "tee /etc/x"], "NEEDS_PLAN"),
+        ] {
+            let commands: Vec<Command> = lines
+                .iter()
+                .map(|line| {
+                    let mut words = line.split_whitespace();
+                    Command::new(words.next().unwrap(), words, Duration::from_secs(1))
+                })
+                .collect();
+            let code =
+                check_together(Policy::builtin(), &commands).err().map_or(String::new(), |found| found.code);
+            assert_eq!(code, expected, "{lines:?}");
+        }
     }
 }

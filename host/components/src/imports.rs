@@ -139,9 +139,11 @@ impl exec_command::Host for State {
 
     async fn run_pipeline(
         &mut self,
-        _pipeline: types::Pipeline,
+        pipeline: types::Pipeline,
     ) -> wasmtime::Result<GuestResult<Vec<Output>>> {
-        todo!()
+        let call = self.call()?;
+        let ran = call.run_pipeline(pipeline).await;
+        Ok(call.to_guest(ran.map(|outputs| outputs.into_iter().map(convert::output).collect())))
     }
 
     async fn open(&mut self, command: Command) -> wasmtime::Result<GuestResult<Resource<OutputStream>>> {

@@ -7,7 +7,7 @@ use super::convert;
 use super::imports::on_target;
 use super::store::Call;
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Privilege};
+use host_base::{Command, Output, Privilege};
 use host_capability::{GrantedLook, HoleType, command_line};
 use host_gate::CommandNumber;
 use host_policy::check_only_looks;
@@ -57,6 +57,24 @@ impl Call {
             Ok((self.command_log.with_output_recorded(&command), number))
         });
         noted.collect()
+    }
+
+    /// Checks a pipeline, and runs it.
+    pub(super) async fn run_pipeline(&self, pipeline: types::Pipeline) -> Result<Vec<Output>, Problem> {
+        let timed = convert::pipeline(pipeline.clone(), self.time_limits)?;
+        any_program::check_together(self.gate.policy(), &timed)?;
+        let checked = self.allowed("run", pipeline.commands).await;
+        let (mut commands, mut numbers) = (Vec::new(), Vec::new());
+        for (checked, timed) in checked.into_iter().zip(timed) {
+            let (command, number) = checked?;
+            commands.push(Command { timeout: timed.timeout, ..command });
+            numbers.push(number);
+        }
+        let outputs = self.target.run_pipeline(&commands).await?;
+        for (number, output) in numbers.into_iter().zip(&outputs) {
+            self.command_log.ended(number, output.exit_code);
+        }
+        Ok(outputs)
     }
 
     /// The command, once its paths are allowed, with the words that call sudo.
