@@ -47,6 +47,12 @@ impl Change {
         self
     }
 
+    /// The steps, for a module's own tests.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn steps(&self) -> Vec<Step> {
+        self.0.steps.iter().cloned().map(Step).collect()
+    }
+
     /// Adds a command that runs after every undo, such as `systemctl daemon-reload`.
     pub fn after_undo(mut self, command: Command) -> Self {
         self.0.after_undo.push(command);

@@ -42,6 +42,7 @@ pub struct FakeTarget {
     applied: Plans,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) secrets: Vec<String>,
+    needs_plan: bool,
 }
 
 /// The plans that a tool handed over. They outlive the fake target, which a call consumes.
@@ -81,6 +82,7 @@ impl Default for FakeTarget {
             applied: Plans::default(),
             profiles: Vec::new(),
             secrets: Vec::new(),
+            needs_plan: false,
         }
     }
 }
@@ -187,6 +189,12 @@ impl FakeTarget {
         self
     }
 
+    /// Has pipelines without a recording refused as the host refuses those that aren't known to look only.
+    pub fn needs_plan(mut self) -> Self {
+        self.needs_plan = true;
+        self
+    }
+
     /// Adds the profile of a service that the target has.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profiles.push(profile);
@@ -266,8 +274,11 @@ impl FakeTarget {
 
     /// Each command of a pipeline has a recording of its own. Only the last one's stdout counts.
     pub(crate) fn run_pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Output>> {
-        let mut outputs =
-            pipeline.commands.iter().map(|command| self.run(command)).collect::<Result<Vec<_>>>()?;
+        let outputs = pipeline.commands.iter().map(|command| self.run(command)).collect::<Result<Vec<_>>>();
+        let mut outputs = outputs.map_err(|problem| match self.needs_plan {
+            true => Problem::new("NEEDS_PLAN", Category::Denied, problem.message),
+            false => problem,
+        })?;
         let last = outputs.len().saturating_sub(1);
         outputs.iter_mut().take(last).for_each(|output| output.stdout.clear());
         Ok(outputs)
