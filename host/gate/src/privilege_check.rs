@@ -24,6 +24,7 @@ use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 
 use super::account_tables::{DynamicUnit, parse_ranges};
 use homes::FileIds;
+pub(super) use homes::LoginPath;
 use mounts::Mount;
 use sudo_names::SudoNames;
 

@@ -1,7 +1,10 @@
 //! The risks of a plan by the policy's rules. It assesses each command and each file, and the command lines in new
 //! contents and input that become code.
 
+mod own_commands;
 mod unit_effects;
+#[cfg(test)]
+mod unit_tests;
 
 use std::collections::BTreeSet;
 
@@ -9,7 +12,7 @@ use super::allowed::AllowedCommand;
 use super::files::Site;
 use super::path_rights::PathRights;
 use super::plan::Action;
-use super::privilege_check::PrivilegeCheck;
+use super::privilege_check::{LoginPath, PrivilegeCheck};
 use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
@@ -262,20 +265,24 @@ impl<'a> RiskAssessment<'a> {
         }
         let opens_writing = rights.opens(found.metadata.mode) & 0o022 != 0;
         let changes_owner = rights.owner.is_some() || rights.group.is_some();
-        if found.kind == FileKind::Directory
-            && (rights.closes(found.metadata.mode) || opens_writing || changes_owner)
-        {
-            match self.privileges.home_below(path, (found.metadata.device, found.metadata.inode)).await {
+        // A shell that is a script has to be readable as well.
+        let closes = match found.kind {
+            FileKind::Directory => rights.closes(found.metadata.mode),
+            _ => rights.takes & found.metadata.mode & 0o555 != 0,
+        };
+        if closes || opens_writing || changes_owner {
+            let id = (found.metadata.device, found.metadata.inode);
+            match self.privileges.login_below(path, id).await {
                 Ok(None) => {}
-                Ok(Some(account)) => {
+                Ok(Some(LoginPath { account, what })) => {
                     let account = excerpt(&account, NAMED);
                     return Some(format!(
-                        "changes who may enter {shown}, below which {account} has the home"
+                        "changes who may enter or run {shown}, where {account} has the {what}"
                     ));
                 }
                 Err(()) => {
                     return Some(format!(
-                        "changes who may enter {shown}, and the target doesn't say whose homes are below it"
+                        "changes who may enter or run {shown}, and the target doesn't say whose homes and shells are there"
                     ));
                 }
             }
