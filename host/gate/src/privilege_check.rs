@@ -25,6 +25,7 @@ use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 use super::account_tables::{DynamicUnit, parse_ranges};
 use super::mounts::Mounts;
 use homes::FileIds;
+pub(super) use homes::LoginPath;
 use sudo_names::SudoNames;
 
 /// The time for one query.

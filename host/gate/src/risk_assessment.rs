@@ -2,13 +2,16 @@
 //! contents and input that become code.
 
 mod file_steps;
+mod own_commands;
 mod unit_effects;
+#[cfg(test)]
+mod unit_tests;
 
 use std::collections::BTreeSet;
 
 use super::allowed::AllowedCommand;
 use super::path_rights::PathRights;
-use super::privilege_check::PrivilegeCheck;
+use super::privilege_check::{LoginPath, PrivilegeCheck};
 use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
@@ -281,20 +284,24 @@ impl<'a> RiskAssessment<'a> {
         }
         let opens_writing = rights.opens(found.metadata.mode) & 0o022 != 0;
         let changes_owner = rights.owner.is_some() || rights.group.is_some();
-        if found.kind == FileKind::Directory
-            && (rights.closes(found.metadata.mode) || opens_writing || changes_owner)
-        {
-            match self.privileges.home_below(path, (found.metadata.device, found.metadata.inode)).await {
+        // A shell that is a script has to be readable as well.
+        let closes = match found.kind {
+            FileKind::Directory => rights.closes(found.metadata.mode),
+            _ => rights.takes & found.metadata.mode & 0o555 != 0,
+        };
+        if closes || opens_writing || changes_owner {
+            let id = (found.metadata.device, found.metadata.inode);
+            match self.privileges.login_below(path, id).await {
                 Ok(None) => {}
-                Ok(Some(account)) => {
+                Ok(Some(LoginPath { account, what })) => {
                     let account = excerpt(&account, NAMED);
                     return Some(format!(
-                        "changes who may enter {shown}, below which {account} has the home"
+                        "changes who may enter or run {shown}, where {account} has the {what}"
                     ));
                 }
                 Err(()) => {
                     return Some(format!(
-                        "changes who may enter {shown}, and the target doesn't say whose homes are below it"
+                        "changes who may enter or run {shown}, and the target doesn't say whose homes and shells are there"
                     ));
                 }
             }
