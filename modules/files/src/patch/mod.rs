@@ -1,0 +1,6 @@
+//! The engine of patches: from a diff and the texts of files to their new texts, without a look at the target.
+
+pub mod apply;
+pub mod conflict;
+pub mod locate;
+pub mod parse;
