@@ -158,7 +158,15 @@ mod tests {
         let file: String = (0..400_000).map(|line| format!("line {line}\n")).collect();
         let lines = Lines::new(file.as_bytes()).unwrap();
         // Each hunk has moved, so that each is searched for.
-        let hunk = |at: usize| format!("@@ -{0},3 +{0},3 @@\n line {1}\n-line {2}\n+new\n line {3}\n", at + 50, at, at + 1, at + 2);
+        let hunk = |at: usize| {
+            format!(
+                "@@ -{0},3 +{0},3 @@\n line {1}\n-line {2}\n+new\n line {3}\n",
+                at + 50,
+                at,
+                at + 1,
+                at + 2
+            )
+        };
         let diff: String = (0..100_000).map(|at| hunk(at * 4)).collect();
         let files = parse(&diff).unwrap();
         let found = apply(&lines, &files[0].hunks).unwrap();

@@ -23,7 +23,11 @@ pub fn told(path: &str, file: &Lines<'_>, missed: &Missed<'_, '_>) -> String {
             let why = if *is_hidden {
                 format!("line {} holds a secret that isn't shown, and can't be in a hunk", line + 1)
             } else if line >= file.len() {
-                format!("the file ends at line {}, where the diff goes on with {}", file.len(), quoted(&old, *differs))
+                format!(
+                    "the file ends at line {}, where the diff goes on with {}",
+                    file.len(),
+                    quoted(&old, *differs)
+                )
             } else {
                 format!("line {} isn't {}", line + 1, quoted(&old, *differs))
             };
@@ -38,12 +42,19 @@ pub fn told(path: &str, file: &Lines<'_>, missed: &Missed<'_, '_>) -> String {
         }
         Miss::Done(at) => format!("{name}: the file has the new lines already, at line {}", at + 1),
         Miss::NoContext => {
-            format!("{name}: it only adds lines, and no line of context says where; give it a line before or after them")
+            format!(
+                "{name}: it only adds lines, and no line of context says where; give it a line before or after them"
+            )
         }
         Miss::OutOfOrder(at) => {
-            format!("{name}: its lines are at line {}, above the hunk before it; hunks come in the file's order", at + 1)
+            format!(
+                "{name}: its lines are at line {}, above the hunk before it; hunks come in the file's order",
+                at + 1
+            )
         }
-        Miss::TooMany => format!("{name}: too many hunks aren't at their lines; make the diff from the file as it is now"),
+        Miss::TooMany => {
+            format!("{name}: too many hunks aren't at their lines; make the diff from the file as it is now")
+        }
     }
 }
 
@@ -74,8 +85,14 @@ mod tests {
                 "@@ -2,2 +2,2 @@\n   listen 80;\n-  name b;\n+  name c;\n",
                 "/x, hunk 1 (@@ -2,2 +2,2 @@): line 3 isn't \"  name b;\". The file has\n1\tserver {\n2\t  listen 80;\n3\t  name a;\n4\t}",
             ),
-            ("@@ -4,2 +4,2 @@\n }\n-end\n+c\n", "/x, hunk 1 (@@ -4,2 +4,2 @@): the file ends at line 4, where the diff goes on with \"end\". The file has\n3\t  name a;\n4\t}"),
-            ("@@ -9,0 +9 @@\n+c\n", "/x, hunk 1 (@@ -9,0 +9 @@): it only adds lines, and no line of context says where; give it a line before or after them"),
+            (
+                "@@ -4,2 +4,2 @@\n }\n-end\n+c\n",
+                "/x, hunk 1 (@@ -4,2 +4,2 @@): the file ends at line 4, where the diff goes on with \"end\". The file has\n3\t  name a;\n4\t}",
+            ),
+            (
+                "@@ -9,0 +9 @@\n+c\n",
+                "/x, hunk 1 (@@ -9,0 +9 @@): it only adds lines, and no line of context says where; give it a line before or after them",
+            ),
             ("@@ -9 +9,2 @@\n server {\n+  listen 80;\n", "MOVED"),
         ] {
             let lines = Lines::new(text.as_bytes()).unwrap();

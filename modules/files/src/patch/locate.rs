@@ -66,7 +66,11 @@ impl<'a> Locator<'a> {
     pub fn find(&self, hunk: &Hunk<'_>, least: usize, offset: isize) -> Result<Place, Miss> {
         let old = hunk.old_lines();
         if old.is_empty() {
-            return if self.file.is_empty() { Ok(Place { at: 0, is_loose: false }) } else { Err(self.no_context(hunk)) };
+            return if self.file.is_empty() {
+                Ok(Place { at: 0, is_loose: false })
+            } else {
+                Err(self.no_context(hunk))
+            };
         }
         let stated = hunk.old_start.map(|start| start.saturating_sub(1));
         let moved = stated.and_then(|stated| stated.checked_add_signed(offset));
@@ -189,14 +193,16 @@ impl<'a> Locator<'a> {
 
     /// The place with the most of the lines; of several, the one nearest to where they are expected.
     fn nearest(&self, old: &[Line<'_>], expected: usize) -> usize {
-        let mut ranges: Vec<_> = old.iter().enumerate().map(|(index, line)| (index, self.entries(line))).collect();
+        let mut ranges: Vec<_> =
+            old.iter().enumerate().map(|(index, line)| (index, self.entries(line))).collect();
         ranges.retain(|(_, range)| !range.is_empty());
         ranges.sort_by_key(|(_, range)| range.len());
         let places = ranges.iter().take(NEAR).flat_map(|(index, range)| {
             let near = self.index()[range.clone()].iter().take(NEAR);
             near.filter_map(move |(_, line)| (*line as usize).checked_sub(*index))
         });
-        let score = |at: usize| (0..old.len()).filter(|index| self.fits(&old[*index], at + index).is_some()).count();
+        let score =
+            |at: usize| (0..old.len()).filter(|index| self.fits(&old[*index], at + index).is_some()).count();
         let places = std::iter::once(expected).chain(places).take(NEAR);
         let best = places.map(|at| (score(at), std::cmp::Reverse(at.abs_diff(expected)), at)).max();
         best.map_or(expected, |(.., at)| at)
@@ -233,7 +239,10 @@ mod tests {
             ("@@ -4 +4 @@\n-b\n+x\n", Err(Miss::Ambiguous(vec![1, 4]))),
             ("@@ @@\n-b\n+x\n", Err(Miss::Ambiguous(vec![1, 4]))),
             ("@@ -1,2 +1,3 @@\n a\n+x\n c\n", Err(Miss::Different { at: 0, differs: 1, is_hidden: false })),
-            ("@@ -6,3 +6,3 @@\n e\n f\n-g\n+h\n", Err(Miss::Different { at: 5, differs: 2, is_hidden: false })),
+            (
+                "@@ -6,3 +6,3 @@\n e\n f\n-g\n+h\n",
+                Err(Miss::Different { at: 5, differs: 2, is_hidden: false }),
+            ),
             ("@@ -3,1 +3,2 @@\n b\n+e\n", Err(Miss::Ambiguous(vec![1, 4]))),
             ("@@ -3,2 +3,3 @@\n c\n+d\n e\n", Err(Miss::Different { at: 2, differs: 1, is_hidden: false })),
             ("@@ -1,2 +1,3 @@\n b\n+c\n d\n", Err(Miss::Done(1))),
@@ -253,8 +262,16 @@ mod tests {
             ("a\r\nb\r\n", "@@ -1,2 +1,2 @@\n a\r\n-b\r\n+c\r\n", Ok(false)),
             ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", Ok(true)),
             ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline\n+c\n", Ok(false)),
-            ("a\nb \n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", Err(Miss::Different { at: 0, differs: 1, is_hidden: false })),
-            ("a\n\tb\n", "@@ -1,2 +1,2 @@\n a\n-  b\n+c\n", Err(Miss::Different { at: 0, differs: 1, is_hidden: false })),
+            (
+                "a\nb \n",
+                "@@ -1,2 +1,2 @@\n a\n-b\n+c\n",
+                Err(Miss::Different { at: 0, differs: 1, is_hidden: false }),
+            ),
+            (
+                "a\n\tb\n",
+                "@@ -1,2 +1,2 @@\n a\n-  b\n+c\n",
+                Err(Miss::Different { at: 0, differs: 1, is_hidden: false }),
+            ),
         ] {
             assert_eq!(find(file, hunk).map(|place| place.is_loose), expected, "{hunk}");
         }
@@ -263,7 +280,9 @@ mod tests {
     #[test]
     fn a_line_with_a_secret_never_fits() {
         let lines = Lines::new(b"a\npassword=x\nb\n").unwrap().with_secret_at(1);
-        for hunk in ["@@ -1,3 +1,3 @@\n a\n-password=x\n+c\n b\n", "@@ -1,3 +1,3 @@\n a\n-password=y\n+c\n b\n"] {
+        for hunk in
+            ["@@ -1,3 +1,3 @@\n a\n-password=x\n+c\n b\n", "@@ -1,3 +1,3 @@\n a\n-password=y\n+c\n b\n"]
+        {
             let found = Locator::new(&lines).find(&parse(hunk).unwrap()[0].hunks[0], 0, 0);
             assert_eq!(found, Err(Miss::Different { at: 0, differs: 1, is_hidden: true }), "{hunk}");
         }

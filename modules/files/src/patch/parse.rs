@@ -161,11 +161,13 @@ pub fn parse(diff: &str) -> Result<Vec<FilePatch<'_>>> {
         !file.hunks.is_empty() || file.mode.is_some() || file.old != file.new || is_new_and_empty(file)
     });
     if files.is_empty() {
-        let message = "there is no hunk in the diff; expected `--- PATH`, `+++ PATH`, `@@ -1,3 +1,4 @@` and lines";
+        let message =
+            "there is no hunk in the diff; expected `--- PATH`, `+++ PATH`, `@@ -1,3 +1,4 @@` and lines";
         return Err(Problem::validation("NOT_A_DIFF", message));
     }
     if files.len() > MOST_FILES {
-        let message = format!("the diff changes {} files; at most {MOST_FILES} are changed at once", files.len());
+        let message =
+            format!("the diff changes {} files; at most {MOST_FILES} are changed at once", files.len());
         return Err(Problem::validation("TOO_MANY_FILES", message));
     }
     Ok(files)
@@ -296,7 +298,9 @@ impl<'a> Parser<'a> {
         let header = self.line().unwrap_or_default();
         let header_at = self.number + 1;
         let stated = numbers(header);
-        if stated.is_none() && header.trim_end().bytes().any(|byte| byte.is_ascii_digit()) && header.contains(" -")
+        if stated.is_none()
+            && header.trim_end().bytes().any(|byte| byte.is_ascii_digit())
+            && header.contains(" -")
         {
             return Err(invalid("INVALID_HUNK", header_at, "is no hunk's header such as `@@ -1,3 +1,4 @@`"));
         }
@@ -374,7 +378,10 @@ impl<'a> Parser<'a> {
                 None if line.starts_with('\\') => {}
                 None if line.starts_with("```") => break,
                 None => {
-                    let what = format!("({:?}) is no line of a hunk: each begins with ` `, `+` or `-`", excerpt(line, SHOWN));
+                    let what = format!(
+                        "({:?}) is no line of a hunk: each begins with ` `, `+` or `-`",
+                        excerpt(line, SHOWN)
+                    );
                     return Err(invalid("INVALID_HUNK", self.number + 1, &what));
                 }
             }
@@ -424,7 +431,11 @@ mod tests {
             ("--- /etc/x\t2026-01-01 00:00:00.000 +0000\n+++ /etc/x\t2026\n", Some("/etc/x"), Some("/etc/x")),
             ("--- /dev/null\n+++ b/etc/x\n", None, Some("etc/x")),
             ("--- a/etc/x\r\n+++ /dev/null\r\n", Some("etc/x"), None),
-            ("--- \"a/etc/\\303\\244 \\\"\"\n+++ \"b/etc/\\303\\244 \\\"\"\n", Some("etc/ä \""), Some("etc/ä \"")),
+            (
+                "--- \"a/etc/\\303\\244 \\\"\"\n+++ \"b/etc/\\303\\244 \\\"\"\n",
+                Some("etc/ä \""),
+                Some("etc/ä \""),
+            ),
             ("diff --git a/x b/x\nindex 1..2 100644\n--- a/x\n+++ b/x\n", Some("x"), Some("x")),
         ] {
             let diff = format!("{header}@@ -1 +1 @@\n-a\n+b\n");
@@ -465,10 +476,15 @@ mod tests {
         ] {
             let diff = format!("--- x\n+++ x\n@@ {counts} @@ section\n{body}");
             let hunk = &one(&diff).hunks[0];
-            assert_eq!((hunk.counts, hunk.wrong_counts, hunk.old_start), (expected, wrong, Some(1)), "{counts}");
+            assert_eq!(
+                (hunk.counts, hunk.wrong_counts, hunk.old_start),
+                (expected, wrong, Some(1)),
+                "{counts}"
+            );
         }
         assert_eq!(one("--- x\n+++ x\n@@ @@\n-a\n+b").hunks[0].old_start, None);
-        let diff = "--- x\n+++ x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
+        let diff =
+            "--- x\n+++ x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n";
         let newlines: Vec<_> = one(diff).hunks[0].lines().map(|line| line.newline).collect();
         assert_eq!(newlines, [false, false]);
     }
@@ -497,7 +513,10 @@ mod tests {
             ("--- x\n+++ x\n@@ -1,3 +1,3 @@\n a\nb\n-c\n+d\n", "INVALID_HUNK"),
             ("diff --git a/x b/x\nGIT binary patch\nliteral 3\n", "BINARY_DIFF"),
             ("Binary files x and y differ\n", "BINARY_DIFF"),
-            ("diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n", "NOT_A_REGULAR_FILE"),
+            (
+                "diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+/etc\n",
+                "NOT_A_REGULAR_FILE",
+            ),
         ] {
             assert_eq!(parse(diff).unwrap_err().code, code, "{diff}");
         }

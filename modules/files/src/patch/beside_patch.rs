@@ -1,13 +1,13 @@
 //! The engine of patches beside diff(1) and patch(1): made-up edits, in place and moved.
-#![allow(clippy::unwrap_used)]
 
 use std::path::Path;
 use std::process::Command;
 
-use module_files::lines::Lines;
-use module_files::patch::{apply, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
+
+use super::{apply, parse};
+use crate::lines::Lines;
 
 /// A line of a made-up file. Few words make lines repeat, as `}` does in a configuration.
 fn line() -> impl Strategy<Value = String> {
@@ -24,7 +24,10 @@ fn line() -> impl Strategy<Value = String> {
 type Edit = (prop::sample::Index, usize, Vec<String>);
 
 fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    prop::collection::vec((any::<prop::sample::Index>(), 0..4usize, prop::collection::vec(line(), 0..4)), 1..6)
+    prop::collection::vec(
+        (any::<prop::sample::Index>(), 0..4usize, prop::collection::vec(line(), 0..4)),
+        1..6,
+    )
 }
 
 fn edited(lines: &[String], edits: &[Edit]) -> Vec<String> {
@@ -111,7 +114,8 @@ fn a_moved_diff_gives_what_patch_gives_or_a_conflict() {
         prop_assume!(!diff.is_empty());
         std::fs::write(directory.join("diff"), &diff).unwrap();
         std::fs::write(directory.join("now"), &now).unwrap();
-        let arguments = ["--fuzz=0", "--force", "--silent", "--no-backup-if-mismatch", "--reject-file=-", "now", "diff"];
+        let arguments =
+            ["--fuzz=0", "--force", "--silent", "--no-backup-if-mismatch", "--reject-file=-", "now", "diff"];
         let (fits, _) = run("patch", &arguments, directory);
         let theirs = std::fs::read(directory.join("now")).unwrap_or_default();
         match ours(now.as_bytes(), &diff) {
@@ -127,5 +131,10 @@ fn a_moved_diff_gives_what_patch_gives_or_a_conflict() {
         Ok(())
     });
     result.unwrap();
-    assert!(same.get() > 100 && conflicts.get() > 10, "{} the same, {} conflicts", same.get(), conflicts.get());
+    assert!(
+        same.get() > 100 && conflicts.get() > 10,
+        "{} the same, {} conflicts",
+        same.get(),
+        conflicts.get()
+    );
 }
