@@ -18,7 +18,9 @@ use crate::bindings::exports::sysadmin::module::tools;
 use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::{Profile, Status};
-use crate::{Category, Change, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
+use crate::{
+    Category, Change, Command, Context, Distro, Metadata, Module, Output, Pipeline, Problem, Result,
+};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -260,6 +262,15 @@ impl FakeTarget {
         found.map(|(_, output)| output.clone()).ok_or_else(|| {
             Problem::new("NOT_RECORDED", Category::Internal, format!("no answer was recorded for {argv:?}"))
         })
+    }
+
+    /// Each command of a pipeline has a recording of its own. Only the last one's stdout counts.
+    pub(crate) fn run_pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Output>> {
+        let mut outputs =
+            pipeline.commands.iter().map(|command| self.run(command)).collect::<Result<Vec<_>>>()?;
+        let last = outputs.len().saturating_sub(1);
+        outputs.iter_mut().take(last).for_each(|output| output.stdout.clear());
+        Ok(outputs)
     }
 
     pub(crate) fn read_part(&self, request: &Request) -> Result<Vec<u8>> {

@@ -181,6 +181,29 @@ pub enum FileChangeKind {
     Remove,
     /// The change makes a directory.
     MakeDirectory,
+    /// The change moves a file or a directory.
+    Move,
+    /// The change sets mode, owner or group.
+    SetAttributes,
+    /// The change removes an empty directory.
+    RemoveDirectory,
+}
+
+/// The attributes by which a file or a directory is known again and put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileAttributes {
+    /// Whether it is a directory. Otherwise it is a regular file.
+    pub is_directory: bool,
+    /// `st_dev` of its file system.
+    pub device: u64,
+    /// Its number on the file system.
+    pub inode: u64,
+    /// The permission bits.
+    pub mode: u32,
+    /// The owner's name, or the number where it has none.
+    pub owner: String,
+    /// The group's name, or the number where it has none.
+    pub group: String,
 }
 
 /// A path that a change touches, with everything that it takes to put it back.
@@ -200,6 +223,15 @@ pub struct FileChange {
     pub sha256_after: Option<String>,
     /// The kind of change of the path.
     pub kind: FileChangeKind,
+    /// The path that a move leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The attributes before the change, of what is moved, gets other ones, or is removed as a directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<FileAttributes>,
+    /// The attributes that the change sets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<FileAttributes>,
 }
 
 /// A change that is about to touch its target. It is recorded before it does, with everything that it takes to put it back.

@@ -50,7 +50,8 @@ pub use canonical::canonical;
 pub use config::Config;
 pub use event::{
     Call, CallStatus, ChangeBegun, ChangeEnded, ChangeRecovered, CommandUsed, DecidedBy, Decision, Dropped,
-    Event, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Person, Rotated, TargetUsed,
+    Event, FileAttributes, FileChange, FileChangeKind, Mended, ModuleUsed, Outcome, Person, Rotated,
+    TargetUsed,
 };
 pub use journal::SOCKET as JOURNAL;
 pub use journal_heads::JournalHeads;

@@ -61,6 +61,19 @@ pub fn secret_reason(path: &str) -> Option<&'static str> {
     secrets::reason(&components)
 }
 
+/// The reason why something below a directory is secret, where it is so by the directory's path, and would not be secret in
+/// the directory `to`.
+pub(super) fn secret_below(directory: &str, to: &str) -> Option<&'static str> {
+    let (from, to): (Vec<&str>, Vec<&str>) =
+        (components_of(directory).collect(), components_of(to).collect());
+    let is_lost = |glob: &[&str]| {
+        // The beginning of the glob covers the directory, and the rest what is below it.
+        (1..glob.len())
+            .any(|at| covers(&glob[..at], &from, covers_name) && !covers(&glob[..at], &to, covers_name))
+    };
+    secret_globs().find(|(glob, _)| is_lost(glob)).map(|(_, reason)| reason)
+}
+
 /// Whether a name is that of a directory in which the host keeps copies.
 fn is_staging(name: &str) -> bool {
     let digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');

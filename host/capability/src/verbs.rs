@@ -23,6 +23,9 @@ struct Templates {
     read: Vec<String>,
     /// The commands that write there.
     write: Vec<String>,
+    /// The commands that move something from one granted path to another.
+    #[serde(rename = "move")]
+    moves: Vec<String>,
     /// The commands that show who an account is.
     accounts: Vec<String>,
 }
@@ -91,6 +94,25 @@ pub fn verbs_for_validation(
         verbs.push(Pattern::parse(&with_hole(&command.pattern, number, &file))?);
     }
     Ok(verbs)
+}
+
+/// The commands that the host may run to move what lies at a path of the one request to a path of the other, and back.
+/// There are none where the two aren't both granted for writing with the same account's rights, or where that account is
+/// the caller.
+pub fn verbs_for_moves(one: &PathRequest, other: &PathRequest) -> Result<Vec<Pattern>, PatternError> {
+    let are_written = one.write && other.write && one.place == other.place;
+    if !are_written || one.privilege != other.privilege || one.privilege == Privilege::Caller {
+        return Ok(Vec::new());
+    }
+    let mut ways = vec![(&one.glob, &other.glob), (&other.glob, &one.glob)];
+    ways.dedup();
+    let of_way = |(from, to): (&String, &String)| {
+        let between = |template: &String| {
+            template.replace("<path:FROM>", &holes(&[from])).replace("<path:TO>", &holes(&[to]))
+        };
+        TEMPLATES.moves.iter().map(|template| Pattern::parse(&between(template))).collect::<Vec<_>>()
+    };
+    ways.into_iter().flat_map(of_way).collect()
 }
 
 /// The commands by which the host sees who the accounts are that a text names.

@@ -11,10 +11,11 @@ use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
 use super::config::is_module_name;
 use super::convert;
+use super::guest::Said;
 use super::json::Json;
 use super::surface::World;
 use host_base::Risk;
-use host_capability::{CommandRequest, Grants, PathRequest, Requests};
+use host_capability::{AnyProgramRequest, CommandRequest, Grants, PathRequest, Requests};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
@@ -208,9 +209,9 @@ pub enum DescriptionError {
 
 impl Description {
     /// Checks the description that a component gave of itself.
-    pub(super) fn new(said: describe::Description, imports: Vec<String>) -> Result<Self, DescriptionError> {
-        let said_json = serde_json::to_vec(&said).unwrap_or_default();
-        let sha256 = hex::encode(Sha256::digest(said_json));
+    pub(super) fn new(said: Said, imports: Vec<String>) -> Result<Self, DescriptionError> {
+        let sha256 = hex::encode(Sha256::digest(said.json));
+        let said = said.description;
         let capabilities = said.capabilities;
         if !capabilities.tools.is_empty() {
             return Err(DescriptionError::Ungrantable("it asks for other modules' tools"));
@@ -230,6 +231,7 @@ impl Description {
             requests: Json::new(&Requests {
                 commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
                 paths: capabilities.paths.into_iter().map(convert::path_request).collect(),
+                any_program: capabilities.any_program.into_iter().map(convert::any_program_request).collect(),
             })?,
             sha256,
         };
@@ -298,6 +300,11 @@ impl Description {
         let is_accepted = |request: &PathRequest| accepted.is_none_or(|all| all.paths.contains(request));
         for path in self.requests.paths.iter().filter(|request| is_accepted(request)) {
             grants.path(path)?;
+        }
+        let is_accepted =
+            |request: &AnyProgramRequest| accepted.is_none_or(|all| all.any_program.contains(request));
+        for request in self.requests.any_program.iter().filter(|request| is_accepted(request)) {
+            grants.any_program(request)?;
         }
         Ok(grants)
     }
@@ -489,8 +496,12 @@ mod tests {
     }
 
     fn module(tools: Vec<describe::Tool>) -> Result<Description, DescriptionError> {
-        let capabilities =
-            describe::Capabilities { commands: Vec::new(), paths: Vec::new(), tools: Vec::new() };
+        let capabilities = describe::Capabilities {
+            commands: Vec::new(),
+            paths: Vec::new(),
+            tools: Vec::new(),
+            any_program: Vec::new(),
+        };
         let said = describe::Description {
             name: "test".to_owned(),
             version: "1.0.0".to_owned(),
@@ -502,7 +513,8 @@ mod tests {
             tools,
             capabilities,
         };
-        Description::new(said, Vec::new())
+        let json = serde_json::to_vec(&said).unwrap();
+        Description::new(Said { json, description: said }, Vec::new())
     }
 
     #[test]

@@ -137,6 +137,13 @@ impl exec_command::Host for State {
         Ok(answers.collect())
     }
 
+    async fn run_pipeline(
+        &mut self,
+        _pipeline: types::Pipeline,
+    ) -> wasmtime::Result<GuestResult<Vec<Output>>> {
+        todo!()
+    }
+
     async fn open(&mut self, command: Command) -> wasmtime::Result<GuestResult<Resource<OutputStream>>> {
         let streams = self.streams;
         let call = self.call()?;

@@ -1,6 +1,7 @@
 //! The commands by which a module looks. The grants have to allow each command as it is written, and also the paths
 //! that its paths lead to on the target.
 
+use super::any_program;
 use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
@@ -82,6 +83,10 @@ impl Call {
             granted.truncate(NAMED);
             self.log.refused(problem, &granted);
         })?;
+        if looking.is_any_program {
+            let paths = any_program::check(self.gate.policy(), &self.facts, &command)?;
+            return Ok((command, GrantedLook { paths, ..looking }));
+        }
         check_only_looks(self.gate.policy(), &command, &looking.shown)
             .inspect_err(|problem| self.log.refused(problem, &[]))?;
         Ok((command, looking))
@@ -100,7 +105,13 @@ impl Call {
             for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
                 let verdict = resolved.and_then(|leads| {
                     let led = grants.may_lead(hole, path, &leads.path);
-                    led.inspect_err(|problem| self.log.refused(problem, &[]))
+                    led.inspect_err(|problem| self.log.refused(problem, &[]))?;
+                    match &looking[command] {
+                        Ok((asked, granted)) if granted.is_any_program => {
+                            any_program::check_resolved(asked, &leads)
+                        }
+                        _ => Ok(()),
+                    }
                 });
                 if verdicts[command].is_ok() {
                     verdicts[command] = verdict;

@@ -52,7 +52,18 @@ impl Execution {
             (PreparedAction::File(site, _), Action::MakeDirectory(_)) => {
                 format!("make directory {}", site.path)
             }
-            (PreparedAction::File(site, _), _) => format!("write {}", site.path),
+            (PreparedAction::File(site, _), Action::Move(moved)) => {
+                format!("move {} to {}", site.path, site.to.as_ref().unwrap_or(&moved.to))
+            }
+            (PreparedAction::File(site, _), Action::SetAttributes(_)) => {
+                format!("set attributes of {}", site.path)
+            }
+            (PreparedAction::File(site, _), Action::RemoveDirectory(_)) => {
+                format!("remove directory {}", site.path)
+            }
+            (PreparedAction::File(site, _), Action::Write(_) | Action::Run(_)) => {
+                format!("write {}", site.path)
+            }
         }
     }
 }

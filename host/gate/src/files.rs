@@ -7,26 +7,38 @@
 //! the former file as a hard link, so that putting it back restores contents, owner, mode, times, access control list
 //! and security context.
 //!
+//! What is moved, gets other attributes, or is removed as an empty directory needs no copy: its device, inode, mode, owner
+//! and group are kept, and its undo goes by them.
+//!
 //! Files are written by commands only, in the same way on this machine and on others. The commands are those of
 //! `capability/verbs.yaml`: with another account's rights, nothing runs that the module's grants don't include.
+
+mod attributes;
+mod directories;
+mod moving;
+mod writing;
+
+pub use attributes::is_same;
+pub use moving::Whereabouts;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::expected_target::ExpectedTarget;
-use super::file_problems::{also, changed, failed, no_answer, said};
-use super::plan::{Action, Directory, Write};
+use super::file_problems::{also, changed, failed, no_answer};
+use super::plan::Action;
+use host_audit::FileChange;
 use host_base::faults;
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_capability::is_lexically_safe;
-use host_target::{FileKind, Found, ReadRequest, Target};
+use host_target::{FileKind, Found, Located, ReadRequest, Target};
 use host_text::redact::excerpt;
 
 /// The size in bytes of the largest file that a plan replaces or removes. The host reads the file to show it, and to
-/// see whether somebody has changed it.
+/// see whether somebody has changed it. Of a larger file that is only moved, this much is read.
 const LARGEST: usize = 8 << 20;
 /// The number of bytes that one read returns, as in [`host_target`].
 const PIECE: u64 = 1 << 20;
@@ -36,14 +48,14 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const KEPT: &str = ".previous";
 /// The beginning of a staging directory's name. The rest is made of the change's id and the step's number.
 const STAGING: &str = ".linux-sysadmin-";
-/// The mode of a new file where the plan names none.
-const NEW_MODE: u32 = 0o644;
 
 /// The place of a step's file or directory, and what was there before the plan.
 #[derive(Clone, Debug)]
 pub struct Site {
     /// The path without symbolic links.
     pub path: String,
+    /// The path without symbolic links that the file or directory is moved to.
+    pub to: Option<String>,
     /// The file or directory that was found. None where nothing was there.
     pub found: Option<Found>,
     /// The contents of the file that was found.
@@ -57,17 +69,18 @@ pub struct Site {
 
 impl Site {
     /// Looks at the place of a step of the change with this id; `(id, number)` names both. The result is a problem
-    /// where the step would work on anything but a regular file with one name. `permits` is asked first, with the path
-    /// without links and whether anything is there.
+    /// where the step would work on a file with several names, or on anything but what its kind of step is for. `permits` is
+    /// asked first about each path, as it was given and without links, and whether anything is there.
     pub async fn survey(
         target: &Target,
         access: Access,
         path: &str,
         action: &Action,
         (id, number): (&str, usize),
-        permits: impl Fn(&str, bool) -> Result<(), Problem>,
+        permits: impl Fn(&str, &str, bool) -> Result<(), Problem>,
     ) -> Result<Self, Problem> {
-        if path.ends_with('/') || !is_lexically_safe(path) {
+        let asked: Vec<&str> = std::iter::once(path).chain(action.to()).collect();
+        if let Some(path) = asked.iter().find(|path| path.ends_with('/') || !is_lexically_safe(path)) {
             return Err(Problem::new(
                 "INVALID_PATH",
                 Category::Validation,
@@ -77,41 +90,86 @@ impl Site {
                 ),
             ));
         }
-        let located = target.locate(vec![path.to_owned()], &access).await.pop();
-        let located = located.unwrap_or_else(|| Err(no_answer())).map_err(|problem| {
-            problem.needed_for(&format!("changing {}", excerpt(path, 300)), &access.privilege)
-        })?;
-        let path = located.path;
-        permits(&path, located.found.is_some())?;
-        let (parent, name) = split(&path);
-        if name == KEPT || name.starts_with(STAGING) {
-            let message = format!("{path} has a name that the host uses for its own copies");
-            return Err(Problem::new("INVALID_PATH", Category::Validation, message));
+        let located = target.locate(asked.iter().map(|path| (*path).to_owned()).collect(), &access).await;
+        let mut places = Vec::new();
+        for (path, located) in asked.into_iter().zip(located) {
+            let located = located.map_err(|problem| {
+                problem.needed_for(&format!("changing {}", excerpt(path, 300)), &access.privilege)
+            })?;
+            permits(path, &located.path, located.found.is_some())?;
+            let (_, name) = split(&located.path);
+            if name == KEPT || name.starts_with(STAGING) {
+                let message = format!("{} has a name that the host uses for its own copies", located.path);
+                return Err(Problem::new("INVALID_PATH", Category::Validation, message));
+            }
+            places.push(located);
         }
+        let mut places = places.into_iter();
+        let Some(Located { path, found }) = places.next() else { return Err(no_answer()) };
+        let to = places.next();
         // The name has fourteen digits of the change's id and two of the step's number, so that no two steps share a
         // directory.
-        let staging = format!("{parent}/{STAGING}{}{number:02x}", &id[..14.min(id.len())]);
-        let mut site = Self { staging, found: located.found, before: None, access, path, step: number };
+        let staging = format!("{}/{STAGING}{}{number:02x}", split(&path).0, &id[..14.min(id.len())]);
+        let mut site = Self {
+            staging,
+            to: to.as_ref().map(|to| to.path.clone()),
+            found,
+            before: None,
+            access,
+            path,
+            step: number,
+        };
         site.check(action)?;
-        if site.found.is_some() {
-            site.before = Some(site.read(target).await?);
+        match (action, to) {
+            (Action::Move(_), Some(to)) => site.check_move(target, &to).await?,
+            (Action::SetAttributes(attributes), _) => site.check_attributes(target, attributes).await?,
+            (Action::RemoveDirectory(_), _) => site.check_removal(target).await?,
+            _ => {}
+        }
+        if site.is_file() && !matches!(action, Action::SetAttributes(_)) {
+            site.before = Some(match action {
+                Action::Move(_) => site.beginning(target).await?,
+                _ => site.read(target).await?,
+            });
         }
         Ok(site)
     }
 
     /// The place of a step in the audit log, which doesn't hold the former contents.
-    pub fn recorded(path: &str, staging: &str, access: Access, step: usize) -> Result<Self, Problem> {
+    pub fn recorded(file: &FileChange, access: Access, step: usize) -> Result<Self, Problem> {
+        let (path, staging) = (file.path.as_str(), file.staging.as_str());
         let is_beside = |staging: &str| {
             let name = staging.strip_prefix(split(path).0).and_then(|rest| rest.strip_prefix('/'));
             name.is_some_and(|name| name.starts_with(STAGING) && !name.contains('/'))
         };
-        if !is_lexically_safe(path) || !is_beside(staging) {
+        if !is_lexically_safe(path) || !is_beside(staging) || file.to.iter().any(|to| !is_lexically_safe(to))
+        {
             let message =
                 format!("the copies of {path} are beside it, and not in {staging} as the record says");
             return Err(Problem::new("INVALID_RECORD", Category::Validation, message));
         }
-        let (path, staging) = (path.to_owned(), staging.to_owned());
-        Ok(Self { path, staging, found: None, before: None, access, step })
+        let (path, staging, to) = (path.to_owned(), staging.to_owned(), file.to.clone());
+        let found = file.before.as_ref().map(attributes::found);
+        Ok(Self { path, to, staging, found, before: None, access, step })
+    }
+
+    /// Whether a regular file was found.
+    fn is_file(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.kind == FileKind::File)
+    }
+
+    /// Whether a directory was found.
+    pub fn is_directory(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.kind == FileKind::Directory)
+    }
+
+    /// The places that a half-done step has left something in.
+    pub fn places(&self, action: &Action) -> Vec<&str> {
+        let other = match action {
+            Action::Write(_) | Action::Remove(_) => Some(self.staging.as_str()),
+            _ => self.to.as_deref(),
+        };
+        std::iter::once(self.path.as_str()).chain(other).collect()
     }
 
     fn pass(&self, point: &str) -> Result<(), Problem> {
@@ -122,20 +180,29 @@ impl Site {
         let path = &self.path;
         let state = |code: &str, message: String| Err(Problem::new(code, Category::State, message));
         let denied = |code: &str, message: String| Err(Problem::new(code, Category::Denied, message));
+        let (what, expected) = match action {
+            Action::Move(_) => ("moved", "a regular file or a directory"),
+            Action::SetAttributes(_) => ("changed", "a regular file or a directory"),
+            Action::RemoveDirectory(_) => ("removed", "a directory"),
+            _ => ("removed", "a regular file"),
+        };
         let Some(found) = &self.found else {
             return match action {
-                Action::Remove(_) => Err(Problem::new(
+                Action::Write(_) | Action::MakeDirectory(_) | Action::Run(_) => Ok(()),
+                _ => Err(Problem::new(
                     "FILE_NOT_FOUND",
                     Category::NotFound,
-                    format!("{path} is to be removed, but isn't there"),
+                    format!("{path} is to be {what}, but isn't there"),
                 )),
-                _ => Ok(()),
             };
         };
         if let Action::MakeDirectory(_) = action {
             return state("FILE_EXISTS", format!("{path} is to be made as a directory, but exists already"));
         }
         match found.kind {
+            FileKind::File if !expected.contains("file") => {
+                denied("NOT_A_DIRECTORY", format!("{path} is a regular file; expected {expected}"))
+            }
             FileKind::File if found.metadata.links == 1 => Ok(()),
             FileKind::File => denied(
                 "HARD_LINK",
@@ -144,21 +211,33 @@ impl Site {
                     found.metadata.links
                 ),
             ),
-            FileKind::Symlink => denied(
-                "SYMLINK",
-                format!("{path} is a symlink; expected a regular file: name what it leads to"),
-            ),
+            FileKind::Symlink => {
+                denied("SYMLINK", format!("{path} is a symlink; expected {expected}: name what it leads to"))
+            }
+            FileKind::Directory if expected.contains("directory") => Ok(()),
             FileKind::Directory => {
-                denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected a regular file"))
+                denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected {expected}"))
             }
             FileKind::Other => denied(
                 "NOT_A_REGULAR_FILE",
-                format!("{path} is a device, pipe or socket; expected a regular file"),
+                format!("{path} is a device, pipe or socket; expected {expected}"),
             ),
         }
     }
 
+    /// The contents of the file at the place.
     async fn read(&self, target: &Target) -> Result<Vec<u8>, Problem> {
+        let contents = self.beginning(target).await?;
+        if contents.len() > LARGEST {
+            let message =
+                format!("{} is larger than {LARGEST} bytes, the most that a plan changes", self.path);
+            return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
+        }
+        Ok(contents)
+    }
+
+    /// The contents of the file at the place, up to a little more than the largest size.
+    async fn beginning(&self, target: &Target) -> Result<Vec<u8>, Problem> {
         let mut contents = Vec::new();
         let only = self.path.clone();
         let check: Arc<host_target::PathCheck> =
@@ -172,31 +251,42 @@ impl Site {
             let piece = target.read_all(vec![request], &self.access, check.clone()).await.pop();
             let piece = piece.unwrap_or_else(|| Err(no_answer()))?;
             contents.extend_from_slice(&piece);
-            if (piece.len() as u64) < PIECE {
+            if (piece.len() as u64) < PIECE || contents.len() > LARGEST {
                 return Ok(contents);
             }
-            if contents.len() > LARGEST {
-                let message =
-                    format!("{} is larger than {LARGEST} bytes, the most that a plan changes", self.path);
-                return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
-            }
         }
     }
 
-    /// The SHA-256 of the contents before the plan.
+    /// The SHA-256 of the contents before the plan, where they were read whole.
     pub fn sha256(&self) -> Option<String> {
-        self.before.as_deref().map(sha256::of)
+        self.before.as_deref().filter(|before| before.len() <= LARGEST).map(sha256::of)
     }
 
-    /// Checks that nobody has changed the place since the plan was made.
-    async fn unchanged(&self, target: &Target) -> Result<(), Problem> {
-        let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
-        let located = located.unwrap_or_else(|| Err(no_answer()))?;
-        if located.path != self.path || located.found != self.found {
+    /// Checks that nobody has changed the place since the plan was made. With `only_attributes`, programs may go on writing
+    /// to a file, and changing what is in a directory.
+    async fn unchanged(&self, target: &Target, only_attributes: bool) -> Result<(), Problem> {
+        let paths = std::iter::once(&self.path).chain(&self.to).cloned().collect();
+        let mut located = target.locate(paths, &self.access).await.into_iter();
+        let at = located.next().unwrap_or_else(|| Err(no_answer()))?;
+        let links = |found: &Option<Found>| found.as_ref().map(|found| found.metadata.links);
+        let is_as_before = match only_attributes {
+            true => {
+                at.found.as_ref().map(attributes::of) == self.attributes()
+                    && (self.is_directory() || links(&at.found) == links(&self.found))
+            }
+            false => at.found == self.found,
+        };
+        if at.path != self.path || !is_as_before {
             return Err(changed(&self.path));
         }
+        if let Some(to) = &self.to {
+            let at = located.next().unwrap_or_else(|| Err(no_answer()))?;
+            if at.path != *to || at.found.is_some() {
+                return Err(changed(to));
+            }
+        }
         match &self.before {
-            Some(before) if self.read(target).await? != *before => Err(changed(&self.path)),
+            Some(before) if self.beginning(target).await? != *before => Err(changed(&self.path)),
             _ => Ok(()),
         }
     }
@@ -220,12 +310,16 @@ impl Site {
         validate: Option<&Command>,
         expected: &ExpectedTarget,
     ) -> Result<(), Problem> {
-        self.unchanged(target).await?;
+        let only_attributes = matches!(action, Action::Move(_) | Action::SetAttributes(_));
+        self.unchanged(target, only_attributes).await?;
         let selinux = expected.facts().mac_system == "selinux";
         let applied = match action {
             Action::Write(write) => self.write(target, write, validate, selinux).await,
             Action::Remove(_) => self.remove(target).await,
             Action::MakeDirectory(directory) => self.make_directory(target, directory).await,
+            Action::Move(_) => self.move_there(target).await,
+            Action::SetAttributes(attributes) => self.set_attributes(target, attributes).await,
+            Action::RemoveDirectory(_) => self.remove_empty(target).await,
             Action::Run(_) => Ok(()),
         };
         let Err(problem) = applied else { return Ok(()) };
@@ -258,12 +352,18 @@ impl Site {
     /// the middle of a command, the command may still reach the target meanwhile, so nothing is removed that it could
     /// have put there.
     async fn take_back(&self, target: &Target, action: &Action, lost: bool) -> Result<(), Problem> {
-        if let Action::MakeDirectory(_) = action {
+        match action {
             // A command that reported its failure has left nothing behind.
-            return match lost && self.is_there(target).await? {
-                true => self.remove_directory(target).await,
-                false => Ok(()),
-            };
+            Action::MakeDirectory(_) => {
+                return match lost && self.is_there(target).await? {
+                    true => self.remove_directory(target).await,
+                    false => Ok(()),
+                };
+            }
+            Action::Move(_) => return self.take_back_move(target).await,
+            Action::SetAttributes(_) => return self.take_back_attributes(target).await,
+            Action::RemoveDirectory(_) => return self.make_again(target).await.map(drop),
+            Action::Run(_) | Action::Write(_) | Action::Remove(_) => {}
         }
         if !self.is_staged(target).await? {
             return Ok(());
@@ -283,122 +383,14 @@ impl Site {
         self.run(target, "rmdir", &["--", &self.staging], None).await.map(drop)
     }
 
-    async fn write(
-        &self,
-        target: &Target,
-        write: &Write,
-        validate: Option<&Command>,
-        selinux: bool,
-    ) -> Result<(), Problem> {
-        let (staged, kept) = (self.staged(), self.kept());
-        self.pass("before-staging")?;
-        self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
-        self.pass("in-staging")?;
-        if self.found.is_some() {
-            // The new file gets mode, owner, access control list, extended attributes and security context before it
-            // has contents.
-            let like = ["--attributes-only", "--preserve=all", "--no-dereference", "--", &self.path, &staged];
-            self.run(target, "cp", &like, None).await?;
-        }
-        let to = format!("of={staged}");
-        let contents = ["oflag=nofollow", "conv=fsync", "bs=65536", "status=none"];
-        let args: Vec<&str> = std::iter::once(to.as_str()).chain(contents).collect();
-        self.run(target, "dd", &args, Some(write.contents.clone())).await?;
-        if let Some(owner) = self.owner(&write.owner, &write.group)? {
-            self.run(target, "chown", &["--no-dereference", "--", &owner, &staged], None).await?;
-        }
-        let mode = write.mode.or(if self.found.is_some() { None } else { Some(NEW_MODE) });
-        if let Some(mode) = mode {
-            self.run(target, "chmod", &["--", &octal(mode), &staged], None).await?;
-        }
-        if let Some(validate) = validate {
-            self.validate(target, validate, &staged).await?;
-            // The validation may have taken long.
-            self.unchanged(target).await?;
-        }
-        self.pass("after-staging")?;
-        if self.found.is_some() {
-            self.run(target, "ln", &["--no-target-directory", "--", &self.path, &kept], None).await?;
-            self.pass("after-link")?;
-        }
-        self.run(target, "mv", &["--no-target-directory", "--", &staged, &self.path], None).await?;
-        self.pass("after-rename")?;
-        if selinux && self.found.is_none() {
-            // SELinux labels a file by its final path.
-            self.run(target, "restorecon", &["--", &self.path], None).await?;
-        }
-        Ok(())
-    }
-
-    async fn remove(&self, target: &Target) -> Result<(), Problem> {
-        self.pass("before-staging")?;
-        self.run(target, "mkdir", &["--mode=0700", "--", &self.staging], None).await?;
-        self.pass("in-staging")?;
-        self.run(target, "mv", &["--no-target-directory", "--", &self.path, &self.kept()], None).await?;
-        self.pass("after-rename")
-    }
-
-    async fn make_directory(&self, target: &Target, directory: &Directory) -> Result<(), Problem> {
-        let mode = format!("--mode={}", octal(directory.mode));
-        self.run(target, "mkdir", &[&mode, "--", &self.path], None).await?;
-        let owned = async {
-            self.pass("after-mkdir")?;
-            if let Some(owner) = self.owner(&directory.owner, &directory.group)? {
-                self.run(target, "chown", &["--no-dereference", "--", &owner, &self.path], None).await?;
-            }
-            Ok::<(), Problem>(())
-        };
-        match owned.await {
-            Err(problem) if !problem.is_uncertain() => {
-                self.remove_directory(target).await.map_err(|second| also(problem.clone(), &second))?;
-                Err(problem)
-            }
-            owned => owned,
-        }
-    }
-
-    /// The argument `user:group` for chown where the plan names either. The other one stays as it is.
-    fn owner(&self, owner: &Option<String>, group: &Option<String>) -> Result<Option<String>, Problem> {
-        let known = self.found.as_ref().map(|found| &found.metadata);
-        match (owner, group, known) {
-            (None, None, _) => Ok(None),
-            (Some(owner), Some(group), _) => Ok(Some(format!("{owner}:{group}"))),
-            (Some(owner), None, Some(known)) => Ok(Some(format!("{owner}:{}", known.group))),
-            (None, Some(group), Some(known)) => Ok(Some(format!("{}:{group}", known.owner))),
-            _ => {
-                let message =
-                    format!("{} is new: expected its owner along with its group, or neither", self.path);
-                Err(Problem::new("INVALID_PLAN", Category::Internal, message))
-            }
-        }
-    }
-
-    async fn validate(&self, target: &Target, validate: &Command, staged: &str) -> Result<(), Problem> {
-        let mut command = validate.clone();
-        for arg in &mut command.args {
-            if arg == "{}" {
-                *arg = staged.to_owned();
-            } else if let Some(option) = arg.strip_suffix("={}") {
-                *arg = format!("{option}={staged}");
-            }
-        }
-        let output = run_one(target, &command).await?;
-        if output.exit_code == 0 {
-            return Ok(());
-        }
-        let said = said(&output).replace(&format!("{}/", self.staging), &format!("{}/", split(&self.path).0));
-        let message = format!(
-            "{} says that {} isn't valid, so it was not written: {said}",
-            validate.program, self.path
-        );
-        Err(Problem::new("VALIDATION_FAILED", Category::Validation, message))
-    }
-
     /// Undoes the step after it has succeeded.
     pub async fn undo(&self, target: &Target, action: &Action) -> Result<(), Problem> {
         match action {
             Action::Run(_) => Ok(()),
             Action::MakeDirectory(_) => self.remove_directory(target).await,
+            Action::Move(_) => self.undo_move(target).await,
+            Action::SetAttributes(attributes) => self.undo_attributes(target, attributes).await,
+            Action::RemoveDirectory(_) => self.undo_removal(target).await,
             Action::Write(_) | Action::Remove(_) => {
                 let ours = match action {
                     Action::Write(write) => Some(sha256::of(&write.contents)),
@@ -422,11 +414,6 @@ impl Site {
                 self.tidy(target).await
             }
         }
-    }
-
-    /// Removes a directory that the step made. A directory that isn't empty stays.
-    pub async fn remove_directory(&self, target: &Target) -> Result<(), Problem> {
-        self.run(target, "rmdir", &["--", &self.path], None).await.map(drop)
     }
 
     /// Removes a file that the step made.
@@ -506,11 +493,19 @@ impl Site {
 
     /// The commands by which the target itself would undo the step. Each has its arguments and, where needed, a path
     /// that must exist for it to run.
-    pub fn undo_by_target(&self, action: &Action) -> Vec<(Vec<String>, Option<String>)> {
+    pub fn undo_by_target(&self, action: &Action, selinux: bool) -> Vec<(Vec<String>, Option<String>)> {
         let argv = |argv: &[&str]| argv.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         match action {
             Action::Run(_) => Vec::new(),
             Action::MakeDirectory(_) => vec![(argv(&["rmdir", "--", &self.path]), None)],
+            Action::Move(_) => self.move_back_by_target(),
+            Action::SetAttributes(attributes) => {
+                let back = self.restoring(attributes).into_iter();
+                back.map(|argv| (argv, Some(self.path.clone()))).collect()
+            }
+            Action::RemoveDirectory(_) => {
+                self.making_again(selinux).into_iter().map(|argv| (argv, None)).collect()
+            }
             Action::Write(_) | Action::Remove(_) => {
                 let (kept, staged) = (self.kept(), self.staged());
                 let mut undo = match self.found.is_some() {
@@ -526,6 +521,32 @@ impl Site {
         }
     }
 
+    /// Checks that one of the host's own commands is allowed with these rights.
+    fn may_run(&self, program: &str, args: &[String], stdin: bool) -> Result<(), Problem> {
+        let allows = |verb: &Arc<host_capability::Pattern>| verb.allows(program, args, &[], stdin).is_some();
+        if self.access.privilege == Privilege::Caller || self.access.verbs.iter().any(allows) {
+            return Ok(());
+        }
+        let command = excerpt(&format!("{program} {}", args.join(" ")), 300);
+        let message = format!("`{command}` is not run with another account's rights: no grant covers it");
+        Err(Problem::new("CAPABILITY_DENIED", Category::Denied, message))
+    }
+
+    /// Checks that all of these commands are allowed, each with its program first.
+    fn may_run_all(&self, commands: &[Vec<String>]) -> Result<(), Problem> {
+        let mut words = commands.iter().filter_map(|argv| argv.split_first());
+        words.try_for_each(|(program, args)| self.may_run(program, args, false))
+    }
+
+    /// Runs such a command.
+    async fn run_argv(&self, target: &Target, argv: &[String]) -> Result<Output, Problem> {
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        match words.split_first() {
+            Some((program, args)) => self.run(target, program, args, None).await,
+            None => Err(no_answer()),
+        }
+    }
+
     /// Runs one of the host's own commands on the place.
     async fn run(
         &self,
@@ -535,15 +556,8 @@ impl Site {
         stdin: Option<Vec<u8>>,
     ) -> Result<Output, Problem> {
         let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        self.may_run(program, &args, stdin.is_some())?;
         let privilege = self.access.privilege.clone();
-        let allows = |verb: &Arc<host_capability::Pattern>| {
-            verb.allows(program, &args, &[], stdin.is_some()).is_some()
-        };
-        if privilege != Privilege::Caller && !self.access.verbs.iter().any(allows) {
-            let command = excerpt(&format!("{program} {}", args.join(" ")), 300);
-            let message = format!("`{command}` is not run with another account's rights: no grant covers it");
-            return Err(Problem::new("CAPABILITY_DENIED", Category::Denied, message));
-        }
         let command = Command { stdin, privilege, ..Command::new(program, args, TIMEOUT) };
         let output = run_one(target, &command).await?;
         match output.exit_code {

@@ -251,7 +251,7 @@ impl<'a> Guard<'a> {
             return GuardOutcome::Unreached(is_sure.then(|| Timestamp::now() + left));
         }
         let _ = self.units.systemctl(&["stop", "--", &self.timer()]).await;
-        let (mut undone, mut not_undone) = (Vec::new(), Vec::new());
+        let mut ended: Vec<(Option<usize>, &String, bool)> = Vec::new();
         for (number, item) in self.items.iter().enumerate() {
             let state = self.show(&self.units.item(number), "Result,ConditionResult,ActiveState").await;
             // A command that only removes copies isn't reported.
@@ -259,14 +259,21 @@ impl<'a> Guard<'a> {
                 continue;
             }
             let has = |word: &str| state.as_ref().is_ok_and(|shown| shown.lines().any(|line| line == word));
-            if has("ConditionResult=yes") && has("Result=success") && has("ActiveState=active") {
-                undone.push(item.line.clone());
-            } else if state.is_err() || has("ConditionResult=yes") || self.is_marked(item.step).await {
-                not_undone.push(item.line.clone());
+            let is_undone = has("ConditionResult=yes") && has("Result=success") && has("ActiveState=active");
+            let was_begun =
+                || async { state.is_err() || has("ConditionResult=yes") || self.is_marked(item.step).await };
+            match ended.last_mut() {
+                // A step that takes several commands is undone where all of them have succeeded.
+                Some((step, line, all)) if (*step, *line) == (item.step, &item.line) => *all &= is_undone,
+                _ if is_undone || was_begun().await => ended.push((item.step, &item.line, is_undone)),
+                _ => {}
             }
         }
         self.units.remove().await;
-        GuardOutcome::Fired(undone, not_undone)
+        let (undone, not_undone): (Vec<_>, Vec<_>) =
+            ended.into_iter().partition(|(.., is_undone)| *is_undone);
+        let lines = |all: Vec<(_, &String, _)>| all.into_iter().map(|(_, line, _)| line.clone()).collect();
+        GuardOutcome::Fired(lines(undone), lines(not_undone))
     }
 
     /// Whether the target has finished its undo. The start that the host sent may have been lost; then the timer starts
@@ -418,10 +425,13 @@ async fn items(execution: &Execution) -> Result<Vec<UndoUnit>, Problem> {
         if let PreparedAction::File(site, _) = &prepared.action {
             let action = &plan.change.steps[step].action;
             let privilege = action.path().map_or(Privilege::Root, |at| at.privilege.clone());
-            for (count, (mut argv, needs)) in site.undo_by_target(action).into_iter().enumerate() {
+            let selinux = execution.expected.facts().mac_system == "selinux";
+            for (count, (mut argv, needs)) in site.undo_by_target(action, selinux).into_iter().enumerate() {
                 argv[0] = execution.target.program(&argv[0]).await?;
-                // The first command is the undo itself. The others remove its copies.
-                let line = if count == 0 { execution.title(step) } else { String::new() };
+                // For files that are written or removed, only the first command is the undo itself. The others remove
+                // its copies.
+                let is_tidying = count > 0 && matches!(action, Action::Write(_) | Action::Remove(_));
+                let line = if is_tidying { String::new() } else { execution.title(step) };
                 let user = user(&privilege, uid);
                 items.push(UndoUnit {
                     step: Some(step),

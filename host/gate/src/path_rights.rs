@@ -1,4 +1,6 @@
-//! The rights that a chmod, chown or chgrp command sets on paths, read from its words.
+//! The rights that a chmod, chown or chgrp command sets on paths, read from its words, and those that a step sets.
+
+use super::plan::Attributes;
 
 /// The rights that a command sets on paths.
 #[derive(Debug, Default)]
@@ -14,6 +16,19 @@ pub(super) struct PathRights<'a> {
 }
 
 impl<'a> PathRights<'a> {
+    /// The rights that a step sets on a path.
+    pub fn of_attributes(path: &'a str, attributes: &'a Attributes) -> Self {
+        let name =
+            |name: &'a Option<String>| name.as_deref().map(|name| if name == "0" { "root" } else { name });
+        Self {
+            paths: vec![path],
+            owner: name(&attributes.owner),
+            group: name(&attributes.group).filter(|group| *group != "root"),
+            gives: attributes.mode.unwrap_or_default() & 0o777,
+            takes: attributes.mode.map_or(0, |mode| !mode & 0o777),
+        }
+    }
+
     /// The rights that a chmod, chown or chgrp command sets. None for other programs.
     pub fn of_command(argv: &'a [String]) -> Option<Self> {
         let (program, arguments) = argv.split_first()?;
@@ -96,6 +111,8 @@ impl<'a> PathRights<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Action;
+    use crate::plan::tests::setting;
 
     #[test]
     fn what_rights_a_command_gives_is_read_from_its_words() {
@@ -130,6 +147,28 @@ mod tests {
             assert_eq!(rights.shuts_owner_out(0o777, true), shuts_out, "{line}");
         }
         assert!(PathRights::of_command(&["ls".to_owned()]).is_none());
+    }
+
+    #[test]
+    fn a_step_gives_the_rights_that_the_commands_for_it_give() {
+        for (mode, owner, group) in [
+            (Some(0o640), None, None),
+            (Some(0o4777), Some("ada"), Some("ada")),
+            (None, Some("0"), Some("root")),
+            (None, None, Some("ada")),
+        ] {
+            let step = setting("/a", mode, owner, group);
+            let Action::SetAttributes(attributes) = &step.action else { unreachable!() };
+            let rights = PathRights::of_attributes("/a", attributes);
+            let mode = mode.map(|mode| format!("{mode:o}"));
+            let chmod = ["chmod", mode.as_deref().unwrap_or("u+"), "/a"].map(str::to_owned);
+            let both = format!("{}:{}", owner.unwrap_or_default(), group.unwrap_or_default());
+            let chown = ["chown", &both, "/a"].map(str::to_owned);
+            let (chmod, chown) =
+                (PathRights::of_command(&chmod).unwrap(), PathRights::of_command(&chown).unwrap());
+            assert_eq!((rights.gives, rights.takes), (chmod.gives, chmod.takes));
+            assert_eq!((rights.owner, rights.group, rights.paths), (chown.owner, chown.group, chown.paths));
+        }
     }
 
     #[test]

@@ -61,6 +61,12 @@ pub enum Action {
     Remove(FilePath),
     /// Creates a directory.
     MakeDirectory(Directory),
+    /// Moves a file or a directory to a place where nothing is.
+    Move(Move),
+    /// Sets mode, owner and group of a file or a directory.
+    SetAttributes(Attributes),
+    /// Removes an empty directory.
+    RemoveDirectory(FilePath),
 }
 
 /// A command of a plan.
@@ -68,6 +74,10 @@ pub enum Action {
 pub struct Run {
     /// The command.
     pub command: Command,
+    /// Further commands, each of which reads what the one before it prints.
+    pub piped: Vec<Command>,
+    /// True where any exit code counts as success, because the caller is told it.
+    pub any_exit: bool,
     /// The exit codes that mean success. An empty list stands for 0.
     pub success: Vec<i32>,
     /// True where the command may be killed once it has started.
@@ -115,14 +125,46 @@ pub struct Directory {
     pub group: Option<String>,
 }
 
+/// A move of a file or a directory within one file system.
+#[derive(Clone, Debug)]
+pub struct Move {
+    /// The file or directory.
+    pub from: FilePath,
+    /// The path that it gets, with the same rights.
+    pub to: String,
+}
+
+/// The attributes that an existing file or directory gets. At least one is named.
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    /// The file or directory.
+    pub at: FilePath,
+    /// The permission bits. None keeps them, except that a file with a new owner or group loses its set-id bits.
+    pub mode: Option<u32>,
+    /// The owner's name. None keeps the owner.
+    pub owner: Option<String>,
+    /// The group's name. None keeps the group.
+    pub group: Option<String>,
+}
+
 impl Action {
     /// The file or directory that the action works on. None for a command.
     pub fn path(&self) -> Option<&FilePath> {
         match self {
             Self::Run(_) => None,
             Self::Write(write) => Some(&write.at),
-            Self::Remove(at) => Some(at),
+            Self::Remove(at) | Self::RemoveDirectory(at) => Some(at),
             Self::MakeDirectory(directory) => Some(&directory.at),
+            Self::Move(moved) => Some(&moved.from),
+            Self::SetAttributes(attributes) => Some(&attributes.at),
+        }
+    }
+
+    /// The path that the file or directory is moved to.
+    pub fn to(&self) -> Option<&str> {
+        match self {
+            Self::Move(moved) => Some(&moved.to),
+            _ => None,
         }
     }
 }
@@ -153,12 +195,13 @@ impl Change {
             within("commands to undo a step", step.undo.len(), COMMANDS)?;
             bytes += step.undo.iter().map(stdin).sum::<usize>();
             bytes += match &step.action {
-                Action::Run(run) => stdin(&run.command),
+                Action::Run(run) => run.piped.iter().chain([&run.command]).map(stdin).sum::<usize>(),
                 Action::Write(write) => write.contents.len() + write.validate.as_ref().map_or(0, stdin),
-                Action::Remove(_) | Action::MakeDirectory(_) => 0,
+                _ => 0,
             };
-            if let Some(FilePath { path, .. }) = step.action.path() {
-                if paths.contains(&path.as_str()) {
+            let touched = step.action.path().map(|at| at.path.as_str());
+            for path in touched.into_iter().chain(step.action.to()) {
+                if paths.contains(&path) {
                     return Err(invalid(format!(
                         "two steps for {path}; one step with its last state is enough"
                     )));
@@ -168,10 +211,16 @@ impl Change {
             let modes = match &step.action {
                 Action::Write(write) => write.mode,
                 Action::MakeDirectory(directory) => Some(directory.mode),
+                Action::SetAttributes(attributes) => attributes.mode,
                 _ => None,
             };
             if modes.is_some_and(|mode| mode > 0o7777) {
                 return Err(invalid("a mode that isn't one of permission bits, 0 to 0o7777"));
+            }
+            if let Action::SetAttributes(Attributes { mode: None, owner: None, group: None, at }) =
+                &step.action
+            {
+                return Err(invalid(format!("no attribute to set for {}", at.path)));
             }
         }
         within("bytes of contents", bytes, BYTES)
@@ -197,7 +246,13 @@ pub(super) mod tests {
     }
 
     pub fn run(argv: &[&str]) -> Step {
-        let run = Run { command: command(argv), success: Vec::new(), interruptible: true };
+        let run = Run {
+            command: command(argv),
+            piped: Vec::new(),
+            any_exit: false,
+            success: Vec::new(),
+            interruptible: true,
+        };
         Step { action: Action::Run(run), undo: Vec::new() }
     }
 
@@ -216,6 +271,21 @@ pub(super) mod tests {
             validate: None,
         };
         Step { action: Action::Write(write), undo: Vec::new() }
+    }
+
+    pub fn moving(from: &str, to: &str) -> Step {
+        let moved = Move { from: at(from), to: to.to_owned() };
+        Step { action: Action::Move(moved), undo: Vec::new() }
+    }
+
+    pub fn setting(path: &str, mode: Option<u32>, owner: Option<&str>, group: Option<&str>) -> Step {
+        let (owner, group) = (owner.map(str::to_owned), group.map(str::to_owned));
+        let attributes = Attributes { at: at(path), mode, owner, group };
+        Step { action: Action::SetAttributes(attributes), undo: Vec::new() }
+    }
+
+    pub fn removing_directory(path: &str) -> Step {
+        Step { action: Action::RemoveDirectory(at(path)), undo: Vec::new() }
     }
 
     pub fn change(steps: Vec<Step>) -> Change {
@@ -246,6 +316,11 @@ pub(super) mod tests {
             (change(vec![write("/a", "1"), write("/a", "2")]), "two steps for /a"),
             (change(vec![write("/a", &"x".repeat(BYTES + 1))]), "bytes"),
             (change(vec![suid]), "mode"),
+            (change(vec![setting("/a", Some(0o10000), None, None)]), "mode"),
+            (change(vec![setting("/a", None, None, None)]), "no attribute to set for /a"),
+            (change(vec![write("/b", "1"), moving("/a", "/b")]), "two steps for /b"),
+            (change(vec![moving("/a", "/a")]), "two steps for /a"),
+            (change(vec![removing_directory("/a"), setting("/a", Some(0), None, None)]), "two steps for /a"),
             (guarded, "guard"),
         ] {
             let problem = change.check().unwrap_err();

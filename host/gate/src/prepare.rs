@@ -120,8 +120,14 @@ impl PlanContext<'_> {
         };
         for step in &change.steps {
             let writes = |at: &FilePath| self.grants.may_write(&at.path, &at.path, &at.privilege);
+            let mut piped = Vec::new();
             let main = match &step.action {
-                Action::Run(run) => Some(weighed(self.grants.may_change(&run.command)?, &run.command)),
+                Action::Run(run) => {
+                    for command in &run.piped {
+                        piped.push(weighed(self.grants.may_change(command)?, command));
+                    }
+                    Some(weighed(self.grants.may_change(&run.command)?, &run.command))
+                }
                 Action::Write(write) => {
                     writes(&write.at)?;
                     match &write.validate {
@@ -131,12 +137,17 @@ impl PlanContext<'_> {
                         }
                     }
                 }
-                Action::Remove(at) => writes(at).map(|()| None)?,
+                Action::Move(moved) => {
+                    writes(&moved.from)?;
+                    self.grants.may_write(&moved.to, &moved.to, &moved.from.privilege).map(|()| None)?
+                }
+                Action::SetAttributes(attributes) => writes(&attributes.at).map(|()| None)?,
+                Action::Remove(at) | Action::RemoveDirectory(at) => writes(at).map(|()| None)?,
                 Action::MakeDirectory(directory) => writes(&directory.at).map(|()| None)?,
             };
             let undo = step.undo.iter().map(|undo| Ok(weighed(self.grants.may_change(undo)?, undo)));
             let undo = undo.collect::<Result<Vec<_>, Problem>>()?;
-            commands.push((main, undo));
+            commands.push((main, piped, undo));
         }
         let after_undo =
             change.after_undo.iter().map(|after| Ok(weighed(self.grants.may_change(after)?, after)));
@@ -146,8 +157,12 @@ impl PlanContext<'_> {
             None => None,
         };
         let mut startable = Vec::new();
-        for (main, undo) in commands {
-            startable.push((self.allowed(main).await?.pop(), self.allowed(undo).await?));
+        for (main, piped, undo) in commands {
+            let mut main = self.allowed(main).await?.pop();
+            if let Some(main) = &mut main {
+                main.piped = self.allowed(piped).await?;
+            }
+            startable.push((main, self.allowed(undo).await?));
         }
         let mut after_undo = self.allowed(after_undo).await?;
         let mut dry_run = self.allowed(dry_run).await?.pop();
@@ -158,7 +173,14 @@ impl PlanContext<'_> {
         if change.steps.iter().any(|step| step.action.path().is_some()) {
             risks.push((Risk::Moderate, "it changes files".to_owned()));
         }
-        let is_set_id = |step: &Step| matches!(&step.action, Action::Write(write) if write.mode.is_some_and(|mode| mode & 0o6000 != 0));
+        let is_set_id = |step: &Step| {
+            let mode = match &step.action {
+                Action::Write(write) => write.mode,
+                Action::SetAttributes(attributes) => attributes.mode,
+                _ => None,
+            };
+            mode.is_some_and(|mode| mode & 0o6000 != 0)
+        };
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
@@ -173,9 +195,9 @@ impl PlanContext<'_> {
                 (None, Some(command)) => PreparedAction::Run(command),
                 (Some(at), validate) => {
                     let access = self.grants.access(&at.privilege);
-                    let permits = |real: &str, is_there: bool| {
-                        self.grants.may_write(&at.path, real, &at.privilege)?;
-                        match self.file_hashes(&at.path, real) {
+                    let permits = |asked: &str, real: &str, is_there: bool| {
+                        self.grants.may_write(asked, real, &at.privilege)?;
+                        match self.file_hashes(asked, real) {
                             Some(Some(_)) if !is_there => Err(changed(real)),
                             _ => Ok(()),
                         }
@@ -183,9 +205,14 @@ impl PlanContext<'_> {
                     let action = &step.action;
                     let site =
                         Site::survey(self.target, access, &at.path, action, (id, number), permits).await?;
-                    if self
-                        .file_hashes(&at.path, &site.path)
-                        .is_some_and(|file_hashes| *file_hashes != site.sha256())
+                    if let Some(to) = &site.to {
+                        self.grants.may_move(&site.path, to, site.is_directory())?;
+                    }
+                    // Attributes don't depend on the contents.
+                    if !matches!(action, Action::SetAttributes(_))
+                        && self
+                            .file_hashes(&at.path, &site.path)
+                            .is_some_and(|file_hashes| *file_hashes != site.sha256())
                     {
                         return Err(changed(&site.path));
                     }
@@ -204,17 +231,21 @@ impl PlanContext<'_> {
             match &action {
                 PreparedAction::Run(command) => {
                     assessment.command(command, before.as_deref()).await?;
-                    let Command { program, args, .. } = &command.command;
-                    learned.extend(raised_risks(
-                        self.knowledge,
-                        &self.facts.family,
-                        &StepAction::Run { program, args },
-                    ));
+                    for command in command.all() {
+                        let Command { program, args, .. } = &command.command;
+                        learned.extend(raised_risks(
+                            self.knowledge,
+                            &self.facts.family,
+                            &StepAction::Run { program, args },
+                        ));
+                    }
                 }
                 PreparedAction::File(site, validate) => {
                     assessment.file(&step.action, site).await?;
                     let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
-                    let done = StepAction::Edit(&[asked, &site.path]);
+                    let to = step.action.to().into_iter().chain(site.to.as_deref());
+                    let edited: Vec<&str> = [asked, &site.path].into_iter().chain(to).collect();
+                    let done = StepAction::Edit(&edited);
                     learned.extend(raised_risks(self.knowledge, &self.facts.family, &done));
                     validate.iter().try_for_each(|validate| assessment.harmless(validate))?;
                 }
@@ -242,7 +273,7 @@ impl PlanContext<'_> {
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {
             risks.push((Risk::High, HIDDEN.to_owned()));
         }
-        distinct(&steps)?;
+        distinct(&change, &steps)?;
         let RiskAssessment { risks: by_rules, rules, asks, .. } = assessment;
         risks.extend(learned.iter().cloned());
 
@@ -308,12 +339,14 @@ impl PlanContext<'_> {
                 let line = host_text::redact::excerpt(&command_line("", &granted.shown), PATTERN);
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;
-            let GrantedStep { shown, free_form, paths, .. } = granted;
+            let GrantedStep { shown, free_form, is_any_program, paths, .. } = granted;
             allowed.push(AllowedCommand {
                 command,
                 shown,
                 prefix,
                 free_form,
+                is_any_program,
+                piped: Vec::new(),
                 paths,
                 leads: Vec::new(),
                 found: Vec::new(),
@@ -368,7 +401,8 @@ fn interrupted(change: &Change) -> Vec<Vec<String>> {
     let commands: Vec<&Command> = change
         .steps
         .iter()
-        .filter_map(|step| if let Action::Run(run) = &step.action { Some(&run.command) } else { None })
+        .filter_map(|step| if let Action::Run(run) = &step.action { Some(run) } else { None })
+        .flat_map(|run| std::iter::once(&run.command).chain(&run.piped))
         .filter(|command| command.program.rsplit('/').next() == Some("systemctl"))
         .collect();
     if commands.is_empty() {
@@ -380,16 +414,38 @@ fn interrupted(change: &Change) -> Vec<Vec<String>> {
     others.map(|unit| ["systemctl", verb, "--", unit].map(str::to_owned).to_vec()).collect()
 }
 
-/// Refuses two steps on one file under two names: each would overwrite the other one's copy and undo.
-fn distinct(steps: &[PreparedStep]) -> Result<(), Problem> {
-    let mut paths: Vec<&str> = Vec::new();
-    for step in steps {
-        let PreparedAction::File(site, _) = &step.action else { continue };
-        if paths.contains(&site.path.as_str()) {
-            let message = format!("the module handed over a plan with two steps for {}", site.path);
-            return Err(Problem::new("INVALID_PLAN", Category::Internal, message));
+/// Refuses two steps on one file under two names: each would overwrite the other one's copy and undo. It also refuses a step
+/// below a directory that another step moves or removes: what the host has seen there is elsewhere by then.
+fn distinct(change: &Change, steps: &[PreparedStep]) -> Result<(), Problem> {
+    let touched = change.steps.iter().zip(steps).filter_map(|(step, prepared)| match &prepared.action {
+        PreparedAction::Run(_) => None,
+        PreparedAction::File(site, _) => Some((&step.action, std::iter::once(&site.path).chain(&site.to))),
+    });
+    let mut paths: Vec<(usize, &str, bool)> = Vec::new();
+    for (number, (action, touched)) in touched.enumerate() {
+        let moves = matches!(action, Action::Move(_) | Action::RemoveDirectory(_));
+        for path in touched.map(String::as_str) {
+            let is_within = |path: &str, directory: &str| {
+                path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            let is_taken = |(other_number, other, other_moves): &(usize, &str, bool)| {
+                *other_number != number
+                    && (path == *other
+                        || *other_moves && is_within(path, other)
+                        || moves && is_within(other, path))
+            };
+            if let Some((_, other, _)) = paths.iter().find(|other| is_taken(other)) {
+                let message = match path == *other {
+                    true => format!("the module handed over a plan with two steps for {path}"),
+                    false => format!(
+                        "the module handed over a plan with a step for {path} and one for {other}: one of them moves or \
+                         removes a directory that the other one works in"
+                    ),
+                };
+                return Err(Problem::new("INVALID_PLAN", Category::Internal, message));
+            }
+            paths.push((number, path, moves));
         }
-        paths.push(&site.path);
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::allowed::{AllowedCommand, STDIN};
 use super::diff::FileDiff;
-use super::files::octal;
+use super::files::{Site, octal};
 use super::plan::{Action, FilePath, Write};
 use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_base::sha256;
@@ -80,6 +80,41 @@ fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
             owners(&mut shown, &directory.owner, &directory.group);
             shown
         }
+        (PreparedAction::File(site, _), Action::Move(moved)) => {
+            let mut shown = with_rights("move", &site.path, &moved.from);
+            let to = site.to.as_ref().unwrap_or(&moved.to);
+            shown.insert("to".to_owned(), to.clone().into());
+            if moved.to != *to || moved.from.path != site.path {
+                let asked = format!("{} and {}", moved.from.path, moved.to);
+                shown.insert("asked_for".to_owned(), asked.into());
+            }
+            former(&mut shown, site);
+            match site.sha256() {
+                Some(sha256) => shown.insert("sha256".to_owned(), sha256.into()),
+                None if site.is_directory() => {
+                    shown.insert("note".to_owned(), "what is in the directory".into())
+                }
+                None => None,
+            };
+            shown
+        }
+        (PreparedAction::File(site, _), Action::SetAttributes(attributes)) => {
+            let mut shown = with_rights("set_attributes", &site.path, &attributes.at);
+            // A new owner may take bits from the mode, so the mode is shown wherever it changes.
+            let after = site.attributes_after(attributes).map(|after| after.mode);
+            let former_mode = site.attributes().map(|former| former.mode);
+            if let Some(mode) = attributes.mode.or(after.filter(|mode| Some(*mode) != former_mode)) {
+                shown.insert("mode".to_owned(), octal(mode).into());
+            }
+            owners(&mut shown, &attributes.owner, &attributes.group);
+            former(&mut shown, site);
+            shown
+        }
+        (PreparedAction::File(site, _), Action::RemoveDirectory(at)) => {
+            let mut shown = with_rights("remove_directory", &site.path, at);
+            former(&mut shown, site);
+            shown
+        }
         (PreparedAction::File(..), Action::Run(_)) => Map::new(),
     };
     if !prepared.undo.is_empty() {
@@ -134,6 +169,14 @@ fn written(write: &Write, diff: Option<&FileDiff>) -> Map<String, Value> {
     }
     owners(&mut shown, &write.owner, &write.group);
     shown
+}
+
+/// Adds mode, owner and group of what is there now.
+fn former(shown: &mut Map<String, Value>, site: &Site) {
+    if let Some(now) = site.attributes() {
+        let former = format!("{} {}:{}", octal(now.mode), now.owner, now.group);
+        shown.insert("former".to_owned(), former.into());
+    }
 }
 
 fn owners(shown: &mut Map<String, Value>, owner: &Option<String>, group: &Option<String>) {
@@ -198,7 +241,8 @@ pub fn identity(plan: &PreparedPlan) -> Value {
     let steps = plan.change.steps.iter().zip(&plan.steps).map(|(step, prepared)| {
         let action = match (&step.action, &prepared.action) {
             (Action::Run(run), PreparedAction::Run(allowed)) => json!({
-                "run": command(allowed), "success": run.success, "interruptible": run.interruptible,
+                "run": command(allowed), "piped": commands(&allowed.piped), "any_exit": run.any_exit,
+                "success": run.success, "interruptible": run.interruptible,
             }),
             (action, PreparedAction::File(site, validate)) => {
                 let at = json!({
@@ -215,7 +259,13 @@ pub fn identity(plan: &PreparedPlan) -> Value {
                         "make_directory": at, "mode": directory.mode, "owner": directory.owner,
                         "group": directory.group,
                     }),
-                    _ => json!({"remove": at}),
+                    Action::Remove(_) | Action::Run(_) => json!({"remove": at}),
+                    Action::Move(_) => json!({"move": at, "to": site.to, "found": site.attributes()}),
+                    Action::SetAttributes(attributes) => json!({
+                        "set_attributes": at, "mode": attributes.mode, "owner": attributes.owner,
+                        "group": attributes.group, "found": site.attributes(),
+                    }),
+                    Action::RemoveDirectory(_) => json!({"remove_directory": at, "found": site.attributes()}),
                 }
             }
             _ => Value::Null,

@@ -4,7 +4,6 @@
 mod dynamic_users;
 mod groups;
 mod homes;
-mod mounts;
 mod sudo_names;
 
 use std::collections::{BTreeMap, HashMap};
@@ -15,6 +14,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use host_base::account::SERVER;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege, passwd};
 use host_capability::Access;
@@ -23,8 +23,8 @@ use host_policy::text::DYNAMIC_USER_PREFIX;
 use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 
 use super::account_tables::{DynamicUnit, parse_ranges};
+use super::mounts::Mounts;
 use homes::FileIds;
-use mounts::Mount;
 use sudo_names::SudoNames;
 
 /// The time for one query.
@@ -95,7 +95,7 @@ pub(super) struct PrivilegeCheck<'a> {
     homes: Option<Option<Arc<FileIds>>>,
     dynamic_units: Option<Option<Arc<Vec<DynamicUnit>>>>,
     sudo_names: Option<Option<Arc<SudoNames>>>,
-    mounts: Option<Option<Arc<Vec<Mount>>>>,
+    mounts: Option<Option<Arc<Mounts>>>,
     /// The unit whose text is assessed, which may have its own dynamic user.
     pub unit: Option<String>,
 }
@@ -114,6 +114,16 @@ impl<'a> PrivilegeCheck<'a> {
             mounts: None,
             unit: None,
         }
+    }
+
+    /// The other names that a path, whose links are resolved, has by mounts. None where the target doesn't show what is
+    /// mounted.
+    pub async fn other_names(&mut self, path: &str) -> Option<Vec<String>> {
+        if self.mounts.is_none() {
+            self.mounts = Some(Mounts::read(self.target).await.map(Arc::new));
+        }
+        let mounts = self.mounts.clone()??;
+        Some(mounts.other_names(path))
     }
 
     /// The reason why an account is as good as root. None where it is not.
@@ -154,6 +164,15 @@ impl<'a> PrivilegeCheck<'a> {
             self.passwd = Some(accounts.filter(|accounts| !accounts.is_empty()).map(Arc::new));
         }
         self.passwd.clone()?
+    }
+
+    /// Whether this is the account that the server of system mode has for itself, by whatever name or number. It is where
+    /// the target doesn't list its accounts, if the name says so.
+    pub async fn is_servers(&mut self, account: &str) -> bool {
+        let Some(accounts) = self.passwd().await else { return account == SERVER };
+        let number = |name: &str| accounts.iter().find(|entry| entry.name == name).map(|entry| entry.uid);
+        let asked = number(account).or_else(|| account.parse().ok());
+        asked.is_some() && asked == number(SERVER)
     }
 
     async fn ask(&mut self, account: &str) -> Option<String> {

@@ -21,6 +21,8 @@ use host_text::visible::one_line;
 const NAME: usize = 200;
 /// The largest number of bytes of a text about several hosts' plans.
 const MOST_TEXT: usize = 1 << 20;
+/// The beginning of the text in place of a secret.
+const HIDDEN: &str = "[redacted";
 /// The largest number of characters that are sent to a client.
 const SENT: usize = 24_000;
 
@@ -274,15 +276,22 @@ impl Question {
 
     fn steps(&self, text: &mut Text) {
         for (number, step) in shown_steps(&self.preview).enumerate() {
-            let title = ["run", "write", "remove", "make_directory"].into_iter().find_map(|kind| {
+            let begins = text.0.len();
+            let title = KINDS.into_iter().find_map(|kind| {
                 let of = step.get(kind)?.as_str()?;
                 Some(format!("{}. {} {}", number + 1, kind.replace('_', " "), one_line(of)))
             });
             text.line(&title.unwrap_or_default());
-            for (name, said) in
-                [("as", "as"), ("asked_for", "asked for as"), ("mode", "mode"), ("owner", "owner")]
-                    .into_iter()
-                    .chain([("group", "group"), ("validate", "checked by"), ("sha256", "SHA-256")])
+            for (name, said) in [
+                ("to", "to"),
+                ("as", "as"),
+                ("asked_for", "asked for as"),
+                ("mode", "mode"),
+                ("owner", "owner"),
+            ]
+            .into_iter()
+            .chain([("group", "group"), ("former", "formerly"), ("validate", "checked by")])
+            .chain([("sha256", "SHA-256")])
             {
                 if let Some(value) = step.get(name).and_then(Value::as_str) {
                     text.line(&format!("   {said} {}", one_line(value)));
@@ -292,6 +301,10 @@ impl Question {
             text.stdin(&step);
             for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
                 text.command("   undo: ", undo);
+            }
+            // What looks like a secret may be anything else that runs.
+            if text.0[begins..].contains(HIDDEN) {
+                text.line(&format!("   NOT SHOWN: what stands as {HIDDEN}] in this step"));
             }
         }
     }
@@ -335,6 +348,10 @@ fn texts(preview: &Value, name: &str) -> Vec<String> {
     let all = preview.get(name).and_then(Value::as_array).into_iter().flatten();
     all.filter_map(Value::as_str).map(one_line).collect()
 }
+
+/// The members of a preview that name what a step does.
+const KINDS: [&str; 7] =
+    ["run", "write", "remove", "make_directory", "move", "set_attributes", "remove_directory"];
 
 /// Lines that the host writes.
 #[derive(Default)]
@@ -423,6 +440,10 @@ mod tests {
                  "validate": "xd -t /etc/x.conf"},
                 {"run": "sudo -n systemctl reload -- x.service", "undo": ["sudo -n systemctl reload -- x.service"]},
                 {"run": "crontab -", "stdin": {"diff": "+* * * * * true"}, "stdin_sha256": "cd"},
+                {"move": "/srv/a", "to": "/srv/b", "asked_for": "/srv/l/a and /srv/l/b", "former": "0755 root:root",
+                 "note": "what is in the directory"},
+                {"set_attributes": "/srv/c", "mode": "0640", "owner": "ada", "former": "0600 root:root"},
+                {"remove_directory": "/srv/d", "former": "0700 ada:ada"},
             ],
             "description": "Change x",
             "warnings": ["x is slow"],
@@ -438,7 +459,10 @@ mod tests {
              Says:    Change x\nWarning: x is slow\nStops or restarts: x.service\n\n1. write /etc/x.conf\n   \
              mode 0644\n   checked by xd -t /etc/x.conf\n   SHA-256 ab\n   | --- a/x\n   | +++ b/x\n   | -old\n   | +new\n\
              2. run sudo -n systemctl reload -- x.service\n   undo: sudo -n systemctl reload -- x.service\n\
-             3. run crontab -\n   reading (SHA-256 cd)\n   | +* * * * * true\nAfter an undo:\n   run systemctl daemon-reload\n\n\
+             3. run crontab -\n   reading (SHA-256 cd)\n   | +* * * * * true\n\
+             4. move /srv/a\n   to /srv/b\n   asked for as /srv/l/a and /srv/l/b\n   formerly 0755 root:root\n   NOT SHOWN: what is in the directory\n\
+             5. set attributes /srv/c\n   mode 0640\n   owner ada\n   formerly 0600 root:root\n\
+             6. remove directory /srv/d\n   formerly 0700 ada:ada\nAfter an undo:\n   run systemctl daemon-reload\n\n\
              Undo:    none of step 3; where a step fails, the others before it are undone\n\
              Guard:   the target undoes this by itself\n".to_owned()
                 + &format!("Plan:    0123456789abcdef (SHA-256 {})\n", "00".repeat(32))

@@ -50,7 +50,19 @@ pub(super) fn begun(
             kind: match &step.action {
                 Action::MakeDirectory(_) => FileChangeKind::MakeDirectory,
                 Action::Remove(_) => FileChangeKind::Remove,
-                _ => FileChangeKind::Write,
+                Action::Move(_) => FileChangeKind::Move,
+                Action::SetAttributes(_) => FileChangeKind::SetAttributes,
+                Action::RemoveDirectory(_) => FileChangeKind::RemoveDirectory,
+                Action::Write(_) | Action::Run(_) => FileChangeKind::Write,
+            },
+            to: site.to.clone(),
+            before: match &step.action {
+                Action::Write(_) | Action::Remove(_) => None,
+                _ => site.attributes(),
+            },
+            after: match &step.action {
+                Action::SetAttributes(attributes) => site.attributes_after(attributes),
+                _ => None,
             },
         }),
     });

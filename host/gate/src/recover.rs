@@ -7,15 +7,15 @@
 
 use std::path::Path;
 
-use super::files::Site;
+use super::files::{Site, Whereabouts, is_same};
 use super::guard::{self, GuardUnits};
 use super::replaced;
 pub use super::replaced::forget_ended;
 use super::target_lock::TargetLocks;
-use host_audit::{ChangeBegun, FileChange, FileChangeKind, Leftover, recent_leftovers};
+use host_audit::{ChangeBegun, FileAttributes, FileChange, FileChangeKind, Leftover, recent_leftovers};
 use host_base::problem::{Category, Problem};
 use host_capability::Access;
-use host_capability::{PathRequest, Place, verbs_for};
+use host_capability::{PathRequest, Place, verbs_for, verbs_for_moves};
 use host_target::{Facts, Target};
 
 /// The results for the files, each as a sentence.
@@ -105,12 +105,17 @@ pub async fn remove_copies(target: &Target, begun: &ChangeBegun) -> Result<Vec<S
     let mut removed = Vec::new();
     for (number, file) in begun.files.iter().enumerate() {
         let site = site(number, file)?;
-        if file.kind != FileChangeKind::MakeDirectory && site.is_staged(target).await? {
+        if has_copies(file) && site.is_staged(target).await? {
             site.tidy(target).await?;
             removed.push(site.staging);
         }
     }
     Ok(removed)
+}
+
+/// Whether the change makes copies of the file beside it.
+fn has_copies(file: &FileChange) -> bool {
+    matches!(file.kind, FileChangeKind::Write | FileChangeKind::Remove)
 }
 
 async fn put_back(
@@ -119,11 +124,17 @@ async fn put_back(
     site: &Site,
     force: bool,
 ) -> Result<&'static str, Problem> {
-    if file.kind == FileChangeKind::MakeDirectory {
-        return match site.is_there(target).await? {
-            true => site.remove_directory(target).await.map(|()| "is removed"),
-            false => Ok("isn't there, as before"),
-        };
+    match file.kind {
+        FileChangeKind::Write | FileChangeKind::Remove => {}
+        FileChangeKind::MakeDirectory => {
+            return match site.is_there(target).await? {
+                true => site.remove_directory(target).await.map(|()| "is removed"),
+                false => Ok("isn't there, as before"),
+            };
+        }
+        FileChangeKind::Move => return move_back(target, file, site, force).await,
+        FileChangeKind::SetAttributes => return set_back(target, file, site, force).await,
+        FileChangeKind::RemoveDirectory => return make_again(target, file, site, force).await,
     }
     let (is_staged, is_kept) = (site.is_staged(target).await?, site.is_kept(target).await?);
     let now = site.now(target).await?;
@@ -158,27 +169,109 @@ async fn put_back(
     Ok(what)
 }
 
+async fn move_back(
+    target: &Target,
+    file: &FileChange,
+    site: &Site,
+    force: bool,
+) -> Result<&'static str, Problem> {
+    let (id, to) = (site.file_id(), file.to.as_deref().unwrap_or_default());
+    match site.whereabouts(target).await? {
+        Whereabouts { old, .. } if id.is_some() && old == id => Ok("is as it was before"),
+        Whereabouts { old: None, new: Some(new) } if force || id == Some(new) => {
+            site.move_back(target, new).await.map(|()| "is moved back")
+        }
+        Whereabouts { old: None, new: Some(_) } => {
+            Err(changed(&format!("what is at {to} is something else")))
+        }
+        Whereabouts { old: Some(_), new } if id.is_some() && new == id => {
+            let message = format!("something else is there by now; what was there before is at {to}");
+            Err(Problem::new("FILE_CHANGED", Category::State, message))
+        }
+        Whereabouts { .. } => {
+            let message = format!("it is neither there nor at {to}: somebody has moved or removed it since");
+            Err(Problem::new("FILE_CHANGED", Category::State, message))
+        }
+    }
+}
+
+async fn set_back(
+    target: &Target,
+    file: &FileChange,
+    site: &Site,
+    force: bool,
+) -> Result<&'static str, Problem> {
+    let (Some(before), Some(after)) = (&file.before, &file.after) else { return Err(incomplete()) };
+    let Some(now) = site.attributes_now(target).await? else {
+        let message = "it isn't there any more: somebody has moved or removed it since";
+        return Err(Problem::new("FILE_CHANGED", Category::State, message));
+    };
+    if now == *before {
+        return Ok("is as it was before");
+    }
+    // The change may have come only as far as the new owner, with whom a file loses its set-id bits.
+    let is_ours = is_same(&now, before)
+        && [&before.owner, &after.owner].contains(&&now.owner)
+        && [&before.group, &after.group].contains(&&now.group)
+        && [before.mode, before.mode & !0o6000, after.mode].contains(&now.mode);
+    if now.is_directory != before.is_directory || !is_ours && !force {
+        let FileAttributes { mode, owner, group, .. } = before;
+        return Err(changed(&format!("before, it had mode {mode:04o} and belonged to {owner}:{group}")));
+    }
+    let before = FileAttributes { device: now.device, inode: now.inode, ..before.clone() };
+    site.put(target, &now, &before).await.map(|()| "has its former mode, owner and group again")
+}
+
+async fn make_again(
+    target: &Target,
+    file: &FileChange,
+    site: &Site,
+    force: bool,
+) -> Result<&'static str, Problem> {
+    let Some(before) = &file.before else { return Err(incomplete()) };
+    if site.make_again(target).await? {
+        return Ok("is made again");
+    }
+    let rights = |of: &FileAttributes| (of.is_directory, of.mode, of.owner.clone(), of.group.clone());
+    match site.attributes_now(target).await? {
+        Some(now) if rights(&now) == rights(before) => Ok("is there, as before"),
+        Some(now) if now.is_directory && force => {
+            site.put_former_attributes(target).await.map(|()| "has its former mode, owner and group again")
+        }
+        _ => Err(changed("something else is there by now")),
+    }
+}
+
+fn incomplete() -> Problem {
+    Problem::new("INVALID_RECORD", Category::Validation, "the record doesn't say what was there before")
+}
+
 fn changed(former: &str) -> Problem {
     let message = format!("somebody has changed it since; {former}; --force restores that all the same");
     Problem::new("FILE_CHANGED", Category::State, message)
 }
 
 fn site(number: usize, file: &FileChange) -> Result<Site, Problem> {
-    Site::recorded(&file.path, &file.staging, access(file)?, number)
+    Site::recorded(file, access(file)?, number)
 }
 
 /// The rights for this file and its copies only.
 fn access(file: &FileChange) -> Result<Access, Problem> {
     let wrong = |why: String| Problem::new("INVALID_RECORD", Category::Validation, why);
     let privilege = file.privilege.clone();
-    let request = PathRequest {
-        glob: file.path.clone(),
+    let request = |path: &String| PathRequest {
+        glob: path.clone(),
         write: true,
         privilege: privilege.clone(),
         place: Place::Target,
         reason: String::new(),
     };
-    let verbs = verbs_for(&request).map_err(|error| wrong(error.to_string()))?;
+    let mut verbs = verbs_for(&request(&file.path)).map_err(|error| wrong(error.to_string()))?;
+    if let Some(to) = &file.to {
+        for more in [verbs_for(&request(to)), verbs_for_moves(&request(&file.path), &request(to))] {
+            verbs.extend(more.map_err(|error| wrong(error.to_string()))?);
+        }
+    }
     Ok(Access { privilege, verbs: verbs.into_iter().map(Into::into).collect() })
 }
 

@@ -1,24 +1,22 @@
 //! The risks of a plan by the policy's rules. It assesses each command and each file, and the command lines in new
 //! contents and input that become code.
 
+mod file_steps;
 mod unit_effects;
 
 use std::collections::BTreeSet;
 
 use super::allowed::AllowedCommand;
-use super::files::Site;
 use super::path_rights::PathRights;
-use super::plan::Action;
 use super::privilege_check::PrivilegeCheck;
 use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_capability::command_line;
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::text::{self, AccountGroup, Code, CommandLine};
-use host_policy::{
-    AccountChange, FileStep, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words,
-};
+use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
 use host_target::{Facts, FileKind, Found, Target};
 use host_text::redact::excerpt;
 
@@ -87,7 +85,21 @@ impl<'a> RiskAssessment<'a> {
             let account = account.or(own.clone());
             self.takes_jobs(account.as_deref(), own.as_deref(), &excerpt(&command.line(), NAMED)).await;
         }
+        if !command.piped.is_empty() {
+            self.pipeline(command)?;
+        }
+        for piped in &command.piped {
+            Box::pin(self.step_or_undo(piped, None)).await?;
+        }
         self.step_or_undo(command, before).await
+    }
+
+    /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
+    fn pipeline(&mut self, command: &AllowedCommand) -> Result<(), Problem> {
+        let lines: Vec<String> = command.all().map(|each| command_line("", &each.command)).collect();
+        let argv = ["sh".to_owned(), "-c".to_owned(), lines.join(" | ")];
+        let shown = format!("`{}`", excerpt(&command.line(), NAMED));
+        self.apply_verdict(&self.policy.verdict(&argv), &shown)
     }
 
     /// The account whose rights a command has, where these aren't root's.
@@ -140,6 +152,13 @@ impl<'a> RiskAssessment<'a> {
         // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
+        }
+        // No grant says what such a command is for, and it would have run at once if it only looked.
+        if command.is_any_program {
+            self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
+            let takes_root = self.own_account(command).is_none();
+            let why = takes_root.then(|| text::objection(&argv)).flatten();
+            self.risks.extend(why.map(|why| (Risk::High, format!("root would run `{line}`: {why}"))));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
@@ -370,65 +389,6 @@ impl<'a> RiskAssessment<'a> {
         Code { lines, ..Code::default() }
     }
 
-    /// Assesses a step on a file.
-    pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
-        let step = match action {
-            Action::Run(_) => return Ok(()),
-            Action::Write(_) => FileStep::Write,
-            Action::Remove(_) => FileStep::Remove,
-            Action::MakeDirectory(_) => FileStep::MakeDirectory,
-        };
-        let verdict = self.policy.file_verdict(step, &site.path);
-        self.apply_verdict(&verdict, &excerpt(&site.path, NAMED))?;
-        for name in self.other_names(&site.path).await {
-            let verdict = self.policy.file_verdict(step, &name);
-            let what = format!("{}, which is {} as well,", excerpt(&site.path, NAMED), excerpt(&name, NAMED));
-            self.apply_verdict(&verdict, &what)?;
-            self.risks.extend(takes_root(action, &name).map(|why| (Risk::High, why)));
-        }
-        self.risks.extend(takes_root(action, &site.path).map(|why| (Risk::High, why)));
-        // With the account's own rights, only the contents can become its code.
-        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
-        if !is_own && let Some(why) = self.privileges.home_power(&site.path, site.found.as_ref()).await {
-            self.risks.push((Risk::High, format!("changes {}, {why}", excerpt(&site.path, NAMED))));
-        }
-        let Action::Write(write) = action else { return Ok(()) };
-        // A file that only root could write has been decided about before.
-        let is_roots = site
-            .found
-            .as_ref()
-            .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
-        let before = site.before.as_deref().filter(|_| is_roots);
-        let mut what = excerpt(&site.path, NAMED);
-        let mut along = Vec::new();
-        self.privileges.unit = units::unit_at(&site.path).map(str::to_owned);
-        if let Some(unit) = units::unit_at(&site.path) {
-            match units::drop_ins(self.target, unit).await {
-                Ok(drop_ins) => {
-                    for (path, text) in drop_ins {
-                        what = format!("{what}, with {}", excerpt(&path, NAMED));
-                        along.push(text);
-                    }
-                }
-                Err(problem) => {
-                    let why = format!("{what} may have drop-ins that can't be read: {}", problem.message);
-                    self.risks.push((Risk::High, why));
-                }
-            }
-            if site.found.is_none()
-                && let Some(why) = units::why_awaited(self.target, unit).await
-            {
-                let why = excerpt(&why, NAMED);
-                self.risks.push((Risk::High, format!("{what} is a unit for which others may wait: {why}")));
-            }
-        }
-        let before = before.and_then(|before| text::code_in_unit(&site.path, before, &along));
-        match text::code_in_unit(&site.path, &write.contents, &along) {
-            Some(code) => self.code(code, before, &what).await,
-            None => Ok(()),
-        }
-    }
-
     /// Assesses the new parts of code. Who adds a line to a file isn't asked about the other lines.
     async fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
         let before = before.unwrap_or_default();
@@ -511,6 +471,12 @@ impl<'a> RiskAssessment<'a> {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
         };
+        if let Some(account) = account
+            && self.privileges.is_servers(account).await
+        {
+            let why = "nothing but this server runs as its account, whose messages in the journal vouch for the audit log";
+            return Some((Gravity::Other, format!("{who} would run {shown}: {why}")));
+        }
         let is_root = root.is_some();
         let listed = root.and_then(|_| text::objection(&line.argv));
         // A bare name is found only in directories that root alone can write to. What a shell of an ordinary account runs
@@ -565,28 +531,6 @@ fn blocked(verdict: &Verdict, what: &str) -> Problem {
         format!("the policy forbids {what}: it {}; no confirmation changes that", verdict.reason_with_rule());
     Problem::new("POLICY_BLOCKED", Category::Denied, message)
         .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
-}
-
-/// The reason why a step on a file gives away or removes a part of the system, whatever its contents.
-fn takes_root(action: &Action, path: &str) -> Option<String> {
-    if !text::is_system_path(path) {
-        return None;
-    }
-    let shown = excerpt(path, NAMED);
-    let (owner, group, mode) = match action {
-        Action::Run(_) => return None,
-        // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps somebody
-        // out.
-        Action::Remove(_) if text::has_reader(path) => return None,
-        Action::Remove(_) => return Some(format!("removes {shown}, which root's programs may depend on")),
-        Action::Write(write) => (&write.owner, &write.group, write.mode.unwrap_or_default()),
-        Action::MakeDirectory(directory) => (&directory.owner, &directory.group, directory.mode),
-    };
-    let is_others = |name: &Option<String>| name.as_deref().is_some_and(|name| name != "root");
-    if is_others(owner) || is_others(group) && mode & 0o020 != 0 || mode & 0o002 != 0 {
-        return Some(format!("gives {shown}, which root's programs read or run, to others than root"));
-    }
-    None
 }
 
 #[cfg(test)]

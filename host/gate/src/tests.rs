@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::plan::tests::{change, run, write};
+use super::plan::tests::{change, moving, removing_directory, run, setting, write};
 use super::*;
 use host_base::{Command, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
@@ -454,7 +454,13 @@ async fn what_a_program_reads_is_shown_whole_whatever_a_plan_says_was_there() {
     let reading =
         |stdin: &str| Command { stdin: Some(stdin.into()), ..super::plan::tests::command(&["sort"]) };
     for (undone, shown) in [("evil\n", 2), ("before\n", 1)] {
-        let run = Run { command: reading("evil\n"), success: Vec::new(), interruptible: true };
+        let run = Run {
+            command: reading("evil\n"),
+            piped: Vec::new(),
+            any_exit: false,
+            success: Vec::new(),
+            interruptible: true,
+        };
         let mut plan = change(vec![Step { action: Action::Run(run), undo: vec![reading(undone)] }]);
         plan.risk = Some(Risk::High);
         let person = Arc::new(Person::who_says(no()));
@@ -537,6 +543,10 @@ async fn what_is_not_granted_ends_the_plan_before_it_begins() {
         change(vec![touch(), run(&["reboot"])]),
         change(vec![touch(), with_undo(touch(), &["reboot"])]),
         change(vec![touch(), write("/etc/passwd", "")]),
+        change(vec![touch(), moving("/etc/passwd", &lab.path("moved"))]),
+        change(vec![touch(), moving(&lab.path("moved"), "/etc/lsa-moved")]),
+        change(vec![touch(), setting("/etc/passwd", Some(0o600), None, None)]),
+        change(vec![touch(), removing_directory("/etc/cron.d")]),
         change(vec![touch(), validated]),
         simulated,
         after,
@@ -591,6 +601,126 @@ async fn a_step_that_somebody_else_ended_is_undone_too_and_nobody_knows_what_is_
     assert!(advised.contains("sleep 60` is still running"), "{advised}");
     assert!(advised.contains("audit recover"), "{advised}");
     assert_eq!(lab.events()[1]["outcome"], "uncertain");
+}
+
+#[tokio::test]
+async fn moves_attributes_and_removed_directories_are_shown_recorded_and_undone() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+    let path = |name: &str| lab.path(name);
+    std::fs::write(path("file"), "text").unwrap();
+    std::fs::write(path("given"), "").unwrap();
+    std::fs::create_dir(path("empty")).unwrap();
+    let plan = || {
+        change(vec![
+            moving(&path("file"), &path("moved")),
+            setting(&path("given"), Some(0o640), None, Some("daemon")),
+            removing_directory(&path("empty")),
+            run(&["false"]),
+        ])
+    };
+    let Ok(Outcome::DryRun { preview, .. }) = lab.gate.apply(lab.request(true).await, plan()).await else {
+        panic!("no dry run")
+    };
+    let steps = &preview["steps"];
+    assert_eq!((&steps[0]["move"], &steps[0]["to"]), (&json!(path("file")), &json!(path("moved"))));
+    assert_eq!(
+        (&steps[0]["former"], &steps[0]["sha256"]),
+        (&json!("0644 root:root"), &json!(sha256::of(b"text")))
+    );
+    assert_eq!((&steps[1]["set_attributes"], &steps[1]["mode"]), (&json!(path("given")), &json!("0640")));
+    assert_eq!((&steps[1]["group"], &steps[1]["owner"]), (&json!("daemon"), &Value::Null));
+    assert_eq!(
+        (&steps[2]["remove_directory"], &steps[2]["former"]),
+        (&json!(path("empty")), &json!("0755 root:root"))
+    );
+    assert_eq!(lab.names(), ["empty", "file", "given"]);
+    let outcome = lab.gate.apply(lab.request(false).await, plan()).await;
+    let Ok(Outcome::Failed { undone, not_undone, .. }) = outcome else { panic!("not broken") };
+    let expected = [
+        format!("remove directory {}", path("empty")),
+        format!("set attributes of {}", path("given")),
+        format!("move {} to {}", path("file"), path("moved")),
+    ];
+    assert_eq!((undone, not_undone), (expected.to_vec(), Vec::new()));
+    assert_eq!(lab.names(), ["empty", "file", "given"]);
+    let events = lab.events();
+    let files = &events[0]["files"];
+    let kinds: Vec<_> = files.as_array().unwrap().iter().map(|file| file["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["move", "set-attributes", "remove-directory"]);
+    assert_eq!(files[0]["to"], path("moved"));
+    assert_eq!(
+        (&files[1]["before"]["group"], &files[1]["after"]["group"]),
+        (&json!("root"), &json!("daemon"))
+    );
+    assert_eq!(events[1]["outcome"], "undone");
+}
+
+#[tokio::test]
+async fn what_was_confirmed_is_moved_or_changed_and_nothing_else_of_that_name() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for (name, replaces) in [("file", true), ("file", false), ("empty", true), ("empty", false)] {
+        let lab = Lab::new(Safety::default());
+        std::fs::write(lab.path("file"), "text").unwrap();
+        std::fs::create_dir(lab.path("empty")).unwrap();
+        let other = |name: &str| match name {
+            "file" => std::fs::write(lab.path("other"), "text").unwrap(),
+            _ => std::fs::create_dir(lab.path("other")).unwrap(),
+        };
+        other(name);
+        let (at, new) = (lab.path(name), lab.path("other"));
+        let person = Person::who_first(move || {
+            if replaces {
+                std::fs::rename(&at, format!("{at}-away")).unwrap();
+                std::fs::rename(&new, &at).unwrap();
+            }
+        });
+        let mut plan = change(vec![match name {
+            "file" => setting(&lab.path(name), Some(0o600), None, None),
+            _ => removing_directory(&lab.path(name)),
+        }]);
+        plan.risk = Some(Risk::High);
+        let request = about(&plan, Arc::new(person), lab.request(false).await);
+        let refused = lab.gate.apply(request, plan).await.err();
+        assert_eq!(refused.map(|problem| problem.code), replaces.then(|| "PLAN_STALE".to_owned()), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn no_step_works_where_another_one_moves_or_removes_a_directory() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+    // The grants cover the directory and what is below it.
+    let path = |name: &str| lab.path(name);
+    std::fs::create_dir(path("a")).unwrap();
+    std::fs::create_dir(path("empty")).unwrap();
+    std::fs::write(path("a/x"), "").unwrap();
+    for (steps, is_refused) in [
+        (vec![moving(&path("a"), &path("b")), write(&path("b/x"), "")], true),
+        (vec![write(&path("a/x"), "y"), moving(&path("a"), &path("b"))], true),
+        (vec![moving(&path("a/x"), &path("a/y")), moving(&path("a"), &path("b"))], true),
+        (vec![moving(&path("a"), &path("b")), setting(&path("a/x"), Some(0o600), None, None)], true),
+        (vec![removing_directory(&path("empty")), write(&path("empty/x"), "")], true),
+        (vec![moving(&path("a/x"), &path("a/y")), write(&path("a/z"), "")], false),
+        (vec![moving(&path("a"), &path("b")), write(&path("ab"), "")], false),
+    ] {
+        let mut request = lab.request(true).await;
+        let mut grants = Grants::new("test");
+        let (glob, place) = (format!("{}**", path("")), Place::Target);
+        let below =
+            PathRequest { glob, write: true, privilege: Privilege::Caller, place, reason: String::new() };
+        grants.path(&below).unwrap();
+        request.grants = Arc::new(grants);
+        let refused = lab.gate.apply(request, change(steps)).await.err();
+        let code = refused.as_ref().map(|problem| problem.code.as_str());
+        assert_eq!(code, is_refused.then_some("INVALID_PLAN"), "{refused:?}");
+    }
 }
 
 #[tokio::test]

@@ -32,7 +32,8 @@ pub(super) fn told(
                 shown(command)
             ),
             Some(PreparedAction::File(site, _)) => {
-                format!("Look first what is on {name} in {}, and in {}", site.path, site.staging)
+                let places = site.places(&plan.change.steps[report.done].action).join(", and in ");
+                format!("Look first what is on {name} in {places}")
             }
             None => format!("Look first what the state of {name} is"),
         };

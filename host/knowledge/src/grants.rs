@@ -42,7 +42,7 @@ pub fn requests(profile: &Profile, family: &str) -> Requests {
         }
     };
     let paths = config.map(path("configuration")).chain(logs.map(path("logs")));
-    Requests { commands: commands.collect(), paths: paths.collect() }
+    Requests { commands: commands.collect(), paths: paths.collect(), ..Requests::default() }
 }
 
 /// The requests for plans that have new configuration checked. A text that isn't the configuration yet is put beside it,
@@ -76,13 +76,13 @@ fn candidates(profile: &Profile, family: &str) -> Requests {
         place: Place::Target,
         reason: format!("a configuration of {name}, for as long as it is checked"),
     });
-    Requests { commands: commands.flatten().collect(), paths: paths.collect() }
+    Requests { commands: commands.flatten().collect(), paths: paths.collect(), ..Requests::default() }
 }
 
 /// Turns all requests of a profile into grants. Secrets of any family are denied.
 pub fn of(profile: &Profile, family: &str) -> Result<Grants, GrantError> {
     let mut grants = Grants::new(&profile.id);
-    for Requests { commands, paths } in [requests(profile, family), candidates(profile, family)] {
+    for Requests { commands, paths, .. } in [requests(profile, family), candidates(profile, family)] {
         commands.iter().try_for_each(|request| grants.command(request))?;
         paths.iter().try_for_each(|request| grants.path(request))?;
     }

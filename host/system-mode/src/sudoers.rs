@@ -8,7 +8,8 @@ use host_base::problem::Problem;
 use host_base::{Command, Privilege};
 use host_capability::{
     Effect, Exactness, Fragment, FragmentError, HoleType, Pattern, PatternError, Requests, STAGING,
-    SudoVersion, SudoersRule, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_validation,
+    SudoVersion, SudoersRule, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_moves,
+    verbs_for_validation,
 };
 use host_components::Module;
 use host_knowledge::{LazyKnowledge, TargetServices};
@@ -125,11 +126,16 @@ fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
             add(verb, "root", "to see who the accounts are that it writes of".to_owned());
         }
     }
-    for request in &granted.paths {
+    for (number, request) in granted.paths.iter().enumerate() {
         let Some(run_as) = request.privilege.account() else { continue };
         let does = if request.write { "write" } else { "read" };
         for verb in verbs_for(request)? {
             add(verb, run_as, format!("to {does} {}: {}", request.glob, request.reason));
+        }
+        for other in &granted.paths[..=number] {
+            for verb in verbs_for_moves(other, request)? {
+                add(verb, run_as, format!("to move what is in {} or {}", other.glob, request.glob));
+            }
         }
         for command in &granted.commands {
             for verb in verbs_for_validation(command, request)? {

@@ -3,6 +3,7 @@
 use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likely_secrets};
 use super::{MAX_QUOTED, command_line};
 use crate::hole::HoleType;
+use crate::path::{Glob, secret_below};
 use crate::pattern::Match;
 use crate::request::Effect;
 use host_base::Risk;
@@ -32,6 +33,8 @@ pub struct GrantedStep {
     pub pattern: String,
     /// Whether every grant that allows the command has an `<arg>`, so that no grant fixes all of its arguments.
     pub free_form: bool,
+    /// Whether no grant names the command, and the module may run any program.
+    pub is_any_program: bool,
 }
 
 impl Grants {
@@ -76,7 +79,7 @@ impl Grants {
         Ok(granted)
     }
 
-    /// Whether a plan may write, make or remove the path, both as it was given and as it is after symlinks.
+    /// Whether a plan may write, make, change or remove the path, both as it was given and as it is after symlinks.
     pub fn may_write(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         let refused = |why| Err(self.may_not_reach("write", asked, real, why));
         if *privilege == Privilege::RootIfAvailable {
@@ -101,6 +104,26 @@ impl Grants {
         Ok(())
     }
 
+    /// Whether a plan may move a file or a directory between two paths that it may write. What has to stay secret must not
+    /// become readable by a new name. Of a directory, that is also what lies below it.
+    pub fn may_move(&self, from: &str, to: &str, is_directory: bool) -> Result<(), Problem> {
+        let is_denied = |glob: &Glob| {
+            let may_be_below =
+                || Glob::parse(&format!("{from}/**")).map_or(true, |below| glob.may_meet(&below));
+            glob.matches(from) || is_directory && may_be_below()
+        };
+        if self.denied.iter().any(|glob| is_denied(glob)) {
+            return Err(self.may_not_reach("move", from, from, "a service keeps secrets there"));
+        }
+        match secret_below(from, to).filter(|_| is_directory) {
+            Some(reason) => {
+                let why = format!("{reason} may be below it, which nobody would recognize as that in {to}");
+                Err(self.may_not_reach("move", from, from, &why))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The command by the gravest of the grants that match it and have one of the effects. `why` says what was expected
     /// where only grants with other effects match.
     fn granted(&self, command: &Command, effects: &[Effect], why: &str) -> Result<GrantedStep, Problem> {
@@ -114,6 +137,16 @@ impl Grants {
             }
         }
         let Some((grant, matched)) = gravest else {
+            if effects.contains(&Effect::Change) && self.may_run_any(command) {
+                return Ok(GrantedStep {
+                    shown: Command { stdin: None, ..command.clone() },
+                    paths: Vec::new(),
+                    risk: Risk::ReadOnly,
+                    pattern: "any program".to_owned(),
+                    free_form: true,
+                    is_any_program: true,
+                });
+            }
             let why = if matching.is_empty() { "none of its grants matches" } else { why };
             return Err(self.may_not_run(command, why));
         };
@@ -124,6 +157,7 @@ impl Grants {
             risk: grant.request.risk,
             pattern: grant.pattern.text().to_owned(),
             free_form,
+            is_any_program: false,
         })
     }
 

@@ -33,6 +33,7 @@ fn may_list(verbs: &[Pattern], path: &str) -> bool {
 fn the_templates_can_be_read_and_each_takes_the_path() {
     let templates: Templates = serde_yaml::from_str(include_str!("../verbs.yaml")).unwrap();
     assert_eq!((templates.look.len(), templates.read.len(), templates.write.len()), (2, 2, 18));
+    assert_eq!(templates.moves.len(), 1);
     for pattern in verbs("/var/log/**") {
         assert!(pattern.text().contains("<path:/var/log/**>"), "{pattern}");
         assert!(!["ABOVE", "GLOB", "LISTED"].iter().any(|word| pattern.text().contains(word)), "{pattern}");
@@ -192,6 +193,32 @@ fn a_validation_is_with_the_rights_of_the_file_and_changes_nothing() {
         let command = command("x <path:/srv/*>", effect, privilege);
         let verbs = verbs_for_validation(&command, &files("/srv/*", write, files_privilege)).unwrap();
         assert_eq!(!verbs.is_empty(), allowed, "{command:?}");
+    }
+}
+
+#[test]
+fn what_may_be_written_on_both_sides_with_the_same_rights_may_be_moved() {
+    let ada = || Privilege::User("ada".into());
+    let moves = |verbs: &[Pattern], argv: [&str; 2]| {
+        allowed(verbs, "mv", &["--no-clobber", "--no-target-directory", "--", argv[0], argv[1]])
+    };
+    for (one, other, expected) in [
+        (files("/srv/*", true, Privilege::Root), files("/opt/*", true, Privilege::Root), 2),
+        (files("/srv/*", true, Privilege::Root), files("/srv/*", true, Privilege::Root), 1),
+        (files("/srv/*", true, ada()), files("/opt/*", true, ada()), 2),
+        (files("/srv/*", false, Privilege::Root), files("/opt/*", true, Privilege::Root), 0),
+        (files("/srv/*", true, Privilege::Root), files("/opt/*", false, Privilege::Root), 0),
+        (files("/srv/*", true, Privilege::Root), files("/opt/*", true, ada()), 0),
+        (files("/srv/*", true, Privilege::Caller), files("/opt/*", true, Privilege::Caller), 0),
+    ] {
+        let verbs = verbs_for_moves(&one, &other).unwrap();
+        assert_eq!(verbs.len(), expected, "{one:?} {other:?}");
+        let between = [["/srv/x", "/opt/x"], ["/opt/x", "/srv/x"]];
+        assert!(expected != 2 || between.into_iter().all(|argv| moves(&verbs, argv)));
+        for argv in [["/srv/x", "/etc/x"], ["/etc/x", "/opt/x"], ["/srv/x", "/opt/a/b"], ["/srv/x", "-t"]] {
+            assert!(!moves(&verbs, argv), "{argv:?}");
+        }
+        assert!(!allowed(&verbs, "mv", &["--no-target-directory", "--", "/srv/x", "/opt/x"]));
     }
 }
 

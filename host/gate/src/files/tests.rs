@@ -3,7 +3,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use super::*;
-use crate::plan::tests::{at, command, write};
+use crate::plan::Directory;
+use crate::plan::tests::{at, command, moving, removing_directory, setting, write};
 use host_target::Overrides;
 
 const ID: &str = "0123456789abcdef";
@@ -30,7 +31,7 @@ fn access() -> Access {
 }
 
 async fn survey(path: &Path, action: &Action) -> Result<Site, Problem> {
-    Site::survey(&target(), access(), path.to_str().unwrap(), action, (ID, 0), |_, _| Ok(())).await
+    Site::survey(&target(), access(), path.to_str().unwrap(), action, (ID, 0), |_, _, _| Ok(())).await
 }
 
 fn writing(path: &Path, contents: &str) -> Action {
@@ -148,7 +149,7 @@ async fn only_a_regular_file_of_one_name_is_written_to_or_removed() {
     for name in [".previous", ".linux-sysadmin-00", "a/../file", "file/"] {
         let path = format!("{}/{name}", directory.display());
         let action = writing(Path::new(&path), "y");
-        let refused = Site::survey(&target(), access(), &path, &action, (ID, 0), |_, _| Ok(())).await;
+        let refused = Site::survey(&target(), access(), &path, &action, (ID, 0), |_, _, _| Ok(())).await;
         assert_eq!(refused.unwrap_err().code, "INVALID_PATH", "{name}");
     }
     assert_eq!(all(&directory), before);
@@ -238,11 +239,323 @@ async fn with_other_rights_nothing_runs_that_no_grant_brings_along() {
         return;
     }
     let action = writing(&file, "x");
-    let site =
-        Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _| Ok(())).await.unwrap();
+    let site = Site::survey(&target(), root, file.to_str().unwrap(), &action, (ID, 0), |_, _, _| Ok(()))
+        .await
+        .unwrap();
     assert_eq!(
         site.apply(&target(), &action, None, &expected_target().await).await.unwrap_err().code,
         "CAPABILITY_DENIED"
     );
     assert!(!file.exists());
+}
+
+/// Whether this account may change attributes in the tests' directories, and their file system renames directories.
+async fn is_fit() -> bool {
+    let mounts = crate::mounts::Mounts::read(&target()).await.unwrap();
+    rustix::process::geteuid().is_root() && mounts.renames_directories("/run")
+}
+
+fn name(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+async fn apply(site: &Site, action: &Action) -> Result<(), Problem> {
+    site.apply(&target(), action, None, &expected_target().await).await
+}
+
+#[tokio::test]
+async fn what_is_moved_or_set_is_put_back_as_it_was() {
+    if !is_fit().await {
+        return;
+    }
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let (file, tree, elsewhere) =
+        (directory.join("file"), directory.join("tree"), directory.join("elsewhere"));
+    fs::write(&file, "before\n").unwrap();
+    for directory in [&tree, &elsewhere] {
+        fs::create_dir(directory).unwrap();
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o2755)).unwrap();
+    }
+    fs::write(tree.join("inside"), "kept\n").unwrap();
+    let everything = || (all(&directory), all(&tree), all(&elsewhere));
+    let before = everything();
+    for (path, after, action) in [
+        (&file, directory.join("moved"), moving(name(&file), name(&directory.join("moved")))),
+        (&file, elsewhere.join("moved"), moving(name(&file), name(&elsewhere.join("moved")))),
+        (&tree, elsewhere.join("moved"), moving(name(&tree), name(&elsewhere.join("moved")))),
+        (&file, file.clone(), setting(name(&file), Some(0o600), None, None)),
+        (&file, file.clone(), setting(name(&file), Some(0o4711), Some("daemon"), Some("bin"))),
+        (&tree, tree.clone(), setting(name(&tree), Some(0o1700), None, Some("bin"))),
+    ] {
+        let action = action.action;
+        let site = survey(path, &action).await.unwrap();
+        let was = fs::metadata(path).unwrap();
+        apply(&site, &action).await.unwrap();
+        let now = fs::metadata(&after).unwrap();
+        assert_eq!((now.ino(), now.mtime_nsec()), (was.ino(), was.mtime_nsec()), "{action:?}");
+        assert_eq!(path.exists(), *path == after, "{action:?}");
+        if let Action::SetAttributes(attributes) = &action {
+            assert_eq!(Some(now.mode() & 0o7777), attributes.mode);
+            assert_eq!(now.uid() == 1, attributes.owner.is_some());
+            assert_eq!(now.gid() == 2, attributes.group.is_some());
+        }
+        site.undo(&target(), &action).await.unwrap();
+        let (mut left, mut expected) = (everything(), before.clone());
+        // A directory has a new time where something has come and gone.
+        for (all, ..) in [&mut left, &mut expected] {
+            all.iter_mut().filter(|(name, ..)| name == "elsewhere").for_each(|entry| entry.2 = 0);
+        }
+        assert_eq!(left, expected, "{action:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_owner_takes_the_set_id_bits_away_and_they_come_back_with_the_former_one() {
+    if !is_fit().await {
+        return;
+    }
+    let kept = directory();
+    let file = kept.path().canonicalize().unwrap().join("file");
+    fs::write(&file, "").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o4755)).unwrap();
+    let action = setting(name(&file), None, Some("daemon"), None).action;
+    let site = survey(&file, &action).await.unwrap();
+    apply(&site, &action).await.unwrap();
+    let rights = || fs::metadata(&file).map(|now| (now.mode() & 0o7777, now.uid(), now.gid())).unwrap();
+    assert_eq!(rights(), (0o755, 1, 0));
+    site.undo(&target(), &action).await.unwrap();
+    assert_eq!(rights(), (0o4755, 0, 0));
+    // What somebody else has set since stays.
+    apply(&site, &action).await.unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o700)).unwrap();
+    assert_eq!(site.undo(&target(), &action).await.unwrap_err().code, "FILE_CHANGED");
+    assert_eq!(rights(), (0o700, 1, 0));
+    // The step itself isn't taken then, either.
+    assert_eq!(apply(&site, &action).await.unwrap_err().code, "FILE_CHANGED");
+}
+
+#[tokio::test]
+async fn a_removed_directory_is_made_again_with_mode_owner_and_group() {
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let removed = directory.join("removed");
+    for mode in [0o750, 0o3771] {
+        fs::create_dir(&removed).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&removed, Some(1), Some(2)).unwrap();
+        }
+        fs::set_permissions(&removed, fs::Permissions::from_mode(mode)).unwrap();
+        let rights =
+            || fs::metadata(&removed).map(|now| (now.mode() & 0o7777, now.uid(), now.gid())).unwrap();
+        let before = rights();
+        let action = removing_directory(name(&removed)).action;
+        let site = survey(&removed, &action).await.unwrap();
+        apply(&site, &action).await.unwrap();
+        assert!(all(&directory).is_empty());
+        site.undo(&target(), &action).await.unwrap();
+        assert_eq!(rights(), before);
+        assert_eq!(site.undo(&target(), &action).await.unwrap_err().code, "FILE_CHANGED");
+        // A name that comes after the plan was made keeps the directory.
+        let site = survey(&removed, &action).await.unwrap();
+        fs::write(removed.join("theirs"), "").unwrap();
+        assert_eq!(apply(&site, &action).await.unwrap_err().code, "FILE_CHANGED");
+        assert_eq!(site.remove_empty(&target()).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
+        assert_eq!(survey(&removed, &action).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
+        fs::remove_dir_all(&removed).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_plain_file_or_directory_is_neither_moved_nor_changed() {
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+    fs::write(path("file"), "x").unwrap();
+    fs::write(path("one"), "x").unwrap();
+    fs::hard_link(path("one"), path("two")).unwrap();
+    symlink("file", path("link")).unwrap();
+    fs::create_dir(path("directory")).unwrap();
+    rustix::fs::mknodat(rustix::fs::CWD, path("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    let before = all(&directory);
+    let of = |name: &str| {
+        let path = path(name);
+        [
+            moving(&path, &format!("{path}-moved")).action,
+            setting(&path, Some(0o600), None, None).action,
+            removing_directory(&path).action,
+        ]
+    };
+    for (name, codes) in [
+        ("one", ["HARD_LINK", "HARD_LINK", "NOT_A_DIRECTORY"]),
+        ("link", ["SYMLINK"; 3]),
+        ("pipe", ["NOT_A_REGULAR_FILE"; 3]),
+        ("none", ["FILE_NOT_FOUND"; 3]),
+        ("file/", ["INVALID_PATH"; 3]),
+        (".linux-sysadmin-00", ["INVALID_PATH"; 3]),
+    ] {
+        for (action, code) in of(name).iter().zip(codes) {
+            let path = &action.path().unwrap().path;
+            assert_eq!(survey(Path::new(path), action).await.unwrap_err().code, code, "{action:?}");
+        }
+    }
+    for (from, to, code) in [
+        ("file", path("one"), "FILE_EXISTS"),
+        ("file", path("directory"), "FILE_EXISTS"),
+        ("file", path("link"), "FILE_EXISTS"),
+        ("directory", path("directory/inside"), "MOVE_INTO_ITSELF"),
+        ("file", path(".previous"), "INVALID_PATH"),
+        ("file", path("a/../b"), "INVALID_PATH"),
+    ] {
+        let action = moving(&path(from), &to).action;
+        assert_eq!(survey(Path::new(&path(from)), &action).await.unwrap_err().code, code, "{from} {to}");
+    }
+    if is_fit().await {
+        for (action, code) in [
+            (moving(&path("file"), "/proc/lsa-x").action, "OTHER_FILE_SYSTEM"),
+            (moving("/proc", "/lsa-x").action, "MOUNT_POINT"),
+            (removing_directory("/proc").action, "MOUNT_POINT"),
+        ] {
+            let at = action.path().unwrap().path.clone();
+            assert_eq!(survey(Path::new(&at), &action).await.unwrap_err().code, code, "{action:?}");
+        }
+    }
+    assert_eq!(all(&directory), before);
+}
+
+#[tokio::test]
+async fn where_others_could_put_a_link_no_attributes_are_set_and_nothing_is_moved_by_root() {
+    let kept = directory();
+    let shared = kept.path().canonicalize().unwrap().join("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::set_permissions(&shared, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(shared.join("file"), "").unwrap();
+    fs::create_dir(shared.join("directory")).unwrap();
+    let file = shared.join("file");
+    let action = setting(name(&file), Some(0o644), None, None).action;
+    assert_eq!(survey(&file, &action).await.unwrap_err().code, "UNTRUSTED_DIRECTORY");
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let own = kept.path().canonicalize().unwrap().join("own");
+    fs::write(&own, "").unwrap();
+    for action in [
+        moving(name(&file), name(&kept.path().canonicalize().unwrap().join("moved"))).action,
+        moving(name(&own), name(&shared.join("moved"))).action,
+        removing_directory(name(&shared.join("directory"))).action,
+    ] {
+        let at = action.path().unwrap().path.clone();
+        assert_eq!(survey(Path::new(&at), &action).await.unwrap_err().code, "UNTRUSTED_DIRECTORY", "{at}");
+    }
+}
+
+#[tokio::test]
+async fn a_move_overwrites_nothing_and_takes_nothing_else_along() {
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let (file, moved, other) = (directory.join("file"), directory.join("moved"), directory.join("other"));
+    let action = moving(name(&file), name(&moved)).action;
+    fs::write(&file, "ours").unwrap();
+    let site = survey(&file, &action).await.unwrap();
+    fs::write(&moved, "theirs").unwrap();
+    let before = all(&directory);
+    assert_eq!(apply(&site, &action).await.unwrap_err().code, "FILE_CHANGED");
+    // Somebody is faster than the last look.
+    assert_eq!(site.move_there(&target()).await.unwrap_err().code, "FILE_EXISTS");
+    assert_eq!(all(&directory), before);
+    fs::remove_file(&moved).unwrap();
+    fs::rename(&file, &other).unwrap();
+    fs::write(&file, "theirs").unwrap();
+    let before = all(&directory);
+    assert_eq!(apply(&site, &action).await.unwrap_err().code, "FILE_CHANGED");
+    assert_eq!(site.move_there(&target()).await.unwrap_err().code, "FILE_CHANGED");
+    assert_eq!(all(&directory), before);
+    // Neither does its undo.
+    fs::rename(&other, &file).unwrap();
+    apply(&site, &action).await.unwrap();
+    fs::write(&file, "theirs").unwrap();
+    assert_eq!(site.undo(&target(), &action).await.unwrap_err().code, "FILE_CHANGED");
+    fs::remove_file(&file).unwrap();
+    fs::rename(&moved, &other).unwrap();
+    fs::write(&moved, "theirs").unwrap();
+    let before = all(&directory);
+    assert_eq!(site.undo(&target(), &action).await.unwrap_err().code, "FILE_CHANGED");
+    assert_eq!(all(&directory), before);
+}
+
+#[tokio::test]
+async fn a_large_file_is_moved_although_it_is_not_read_whole() {
+    let kept = directory();
+    let file = kept.path().canonicalize().unwrap().join("file");
+    let moved = file.with_file_name("moved");
+    fs::write(&file, vec![b'x'; LARGEST + 2 * PIECE as usize]).unwrap();
+    let action = moving(name(&file), name(&moved)).action;
+    let site = survey(&file, &action).await.unwrap();
+    assert_eq!(site.sha256(), None);
+    apply(&site, &action).await.unwrap();
+    assert!(moved.exists());
+    assert_eq!(survey(&moved, &removing(&moved)).await.unwrap_err().code, "FILE_TOO_LARGE");
+}
+
+#[tokio::test]
+async fn what_no_grant_brings_along_is_refused_before_anything_is_shown() {
+    if !is_fit().await {
+        return;
+    }
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let (file, tree) = (directory.join("file"), directory.join("tree"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&tree).unwrap();
+    for action in [
+        moving(name(&file), name(&directory.join("moved"))).action,
+        setting(name(&file), Some(0o600), None, None).action,
+        removing_directory(name(&tree)).action,
+    ] {
+        let at = action.path().unwrap().path.clone();
+        let root = Access { privilege: Privilege::Root, verbs: Vec::new() };
+        let refused = Site::survey(&target(), root, &at, &action, (ID, 0), |_, _, _| Ok(())).await;
+        assert_eq!(refused.unwrap_err().code, "CAPABILITY_DENIED", "{action:?}");
+    }
+}
+
+#[tokio::test]
+async fn the_target_itself_would_undo_by_the_same_commands() {
+    if !is_fit().await {
+        return;
+    }
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let (file, tree) = (directory.join("file"), directory.join("tree"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&tree).unwrap();
+    fs::set_permissions(&tree, fs::Permissions::from_mode(0o2750)).unwrap();
+    let (at, moved) = (directory.display(), directory.join("moved"));
+    for (action, expected) in [
+        (
+            moving(name(&file), name(&moved)),
+            vec![format!("mv --no-clobber --no-target-directory -- {at}/moved {at}/file")],
+        ),
+        (
+            setting(name(&file), Some(0o600), Some("daemon"), None),
+            vec![
+                format!("chown --no-dereference -- root:root {at}/file"),
+                format!("chmod -- 0644 {at}/file"),
+            ],
+        ),
+        (
+            removing_directory(name(&tree)),
+            vec![
+                format!("mkdir --mode=2750 -- {at}/tree"),
+                format!("chown --no-dereference -- root:root {at}/tree"),
+                format!("chmod -- u=rwx,g=rx,o=,u-s,g+s,o-t {at}/tree"),
+                format!("restorecon -- {at}/tree"),
+            ],
+        ),
+    ] {
+        let action = action.action;
+        let site = survey(Path::new(&action.path().unwrap().path), &action).await.unwrap();
+        let commands = site.undo_by_target(&action, true).into_iter();
+        assert_eq!(commands.map(|(argv, _)| argv.join(" ")).collect::<Vec<_>>(), expected);
+    }
 }

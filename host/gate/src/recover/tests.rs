@@ -34,6 +34,9 @@ impl Case {
             sha256_before: existed.then(|| sha256::of(b"before")),
             sha256_after: (kind == FileChangeKind::Write).then(|| sha256::of(b"after")),
             kind,
+            to: None,
+            before: None,
+            after: None,
         };
         Self { directory, file }
     }
@@ -206,4 +209,160 @@ async fn copies_of_a_change_that_stays_are_removed() {
     assert_eq!(remove_copies(&target, &begun).await.unwrap().concat(), case.file.staging);
     assert_eq!(case.now(), (Some("after".to_owned()), false));
     assert!(remove_copies(&target, &begun).await.unwrap().is_empty());
+}
+
+/// The attributes of what is at a path now.
+fn attributes(path: &Path) -> FileAttributes {
+    let metadata = fs::symlink_metadata(path).unwrap();
+    let (owner, group) = (
+        if metadata.uid() == 0 { "root" } else { "daemon" },
+        if metadata.gid() == 0 { "root" } else { "bin" },
+    );
+    FileAttributes {
+        is_directory: metadata.is_dir(),
+        device: metadata.dev(),
+        inode: metadata.ino(),
+        mode: metadata.mode() & 0o7777,
+        owner: owner.to_owned(),
+        group: group.to_owned(),
+    }
+}
+
+impl Case {
+    /// The record of a move of the file, and the new path.
+    fn moved(self) -> (Self, PathBuf) {
+        let to = self.path().with_file_name("moved");
+        let (before, to_text) = (Some(attributes(&self.path())), Some(to.to_str().unwrap().to_owned()));
+        let file = FileChange { before, to: to_text, sha256_before: None, ..self.file.clone() };
+        (Self { file, ..self }, to)
+    }
+}
+
+#[tokio::test]
+async fn what_was_moved_is_moved_back_unless_something_is_in_the_way() {
+    let case = || Case::new(FileChangeKind::Move, true).with(Some("before"), None, None).moved();
+    let says = |recovered: &Recovered, what: &str| {
+        let said = recovered.restored.iter().chain(&recovered.not_restored).cloned().collect::<Vec<_>>();
+        assert!(said.len() == 1 && said[0].contains(what), "{recovered:?}");
+    };
+    // The move never came, or it came.
+    let (never, _) = case();
+    says(&never.recover(false).await, "is as it was before");
+    let (came, to) = case();
+    fs::rename(came.path(), &to).unwrap();
+    says(&came.recover(false).await, "is moved back");
+    assert!(!to.exists());
+    says(&came.recover(false).await, "is as it was before");
+    assert_eq!(came.now().0.as_deref(), Some("before"));
+    // Somebody has put another file there, or in its old place.
+    let (replaced, to) = case();
+    fs::rename(replaced.path(), to.with_file_name("away")).unwrap();
+    fs::write(&to, "theirs").unwrap();
+    let recovered = replaced.recover(false).await;
+    says(&recovered, "--force");
+    assert_eq!(recovered.not_restored.len(), 1);
+    says(&replaced.recover(true).await, "is moved back");
+    let (taken, to) = case();
+    fs::rename(taken.path(), &to).unwrap();
+    fs::write(taken.path(), "theirs").unwrap();
+    for force in [false, true] {
+        let recovered = taken.recover(force).await;
+        says(&recovered, "something else is there by now");
+        assert_eq!(recovered.not_restored.len(), 1);
+        assert_eq!(fs::read_to_string(&to).unwrap(), "before");
+    }
+    let (gone, _) = case();
+    fs::remove_file(gone.path()).unwrap();
+    for force in [false, true] {
+        let recovered = gone.recover(force).await;
+        says(&recovered, "somebody has moved or removed it");
+        assert_eq!(recovered.not_restored.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn the_former_attributes_are_set_again_however_far_the_change_came() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let mut case = Case::new(FileChangeKind::SetAttributes, true).with(Some("x"), None, None);
+    let path = case.path();
+    let set = |mode: u32, owner: u32| {
+        std::os::unix::fs::chown(&path, Some(owner), None).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(0o4755, 0);
+    let before = attributes(&path);
+    case.file.before = Some(before.clone());
+    case.file.after = Some(FileAttributes { mode: 0o640, owner: "daemon".to_owned(), ..before.clone() });
+    for (mode, owner, is_ours) in [
+        (0o4755, 0, true),
+        (0o755, 1, true),
+        (0o640, 1, true),
+        // The recovery was killed between its commands.
+        (0o640, 0, true),
+        (0o777, 1, false),
+        (0o640, 2, false),
+    ] {
+        set(mode, owner);
+        let recovered = case.recover(false).await;
+        assert_eq!(recovered.not_restored.is_empty(), is_ours, "{mode:o} {owner}: {recovered:?}");
+        if !is_ours {
+            assert!(recovered.not_restored[0].contains("--force"), "{recovered:?}");
+            assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, mode);
+            assert!(case.recover(true).await.not_restored.is_empty());
+        }
+        assert_eq!(attributes(&path), before);
+    }
+    // Another file by the same name.
+    fs::write(path.with_file_name("other"), "").unwrap();
+    fs::rename(path.with_file_name("other"), &path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(case.recover(false).await.not_restored[0].contains("--force"));
+    fs::remove_file(&path).unwrap();
+    assert!(case.recover(true).await.not_restored[0].contains("isn't there any more"));
+}
+
+#[tokio::test]
+async fn a_removed_directory_is_made_again() {
+    let mut case = Case::new(FileChangeKind::RemoveDirectory, true);
+    fs::create_dir(case.path()).unwrap();
+    fs::set_permissions(case.path(), fs::Permissions::from_mode(0o751)).unwrap();
+    let target = Target::local(Overrides::default());
+    let located =
+        target.locate(vec![case.file.path.clone()], &access(&case.file).unwrap()).await.remove(0).unwrap();
+    let metadata = located.found.unwrap().metadata;
+    case.file.before = Some(FileAttributes {
+        is_directory: true,
+        device: metadata.device,
+        inode: metadata.inode,
+        mode: metadata.mode,
+        owner: metadata.owner,
+        group: metadata.group,
+    });
+    let mode = || fs::metadata(case.path()).unwrap().mode() & 0o7777;
+    assert!(case.recover(false).await.restored[0].ends_with("is there, as before"));
+    fs::remove_dir(case.path()).unwrap();
+    assert!(case.recover(false).await.restored[0].ends_with("is made again"));
+    assert_eq!(mode(), 0o751);
+    fs::set_permissions(case.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    assert!(case.recover(false).await.not_restored[0].contains("--force"));
+    assert_eq!(mode(), 0o700);
+    assert_eq!(case.recover(true).await.restored.len(), 1);
+    assert_eq!(mode(), 0o751);
+    fs::remove_dir(case.path()).unwrap();
+    fs::write(case.path(), "theirs").unwrap();
+    assert!(case.recover(true).await.not_restored[0].contains("something else"));
+    assert_eq!(case.now().0.as_deref(), Some("theirs"));
+}
+
+#[tokio::test]
+async fn a_record_that_lacks_what_was_before_restores_nothing() {
+    for kind in [FileChangeKind::SetAttributes, FileChangeKind::RemoveDirectory] {
+        let case = Case::new(kind, true).with(Some("x"), None, None);
+        assert!(case.recover(true).await.not_restored[0].contains("doesn't say"));
+    }
+    let mut case = Case::new(FileChangeKind::Move, true).with(Some("x"), None, None);
+    case.file.to = Some("/etc/../x".to_owned());
+    assert!(case.recover(true).await.not_restored[0].contains("as the record says"));
 }

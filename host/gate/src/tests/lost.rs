@@ -83,6 +83,64 @@ async fn wherever_a_file_step_loses_its_connection_it_is_taken_back_and_what_was
 }
 
 #[tokio::test]
+async fn wherever_a_move_or_a_change_of_attributes_loses_its_connection_it_is_taken_back() {
+    // Only root may give a file to somebody else, and nobody sets attributes below a shared /tmp.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for fate in FATES {
+        for number in 0.. {
+            let lab = lenient();
+            let (line, seen) = losing(None, number, fate);
+            std::fs::write(lab.path("file"), "").unwrap();
+            std::fs::write(lab.path("given"), "").unwrap();
+            std::fs::create_dir(lab.path("empty")).unwrap();
+            let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+            std::fs::set_permissions(lab.path("given"), mode(0o4711)).unwrap();
+            std::fs::set_permissions(lab.path("empty"), mode(0o750)).unwrap();
+            let state = || -> Vec<_> {
+                use std::os::unix::fs::MetadataExt;
+                let of = |name: String| {
+                    let metadata = std::fs::metadata(lab.path(&name)).unwrap();
+                    // A directory that was made again is another one.
+                    let inode = metadata.is_file().then_some(metadata.ino());
+                    (name, metadata.mode(), metadata.uid(), metadata.gid(), inode)
+                };
+                lab.names().into_iter().map(of).collect()
+            };
+            let before = state();
+            let plan = change(vec![
+                moving(&lab.path("file"), &lab.path("moved")),
+                setting(&lab.path("given"), Some(0o600), Some("daemon"), Some("bin")),
+                removing_directory(&lab.path("empty")),
+            ]);
+            let request = lab.asking_on(Target::over_test_connection(&line), false).await;
+            seen.store(0, Ordering::SeqCst);
+            match lab.gate.apply(request, plan).await.unwrap() {
+                Outcome::Failed { problem, uncertain, not_undone, .. } => {
+                    assert_eq!(
+                        (problem.code.as_str(), uncertain),
+                        ("CONNECTION_LOST", false),
+                        "{number}: {problem}"
+                    );
+                    assert!(not_undone.is_empty(), "{number}: {not_undone:?}");
+                    assert_eq!(state(), before, "{number}");
+                    assert_eq!(lab.events()[1]["outcome"], "undone");
+                }
+                Outcome::Done { .. } => {
+                    assert_eq!(lab.names(), ["given", "moved"], "{number}");
+                    if seen.load(Ordering::SeqCst) <= number {
+                        assert!(number > 3, "{number}");
+                        break;
+                    }
+                }
+                Outcome::DryRun { .. } => panic!("no dry run"),
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_command_that_lost_its_connection_is_neither_repeated_nor_is_anything_undone() {
     for (fate, is_done) in FATES.into_iter().zip([false, true]) {
         let lab = lenient();

@@ -150,8 +150,12 @@ fn list(directory: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
                 FileChangeKind::Write => "write",
                 FileChangeKind::Remove => "remove",
                 FileChangeKind::MakeDirectory => "make directory",
+                FileChangeKind::Move => "move",
+                FileChangeKind::SetAttributes => "set attributes of",
+                FileChangeKind::RemoveDirectory => "remove directory",
             };
-            writeln!(out, "          - {kind} {}", one_line(&file.path))?;
+            let to = file.to.as_deref().map(|to| format!(" to {to}")).unwrap_or_default();
+            writeln!(out, "          - {kind} {}", one_line(&format!("{}{to}", file.path)))?;
         }
     }
     Ok(true)

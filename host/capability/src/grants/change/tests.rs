@@ -363,6 +363,8 @@ fn of_executor(path: &str) -> Vec<Vec<String>> {
         vec!["cp", "--attributes-only", "--preserve=all", "--no-dereference", "--", path, staged],
         vec!["dd", &of, "oflag=nofollow", "conv=fsync", "bs=65536", "status=none"],
         vec!["chmod", "--", "0644", staged],
+        vec!["chmod", "--", "0644", path],
+        vec!["mv", "--no-clobber", "--no-target-directory", "--", path, path],
         vec!["chown", "--no-dereference", "--", "root:www-data", staged],
         vec!["chown", "--no-dereference", "--", "root:www-data", path],
         vec!["ln", "--no-target-directory", "--", path, kept],
@@ -456,7 +458,10 @@ fn no_command_of_the_host_leads_out_of_what_is_granted() {
         "ln --symbolic --no-target-directory -- /etc/app/x /etc/app/.linux-sysadmin-0123456789abcdef/.previous",
         "cp --attributes-only --preserve=all --no-dereference -- /etc/shadow /etc/app/.linux-sysadmin-0123456789abcdef/x",
         "chmod -- 0644 --reference=/etc/shadow",
-        "chmod -- 4755 /etc/app/x",
+        "chmod -- 4755 /etc/passwd",
+        "mv --no-clobber --no-target-directory -- /etc/app/x /etc/passwd",
+        "mv --no-clobber --no-target-directory -- /etc/passwd /etc/app/x",
+        "mv --no-clobber --no-target-directory -- /etc/app/x /etc/app/.linux-sysadmin-0123456789abcdef/x",
         "chmod 0644 /etc/app/.linux-sysadmin-0123456789abcdef/x",
         "chown --no-dereference -- 0:0 /etc/app/x",
         "chown --no-dereference -- --from=root:root /etc/app/x",
@@ -473,6 +478,31 @@ fn no_command_of_the_host_leads_out_of_what_is_granted() {
         let with_stdin =
             |stdin| access.verbs.iter().any(|verb| verb.allows(&argv[0], &argv[1..], &[], stdin).is_some());
         assert!(!with_stdin(false) && !with_stdin(true), "{line}");
+    }
+}
+
+#[test]
+fn what_is_to_stay_secret_gets_no_name_by_which_it_is_none() {
+    let mut grants = grants(&[], &[("/**", true, Privilege::Root)]);
+    grants.deny("/var/lib/app/secrets/*").unwrap();
+    for (from, to, is_directory, may) in [
+        ("/srv/a", "/srv/b", true, true),
+        ("/srv/a", "/srv/b", false, true),
+        ("/srv/web/.ssh", "/srv/web/ssh", true, false),
+        ("/srv/web/.ssh", "/srv/old/.ssh", true, true),
+        ("/srv/backup/etc", "/srv/backup/etc2", true, false),
+        ("/srv/backup/etc", "/srv/copy/etc", true, true),
+        ("/srv/chroot/etc/ssh", "/srv/chroot/ssh", true, false),
+        ("/home/ada/.config/gh", "/home/ada/gh", true, false),
+        ("/var/lib/app", "/var/lib/app2", true, false),
+        ("/var/lib/app/secrets/key", "/var/lib/app/key", false, false),
+        ("/var/lib/app/data", "/var/lib/app/data2", true, true),
+        ("/var/lib/app", "/var/lib/app2", false, true),
+        // A name that is no glob.
+        ("/srv/a[1]", "/srv/b", true, false),
+    ] {
+        let found = grants.may_move(from, to, is_directory);
+        assert_eq!(found.is_ok(), may, "{from} {to}: {found:?}");
     }
 }
 

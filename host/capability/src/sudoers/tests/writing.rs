@@ -1,12 +1,13 @@
 //! Tests of the host's own commands that write.
 
 use super::*;
-use crate::{PathRequest, Place, verbs_for};
+use crate::{PathRequest, Place, verbs_for, verbs_for_moves};
 use host_base::Privilege;
 
 fn verbs(glob: &str) -> Vec<Pattern> {
     let (glob, privilege, place) = (glob.to_owned(), Privilege::Root, Place::Target);
-    verbs_for(&PathRequest { glob, write: true, privilege, place, reason: String::new() }).unwrap()
+    let request = PathRequest { glob, write: true, privilege, place, reason: String::new() };
+    [verbs_for(&request).unwrap(), verbs_for_moves(&request, &request).unwrap()].concat()
 }
 
 #[test]
@@ -67,6 +68,9 @@ fn what_passes_stays_within_the_grant() {
         "cp --attributes-only --preserve=all --no-dereference -- /etc/systemd/system/x.service COPIES/x.service",
         "dd of=COPIES/x.service oflag=nofollow conv=fsync bs=65536 status=none",
         "chmod -- 0644 COPIES/x.service",
+        "chmod -- 4755 /etc/systemd/system/x",
+        "chmod -- u=rwx,g=rx,o=rx,u-s,g-s,o-t /etc/systemd/system/x",
+        "mv --no-clobber --no-target-directory -- /etc/systemd/system/x.service /etc/systemd/system/y.service",
         "chown --no-dereference -- root:root COPIES/x.service",
         "chown --no-dereference -- root:root /etc/systemd/system/x.service.d",
         "ln --no-target-directory -- /etc/systemd/system/x.service COPIES/.previous",
@@ -100,8 +104,12 @@ fn what_passes_stays_within_the_grant() {
         "dd of=COPIES/x.service oflag=nofollow conv=fsync bs=65536 status=none if=/etc/shadow",
         "dd of=COPIES/../x.service oflag=nofollow conv=fsync bs=65536 status=none",
         "dd if=COPIES/.previous of=/etc/x iflag=fullblock,nofollow,nonblock,skip_bytes,count_bytes bs=65536 skip=0 count=9 status=none",
-        "chmod -- 4755 /etc/systemd/system/x",
+        "chmod -- 4755 /etc/shadow",
         "chmod -- 0644 COPIES/x.service /etc/shadow",
+        "mv --no-target-directory -- /etc/systemd/system/x.service /etc/systemd/system/y.service",
+        "mv --no-clobber --no-target-directory -- /etc/systemd/system/x.service /etc/systemd/system/a/b",
+        "mv --no-clobber --no-target-directory -- /etc/shadow /etc/systemd/system/x.service",
+        "mv --no-clobber --no-target-directory -- /etc/systemd/system/x.service COPIES/x.service",
         "chown --no-dereference -- root:root /etc/shadow",
         "chown -- root:root COPIES/x.service",
         "ln --no-target-directory -- /etc/shadow COPIES/.previous",

@@ -1,14 +1,16 @@
-//! Finds the other names that a path has by mounts: the same file system mounted in several places, or a part of it (a bind
-//! mount). The rules judge a path by its name, and one of the names may be that of a file of the system.
+//! The mounts of a target. They say which other names a path has: the same file system mounted in several places, or a part
+//! of it (a bind mount). The rules judge a path by its name, and one of the names may be that of a file of the system. They
+//! also say what can be renamed: nothing from one mount to another.
 
 use std::sync::Arc;
 
 use host_base::Privilege;
+use host_base::problem::{Category, Problem};
 use host_capability::Access;
-use host_target::{PathCheck, ReadRequest};
+use host_target::{PathCheck, ReadRequest, Target};
 
-use super::{LARGEST, PrivilegeCheck};
-
+/// The number of bytes of the largest table that is read.
+const LARGEST: u64 = 1 << 20;
 /// The kernel's table of what is mounted, see proc(5).
 const TABLE: &str = "/proc/self/mountinfo";
 
@@ -21,27 +23,55 @@ pub(super) struct Mount {
     root: String,
     /// The place where it is mounted.
     point: String,
+    /// True where the file system may refuse to rename a directory, as an overlay does with a directory of a lower layer.
+    keeps_directories: bool,
 }
 
-impl PrivilegeCheck<'_> {
-    /// The other names of a path whose links are resolved. None where the target doesn't show what is mounted.
-    pub async fn other_names(&mut self, path: &str) -> Option<Vec<String>> {
-        if self.mounts.is_none() {
-            self.mounts = Some(self.read_mounts().await.map(Arc::new));
-        }
-        let mounts = self.mounts.clone()??;
-        Some(other_names(&mounts, path))
-    }
+/// All mounts of a target, the lower ones first.
+#[derive(Clone, Debug)]
+pub(super) struct Mounts(Vec<Mount>);
 
-    async fn read_mounts(&self) -> Option<Vec<Mount>> {
+impl Mounts {
+    /// Reads the kernel's table. None where the target doesn't show what is mounted.
+    pub async fn read(target: &Target) -> Option<Self> {
         let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let request = ReadRequest { path: TABLE.to_owned(), offset: 0, max_bytes: LARGEST };
-        let table = self.target.read_all(vec![request], &access, all).await.pop()?.ok()?;
+        let table = target.read_all(vec![request], &access, all).await.pop()?.ok()?;
         let is_whole = table.ends_with(b"\n") && (table.len() as u64) < LARGEST;
         let mounts = is_whole.then(|| parse(&String::from_utf8_lossy(&table)))??;
         // Something is always mounted at the root.
-        mounts.iter().any(|mount| mount.point == "/").then_some(mounts)
+        mounts.iter().any(|mount| mount.point == "/").then_some(Self(mounts))
+    }
+
+    /// The mounts, or the problem where the target doesn't show them.
+    pub async fn of(target: &Target) -> Result<Self, Problem> {
+        Self::read(target).await.ok_or_else(|| {
+            let message =
+                "the target doesn't show its mounts, so it isn't known what can be moved or removed";
+            Problem::new("MOUNTS_UNKNOWN", Category::State, message)
+        })
+    }
+
+    /// The other names of a path whose links are resolved.
+    pub fn other_names(&self, path: &str) -> Vec<String> {
+        other_names(&self.0, path)
+    }
+
+    /// Whether something is mounted at a path or below it.
+    pub fn is_mounted_below(&self, path: &str) -> bool {
+        self.0.iter().any(|mount| within(path, &mount.point).is_some())
+    }
+
+    /// Whether two paths are in the same mount.
+    pub fn are_together(&self, one: &str, other: &str) -> bool {
+        let mount = |path: &str| covering(&self.0, path).map(|(mount, _)| std::ptr::from_ref(mount));
+        mount(one).is_some() && mount(one) == mount(other)
+    }
+
+    /// Whether the file system of a path renames every directory.
+    pub fn renames_directories(&self, path: &str) -> bool {
+        covering(&self.0, path).is_some_and(|(mount, _)| !mount.keeps_directories)
     }
 }
 
@@ -51,7 +81,10 @@ fn parse(table: &str) -> Option<Vec<Mount>> {
         let mut fields = line.split(' ').skip(2);
         let device = fields.next()?.to_owned();
         let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
-        point.starts_with('/').then_some(Mount { device, root, point })
+        let mut of_system = line.split_once(" - ")?.1.split(' ');
+        let (kind, mut options) = (of_system.next()?, of_system.nth(1)?.split(','));
+        let keeps_directories = kind == "overlay" && !options.any(|option| option == "redirect_dir=on");
+        point.starts_with('/').then_some(Mount { device, root, point, keeps_directories })
     };
     table.lines().map(of_line).collect()
 }
@@ -148,8 +181,41 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_renamed_is_in_one_mount_that_renames_it() {
+        let table = format!(
+            "{MOUNTS}30 22 0:40 / /merged rw - overlay overlay rw,lowerdir=/a\n\
+             31 22 0:41 / /redirects rw - overlay overlay rw,lowerdir=/a,redirect_dir=on\n"
+        );
+        let mounts = Mounts(parse(&table).unwrap());
+        for (one, other, together) in [
+            ("/home/a", "/etc/b", true),
+            ("/data/a", "/data/b/c", true),
+            // The same file system in two places.
+            ("/data/a", "/backup/a", false),
+            ("/home/a", "/mnt/data/home/a", false),
+            ("/srv/chroot/usr/local/a", "/srv/chroot/usr/a", false),
+        ] {
+            assert_eq!(mounts.are_together(one, other), together, "{one} {other}");
+        }
+        for (path, is_mounted_below) in [
+            ("/data", true),
+            ("/mnt", true),
+            ("/", true),
+            ("/data/x", false),
+            ("/dat", false),
+            ("/mnt/data/home/x", false),
+        ] {
+            assert_eq!(mounts.is_mounted_below(path), is_mounted_below, "{path}");
+        }
+        for (path, renames) in [("/srv/x", true), ("/merged/x", false), ("/redirects/x", true)] {
+            assert_eq!(mounts.renames_directories(path), renames, "{path}");
+        }
+    }
+
+    #[test]
     fn a_table_that_is_not_understood_is_none() {
         assert_eq!(parse("22 1 254:0 /\n"), None);
+        assert_eq!(parse("22 1 254:0 / / rw\n"), None);
         assert_eq!(parse("x\n"), None);
         assert_eq!(parse(""), Some(Vec::new()));
     }

@@ -1,0 +1,330 @@
+//! Assesses the steps on files and directories.
+
+use super::super::files::Site;
+use super::super::path_rights::PathRights;
+use super::super::plan::{Action, Attributes};
+use super::super::units;
+use super::{NAMED, RiskAssessment};
+use host_base::problem::Problem;
+use host_base::{Privilege, Risk};
+use host_policy::{FileStep, text};
+use host_target::Found;
+use host_text::redact::excerpt;
+
+/// The part of a step that happens at one path.
+struct Part<'a> {
+    step: FileStep,
+    path: &'a str,
+    /// What is there before the step.
+    found: Option<&'a Found>,
+    is_directory: bool,
+    /// True where a directory comes there with all that is in it.
+    comes_with_contents: bool,
+    /// The owner and the group that the step gives, and the permission bits.
+    owner: Option<&'a str>,
+    group: Option<&'a str>,
+    mode: u32,
+}
+
+impl<'a> Part<'a> {
+    fn new(step: FileStep, path: &'a str, found: Option<&'a Found>) -> Self {
+        let is_directory = step == FileStep::MakeDirectory;
+        let (owner, group, mode) = (None, None, 0);
+        Self { step, path, found, is_directory, comes_with_contents: false, owner, group, mode }
+    }
+
+    /// The parts of a step. A move removes what is at the old path, and writes it at the new one.
+    fn of(action: &'a Action, site: &'a Site) -> Vec<Self> {
+        let found = site.found.as_ref();
+        let part = |step| Self::new(step, &site.path, found);
+        let removed = || Self { is_directory: site.is_directory(), ..part(FileStep::Remove) };
+        match action {
+            Action::Run(_) | Action::SetAttributes(_) => Vec::new(),
+            Action::Write(write) => vec![Self {
+                owner: write.owner.as_deref(),
+                group: write.group.as_deref(),
+                mode: write.mode.unwrap_or_default(),
+                ..part(FileStep::Write)
+            }],
+            Action::MakeDirectory(directory) => vec![Self {
+                owner: directory.owner.as_deref(),
+                group: directory.group.as_deref(),
+                mode: directory.mode,
+                ..part(FileStep::MakeDirectory)
+            }],
+            Action::Remove(_) | Action::RemoveDirectory(_) => vec![removed()],
+            Action::Move(moved) => {
+                let step = if site.is_directory() { FileStep::MakeDirectory } else { FileStep::Write };
+                let to = site.to.as_ref().unwrap_or(&moved.to);
+                vec![
+                    removed(),
+                    Self {
+                        comes_with_contents: site.is_directory(),
+                        owner: found.map(|found| found.metadata.owner.as_str()),
+                        group: found.map(|found| found.metadata.group.as_str()),
+                        mode: found.map_or(0, |found| found.metadata.mode),
+                        ..Self::new(step, to, None)
+                    },
+                ]
+            }
+        }
+    }
+
+    /// The reason why this gives away or removes a part of the system at a path, whatever the contents.
+    fn takes_root(&self, path: &str) -> Option<String> {
+        let shown = excerpt(path, NAMED);
+        if self.comes_with_contents && (text::is_system_path(path) || is_for_settings(path)) {
+            return Some(format!("puts a directory at {shown}, and what is in it can't be judged there"));
+        }
+        if !text::is_system_path(path) {
+            let takes_settings = self.step == FileStep::Remove && self.is_directory && is_for_settings(path);
+            return takes_settings
+                .then(|| format!("takes {shown} away, which programs may take their settings from"));
+        }
+        if self.step == FileStep::Remove {
+            // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps
+            // somebody out.
+            let is_read = !self.is_directory && text::has_reader(path);
+            return (!is_read).then(|| format!("removes {shown}, which root's programs may depend on"));
+        }
+        let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");
+        if is_others(self.owner) || is_others(self.group) && self.mode & 0o020 != 0 || self.mode & 0o002 != 0
+        {
+            return Some(format!("gives {shown}, which root's programs read or run, to others than root"));
+        }
+        None
+    }
+}
+
+/// Whether the names on a path make what is below it settings or code: hidden directories such as `.ssh`, and those of git.
+fn is_for_settings(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.')) || !text::has_reader(path)
+}
+
+impl RiskAssessment<'_> {
+    /// Assesses a step on a file or a directory.
+    pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
+        // With the account's own rights, only the contents can become its code.
+        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
+        for part in Part::of(action, site) {
+            let shown = excerpt(part.path, NAMED);
+            let verdict = self.policy.file_verdict(part.step, part.path);
+            self.apply_verdict(&verdict, &shown)?;
+            for name in self.other_names(part.path).await {
+                let verdict = self.policy.file_verdict(part.step, &name);
+                let what = format!("{shown}, which is {} as well,", excerpt(&name, NAMED));
+                self.apply_verdict(&verdict, &what)?;
+                self.risks.extend(part.takes_root(&name).map(|why| (Risk::High, why)));
+            }
+            self.risks.extend(part.takes_root(part.path).map(|why| (Risk::High, why)));
+            if !is_own && let Some(why) = self.privileges.home_power(part.path, part.found).await {
+                self.risks.push((Risk::High, format!("changes {shown}, {why}")));
+            }
+            if part.step == FileStep::Remove && part.is_directory {
+                let why = self.takes_home(&part).await;
+                self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
+            }
+        }
+        match action {
+            Action::Write(write) => {
+                // A file that only root could write has been decided about before.
+                let is_roots = site
+                    .found
+                    .as_ref()
+                    .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
+                let before = site.before.as_deref().filter(|_| is_roots);
+                self.contents(&site.path, site.found.is_none(), before, &write.contents).await
+            }
+            Action::Move(moved) => match &site.before {
+                Some(contents) => {
+                    self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents).await
+                }
+                None => Ok(()),
+            },
+            Action::SetAttributes(attributes) => self.attributes(attributes, site).await,
+            _ => Ok(()),
+        }
+    }
+
+    /// The reason why a directory that goes away is the home of somebody, or has such a home below it.
+    async fn takes_home(&mut self, part: &Part<'_>) -> Option<String> {
+        let unknown = || Some("and the target doesn't say whose homes are there".to_owned());
+        let Ok(home) = self.privileges.home(part.path, part.found).await else { return unknown() };
+        if let Some(home) = home.filter(|home| home.is_itself && home.is_peoples) {
+            return Some(format!("which is the home of {}", excerpt(&home.owners.join(", "), NAMED)));
+        }
+        let metadata = &part.found?.metadata;
+        match self.privileges.home_below(part.path, (metadata.device, metadata.inode)).await {
+            Ok(account) => {
+                account.map(|account| format!("below which {} has the home", excerpt(&account, NAMED)))
+            }
+            Err(()) => unknown(),
+        }
+    }
+
+    /// Assesses contents that a path gets, and that may become code there. `before` is the former contents that have been
+    /// decided about.
+    async fn contents(
+        &mut self,
+        path: &str,
+        is_new: bool,
+        before: Option<&[u8]>,
+        contents: &[u8],
+    ) -> Result<(), Problem> {
+        let mut what = excerpt(path, NAMED);
+        let mut along = Vec::new();
+        self.privileges.unit = units::unit_at(path).map(str::to_owned);
+        if let Some(unit) = units::unit_at(path) {
+            match units::drop_ins(self.target, unit).await {
+                Ok(drop_ins) => {
+                    for (path, text) in drop_ins {
+                        what = format!("{what}, with {}", excerpt(&path, NAMED));
+                        along.push(text);
+                    }
+                }
+                Err(problem) => {
+                    let why = format!("{what} may have drop-ins that can't be read: {}", problem.message);
+                    self.risks.push((Risk::High, why));
+                }
+            }
+            if is_new && let Some(why) = units::why_awaited(self.target, unit).await {
+                let why = excerpt(&why, NAMED);
+                self.risks.push((Risk::High, format!("{what} is a unit for which others may wait: {why}")));
+            }
+        }
+        let before = before.and_then(|before| text::code_in_unit(path, before, &along));
+        match text::code_in_unit(path, contents, &along) {
+            Some(code) => self.code(code, before, &what).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Assesses new attributes as the commands that would set them.
+    async fn attributes(&mut self, attributes: &Attributes, site: &Site) -> Result<(), Problem> {
+        let Some(after) = site.attributes_after(attributes) else { return Ok(()) };
+        let (path, shown) = (&site.path, excerpt(&site.path, NAMED));
+        let mut names = self.other_names(path).await;
+        names.insert(0, path.clone());
+        for name in &names {
+            let owner = format!("{}:{}", after.owner, after.group);
+            let mode = format!("{:04o}", after.mode);
+            let mut commands = Vec::new();
+            if attributes.owner.is_some() || attributes.group.is_some() {
+                commands.push(["chown", "--no-dereference", "--", &owner, name].map(str::to_owned).to_vec());
+            }
+            if attributes.mode.is_some() {
+                commands.push(["chmod", "--", &mode, name].map(str::to_owned).to_vec());
+            }
+            let what = match name == path {
+                true => shown.clone(),
+                false => format!("{shown}, which is {} as well,", excerpt(name, NAMED)),
+            };
+            for argv in commands {
+                let verdict = self.policy.verdict(&argv);
+                self.apply_verdict(&verdict, &what)?;
+            }
+        }
+        let rights = PathRights::of_attributes(path, attributes);
+        let why = self.gives_away(&rights, path, site.found.clone()).await;
+        // `gives_away` names the path itself.
+        self.risks.extend(why.map(|why| (Risk::High, format!("the step {why}"))));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mounts::Mounts;
+    use crate::plan::tests::{moving, removing_directory, setting};
+    use host_capability::Access;
+    use host_knowledge::LazyKnowledge;
+    use host_policy::Policy;
+    use host_target::{Facts, Overrides, Target};
+
+    /// The reasons for a high risk of a step that root takes on this machine.
+    async fn reasons(action: &Action) -> String {
+        let target = Target::local(Overrides::default());
+        let facts = Facts { user: "root".to_owned(), ..Facts::default() };
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+        let path = &action.path().unwrap().path;
+        let site = Site::survey(&target, access, path, action, ("0123456789abcdef", 0), |_, _, _| Ok(()));
+        assessment.file(action, &site.await.unwrap()).await.unwrap();
+        let high = assessment.risks.iter().filter(|(risk, _)| *risk >= Risk::High);
+        high.map(|(_, reason)| reason.as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// A directory whose files are data by their paths, that root's rights may pass, and whose file system renames
+    /// directories.
+    async fn data() -> Option<tempfile::TempDir> {
+        let mounts = Mounts::read(&Target::local(Overrides::default())).await.unwrap();
+        let is_fit = rustix::process::geteuid().is_root() && mounts.renames_directories("/srv");
+        is_fit.then(|| tempfile::Builder::new().prefix("lsa-").tempdir_in("/srv").unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_move_is_as_grave_as_removing_here_and_writing_there() {
+        let Some(data) = data().await else { return };
+        let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(at("text"), "text\n").unwrap();
+        std::fs::write(at("script"), "#!/bin/sh\n").unwrap();
+        std::fs::write(at("job"), "0 3 * * * root curl http://x\n").unwrap();
+        std::fs::write(at("calm"), "0 3 * * * root logger -t x y\n").unwrap();
+        std::fs::write(at("given"), "0 3 * * * root logger -t x y\n").unwrap();
+        std::os::unix::fs::chown(at("given"), Some(65_534), None).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        std::fs::create_dir(at(".hidden")).unwrap();
+        for (from, to, why) in [
+            ("text", at("moved"), ""),
+            ("text", "/etc/cron.daily/lsa-x".to_owned(), "programs of root's"),
+            ("script", at("moved"), "a script"),
+            ("job", "/etc/cron.d/lsa-x".to_owned(), "would run"),
+            ("calm", "/etc/cron.d/lsa-x".to_owned(), ""),
+            ("given", "/etc/cron.d/lsa-x".to_owned(), "to others than root"),
+            ("directory", at("moved"), ""),
+            ("directory", at(".ssh"), "can't be judged"),
+            ("directory", at("x.git"), "can't be judged"),
+            ("directory", "/etc/lsa-x".to_owned(), "can't be judged"),
+            (".hidden", at("moved"), "settings"),
+        ] {
+            let found = reasons(&moving(&at(from), &to).action).await;
+            assert_eq!(found.is_empty(), why.is_empty(), "{from} {to}: {found}");
+            assert!(found.contains(why), "{from} {to}: {found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_goes_away_may_be_the_systems_or_somebodys_home() {
+        let Some(data) = data().await else { return };
+        let empty = data.path().to_str().unwrap().to_owned();
+        assert_eq!(reasons(&removing_directory(&empty).action).await, "");
+        let system = tempfile::tempdir_in("/etc").unwrap();
+        let found = reasons(&removing_directory(system.path().to_str().unwrap()).action).await;
+        assert!(found.contains("root's programs may depend on"), "{found}");
+    }
+
+    #[tokio::test]
+    async fn attributes_are_as_grave_as_the_commands_for_them() {
+        let Some(data) = data().await else { return };
+        let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
+        for (name, owner) in [("roots", 0), ("nobodys", 65_534)] {
+            std::fs::write(at(name), "").unwrap();
+            std::os::unix::fs::chown(at(name), Some(owner), Some(owner)).unwrap();
+        }
+        for (path, mode, owner, why) in [
+            (at("roots"), Some(0o600), None, ""),
+            (at("roots"), Some(0o666), None, "lets others write"),
+            (at("roots"), None, Some("nobody"), "lets others write"),
+            (at("nobodys"), Some(0o666), None, ""),
+            (at("nobodys"), None, Some("root"), ""),
+            ("/etc/passwd".to_owned(), Some(0o600), None, "log in"),
+            ("/etc/hostname".to_owned(), Some(0o600), None, "rule permissions"),
+        ] {
+            let found = reasons(&setting(&path, mode, owner, None).action).await;
+            assert_eq!(found.is_empty(), why.is_empty(), "{path}: {found}");
+            assert!(found.contains(why), "{path}: {found}");
+        }
+    }
+}
