@@ -22,7 +22,6 @@ mod remove;
 mod search;
 mod service;
 mod stat;
-mod steps;
 mod write;
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
@@ -44,7 +43,6 @@ fn grants(module: Module) -> Module {
         .commands(search::grants())
         .commands(stat::grants())
         .commands(owner::grants())
-        .commands(steps::grants())
 }
 
 fn looking(module: Module) -> Module {

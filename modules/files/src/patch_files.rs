@@ -228,7 +228,7 @@ fn add(
             if file.hunks.is_empty() {
                 let Some(mode) = mode else { return Ok(false) };
                 (entry.added, entry.removed, entry.mode) = (None, None, Some(format!("{mode:04o}")));
-                plan.works.push(Work::Mode { path: old.to_owned(), former: before.metadata.mode, mode });
+                plan.works.push(Work::Mode { path: old.to_owned(), mode });
             } else {
                 written(old, patched.contents, mode, None, &mut entry, plan, cx);
             }

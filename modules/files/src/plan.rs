@@ -8,7 +8,6 @@ use crate::lines::Lines;
 use crate::original::{must_be_mutable, sha256};
 use crate::places::{shown, writer};
 use crate::service::{self, ChangedFile, Service, Told};
-use crate::steps;
 
 /// A change of one path.
 pub(crate) enum Work {
@@ -29,7 +28,7 @@ pub(crate) enum Work {
     /// A file or a directory gets another path.
     Move { from: String, to: String },
     /// The mode is set.
-    Mode { path: String, former: u32, mode: u32 },
+    Mode { path: String, mode: u32 },
 }
 
 impl Work {
@@ -57,9 +56,9 @@ impl Work {
             Self::MakeDirectory { path, mode, owner } => {
                 owned(Step::make_directory(path, mode), owner).files_as(privilege)
             }
-            Self::RemoveDirectory(path) => steps::remove_directory(&path, &privilege),
-            Self::Move { from, to } => steps::move_to(&from, &to, &privilege),
-            Self::Mode { path, former, mode } => steps::set_mode(&path, former, mode, &privilege),
+            Self::RemoveDirectory(path) => Step::remove_directory(path).files_as(privilege),
+            Self::Move { from, to } => Step::move_to(from, to).files_as(privilege),
+            Self::Mode { path, mode } => Step::attributes(path, Some(mode), None, None).files_as(privilege),
         }
     }
 }
@@ -139,12 +138,7 @@ impl Plan {
         for work in &self.works {
             privileges.push(writer(work.path(), self.as_root, cx)?);
         }
-        // Commands among the steps have outputs as well.
-        let commands = self
-            .works
-            .iter()
-            .filter(|work| matches!(work, Work::Move { .. } | Work::RemoveDirectory(_) | Work::Mode { .. }));
-        let (commands, count) = (commands.count(), self.works.len());
+        let count = self.works.len();
         for (work, privilege) in self.works.into_iter().zip(privileges) {
             change = change.step(work.step(privilege));
         }
@@ -154,7 +148,6 @@ impl Plan {
         let applied = cx.apply(change).map_err(|failure| failed(failure, &files, &services))?;
         let mut outputs = applied.outputs.iter();
         let before: Vec<_> = services.iter().map(|service| service.outputs_before(&mut outputs)).collect();
-        let mut outputs = outputs.skip(commands);
         let told = services.iter().zip(before).map(|(service, before)| {
             let outputs =
                 if applied.dry_run { Vec::new() } else { service.outputs_after(before, &mut outputs) };

@@ -276,6 +276,22 @@ fn files_are_written_copied_moved_made_and_removed() {
                 .step(Step::make_directory("/etc/app/a/b", 0o750)),
         ),
         (
+            "file_move",
+            json!({"path": "/etc/app/app.conf", "to": "/etc/app/other.conf"}),
+            Change::new("Move /etc/app/app.conf to /etc/app/other.conf")
+                .step(Step::move_to("/etc/app/app.conf", "/etc/app/other.conf")),
+        ),
+        (
+            "file_patch",
+            json!({"diff": "diff --git a/etc/hosts b/etc/hosts\nold mode 100644\nnew mode 100755\n"}),
+            Change::new("Patch /etc/hosts").step(Step::attributes("/etc/hosts", Some(0o755), None, None)),
+        ),
+        (
+            "file_patch",
+            json!({"diff": "diff --git a/etc/hosts b/etc/app/h\nrename from etc/hosts\nrename to etc/app/h\n"}),
+            Change::new("Patch /etc/hosts").step(Step::move_to("/etc/hosts", "/etc/app/h")),
+        ),
+        (
             "file_remove",
             json!({"path": ["/etc/hosts", "/etc/app/app.conf", "/etc/hosts"]}),
             Change::new("Remove 2 files and directories")
