@@ -18,6 +18,8 @@ const MOST_LINES: usize = 1000;
 const MOST_BYTES: usize = 64 << 10;
 /// The number of lines around those that are shown, in which the beginning or end of a key may be.
 const AROUND: usize = 500;
+/// The number of bytes before a part, in which a key may begin.
+const MARGIN: u64 = 32 << 10;
 /// The number of bytes that are searched for a line of a large file.
 const MOST_SCANNED: u64 = 64 << 20;
 
@@ -230,7 +232,7 @@ fn bytes_at(path: &str, offset: i64, length: u64, cx: &Context) -> Result<Vec<u8
 fn part(read: &mut Read, path: &str, offset: i64, length: usize, cx: &Context) -> Result<()> {
     let length = length.clamp(1, MOST_BYTES);
     // The text before the part may begin a key.
-    let margin = (32 << 10).min(if offset < 0 { read.size as i64 + offset } else { offset }.max(0));
+    let margin = (MARGIN as i64).min(if offset < 0 { read.size as i64 + offset } else { offset }.max(0));
     let found = bytes_at(path, offset - margin, (length as i64 + margin) as u64, cx)?;
     let (before, own) = found.split_at((margin as usize).min(found.len()));
     let (before, own) = (decode(before.to_vec()), decode(whole_characters(own).to_vec()));
@@ -317,35 +319,41 @@ fn large(read: &mut Read, args: &ReadArgs, path: &str, notes: &mut Vec<String>, 
     Ok(())
 }
 
-/// The piece of a large file in which a line begins: its bytes, the index of the line in it, and the line's number.
+/// A piece of a large file with a line and what follows it: its bytes, the index of the line in it, and the line's number.
 fn scanned(path: &str, from: usize, cx: &Context) -> Result<(Vec<u8>, usize, Option<usize>)> {
-    let (mut offset, mut passed) = (0_u64, 0_usize);
+    let begin = begin_of(path, from, cx)?;
+    // Some text before the line stays, in which a key may begin.
+    let margin = begin.min(MARGIN);
+    let piece = bytes_at(path, (begin - margin) as i64, PIECE, cx)?;
+    let before = piece.get(..margin as usize).unwrap_or(&piece);
+    let index = before.iter().filter(|byte| **byte == b'\n').count();
+    Ok((piece, index, Some(from)))
+}
+
+/// The offset at which a line of a large file begins.
+fn begin_of(path: &str, from: usize, cx: &Context) -> Result<u64> {
+    let (mut offset, mut begin, mut number) = (0, 0, 1);
     while offset < MOST_SCANNED {
         let piece = bytes_at(path, offset as i64, PIECE, cx)?;
+        if number == from && (!piece.is_empty() || begin < offset) {
+            return Ok(begin);
+        }
         if piece.is_empty() {
-            let message = format!("{} has {passed} lines, and line {from} is asked for", shown(path));
+            let lines = if begin < offset { number } else { number - 1 };
+            let message = format!("{} has {lines} lines, and line {from} is asked for", shown(path));
             return Err(Problem::validation("INVALID_RANGE", message));
         }
-        let here = piece.iter().filter(|byte| **byte == b'\n').count();
-        if passed + here >= from {
-            let index = from - 1 - passed;
-            let begin = match index {
-                0 => 0,
-                index => piece
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, byte)| **byte == b'\n')
-                    .nth(index - 1)
-                    .map_or(0, |(at, _)| at + 1),
-            };
-            // The line begins a piece, such that a whole piece of text follows it; some lines before it stay for the redaction.
-            let margin = begin.min(32 << 10) as u64;
-            let start = offset + begin as u64 - margin;
-            let piece = bytes_at(path, start as i64, PIECE, cx)?;
-            let first = piece[..margin as usize].iter().filter(|byte| **byte == b'\n').count();
-            return Ok((piece, first, Some(from)));
+        for (at, _) in piece.iter().enumerate().filter(|(_, byte)| **byte == b'\n') {
+            (begin, number) = (offset + at as u64 + 1, number + 1);
+            // A line begins only where something follows the newline, which the next piece shows.
+            if number == from && at + 1 < piece.len() {
+                return Ok(begin);
+            }
+            if number == from {
+                break;
+            }
         }
-        (offset, passed) = (offset + piece.len() as u64, passed + here);
+        offset += piece.len() as u64;
     }
     let message = format!("line {from} of {} is below the first {MOST_SCANNED} bytes", shown(path));
     Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message)
