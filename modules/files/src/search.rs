@@ -108,8 +108,9 @@ pub(crate) fn file_search(args: SearchArgs, cx: &Context) -> Result<Listing<Foun
     }
     readable(&mut files, &mut skipped, cx);
     let searched = files.len();
-    if let Some(texts) = texts(&pattern, args.ignore_case) {
-        files = narrowed(files, &texts, args.ignore_case, cx);
+    let texts = texts(&pattern, args.ignore_case);
+    if let Some(texts) = &texts {
+        files = narrowed(files, texts, args.ignore_case, cx);
     }
     let mut answer = Answer::default();
     let mut read = 0;
@@ -119,11 +120,21 @@ pub(crate) fn file_search(args: SearchArgs, cx: &Context) -> Result<Listing<Foun
             skipped.beyond = true;
             break;
         }
-        read += file.size;
-        match text(&file, cx) {
+        let size = file.size;
+        let has_match = match text(&file, cx) {
             Ok(Some(text)) => answer.search(file.path, &text, &matcher, around, cx),
-            Ok(None) => skipped.binary += 1,
-            Err(_) => skipped.unread += 1,
+            Ok(None) => {
+                skipped.binary += 1;
+                false
+            }
+            Err(_) => {
+                skipped.unread += 1;
+                false
+            }
+        };
+        // A file that grep has found for its secret alone must leave no trace.
+        if has_match || texts.is_none() {
+            read += size;
         }
     }
     let total = answer.found.len() as u64;
@@ -297,12 +308,12 @@ impl Answer {
         self.lines >= MOST_LINES || self.bytes >= MOST_SHOWN
     }
 
-    fn search(&mut self, path: String, text: &str, matcher: &Regex, around: usize, cx: &Context) {
+    fn search(&mut self, path: String, text: &str, matcher: &Regex, around: usize, cx: &Context) -> bool {
         let lines: Vec<String> = text.lines().map(str::to_owned).collect();
         let lines = cx.redacted(lines);
         let hits: Vec<usize> = (0..lines.len()).filter(|at| matcher.is_match(&lines[*at])).collect();
         if hits.is_empty() {
-            return;
+            return false;
         }
         self.matches += hits.len();
         let mut found = Found { path, matches: hits.len(), lines: Vec::new() };
@@ -328,6 +339,7 @@ impl Answer {
             next = end.max(next);
         }
         self.found.push(found);
+        true
     }
 }
 
