@@ -124,7 +124,7 @@ pub(crate) fn file_search(args: SearchArgs, cx: &Context) -> Result<Listing<Foun
         let has_match = match text(&file, cx) {
             Ok(Some(text)) => answer.search(file.path, &text, &matcher, around, cx),
             Ok(None) => {
-                skipped.binary += 1;
+                skipped.binary += usize::from(texts.is_none());
                 false
             }
             Err(_) => {
