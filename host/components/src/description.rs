@@ -9,13 +9,13 @@ use sha2::{Digest, Sha256};
 use super::aliases::Aliases;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
-use super::config::is_module_name;
+use super::config::{ConfiguredPaths, is_module_name};
 use super::convert;
 use super::guest::Said;
 use super::json::Json;
 use super::surface::World;
 use host_base::Risk;
-use host_capability::{AnyProgramRequest, CommandRequest, Grants, PathRequest, Requests};
+use host_capability::{AnyProgramRequest, CommandRequest, Grants, Requests};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
@@ -286,19 +286,27 @@ impl Description {
                 return Err(DescriptionError::Fact(condition.fact.clone()));
             }
         }
-        self.grants(None).map(|_| ())
+        self.grants(None, None).map(|_| ())
     }
 
     /// The grants of the module: all its requests, or those that the operator accepted of a third party's module.
-    pub(super) fn grants(&self, accepted: Option<&Requests>) -> Result<Grants, DescriptionError> {
+    pub(super) fn grants(
+        &self,
+        accepted: Option<&Requests>,
+        paths: Option<&ConfiguredPaths>,
+    ) -> Result<Grants, DescriptionError> {
         let mut grants = Grants::new(&self.name);
+        let mut requests = self.requests.read();
+        requests.paths.retain(|request| accepted.is_none_or(|all| all.paths.contains(request)));
+        if let Some(paths) = paths {
+            paths.apply(&mut requests);
+        }
         let is_accepted =
             |request: &CommandRequest| accepted.is_none_or(|all| all.commands.contains(request));
         for command in self.requests.commands.iter().filter(|request| is_accepted(request)) {
             grants.command(command)?;
         }
-        let is_accepted = |request: &PathRequest| accepted.is_none_or(|all| all.paths.contains(request));
-        for path in self.requests.paths.iter().filter(|request| is_accepted(request)) {
+        for path in &requests.paths {
             grants.path(path)?;
         }
         let is_accepted =

@@ -37,7 +37,7 @@ mod system_services;
 
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
-pub use config::{Disabled, Limits, Modules, Policy};
+pub use config::{ConfiguredPaths, Disabled, Limits, Modules, Policy};
 pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, ModuleInstaller, Verified};
 pub use lock::NAME as LOCK;

@@ -1,5 +1,6 @@
 //! A module: its description, its code, and its calls, each in a store of its own.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZero;
@@ -16,6 +17,7 @@ use sha2::{Digest, Sha256};
 use super::bindings::exports::sysadmin::module::tools;
 use super::cache::{Cache, CachedDescription, FileStamp, compiled};
 use super::compile::{self, CompileError};
+use super::config::{ConfiguredPaths, Modules};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{LazyEngine, Shared};
 use super::guest::Guest;
@@ -83,8 +85,13 @@ struct Ready {
 }
 
 impl Ready {
-    fn new(code: Guest, description: &Description, entry: Option<&Entry>) -> Result<Self, LoadError> {
-        let grants = Arc::new(description.grants(entry.map(|entry| &entry.grants))?);
+    fn new(
+        code: Guest,
+        description: &Description,
+        entry: Option<&Entry>,
+        paths: Option<&ConfiguredPaths>,
+    ) -> Result<Self, LoadError> {
+        let grants = Arc::new(description.grants(entry.map(|entry| &entry.grants), paths)?);
         Ok(Self { code, grants })
     }
 }
@@ -103,12 +110,17 @@ pub(super) enum Bytes {
 pub(super) struct Loader {
     pub(super) engine: LazyEngine,
     pub(super) cache: Cache,
+    /// The paths that the configuration gives to modules, by their names.
+    paths: BTreeMap<String, ConfiguredPaths>,
     slots: Slots<Ready>,
 }
 
 impl Loader {
-    pub(super) fn new(engine: LazyEngine, cache: Cache) -> Self {
-        Self { engine, cache, slots: Slots::default() }
+    /// A loader with this configuration, and with a cache in this directory.
+    pub(super) fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
+        let engine = LazyEngine::new(config.limits.clone());
+        let (cache, paths) = (Cache::open(cache), config.paths.clone());
+        Self { engine, cache, paths, slots: Slots::default() }
     }
 }
 
@@ -303,7 +315,8 @@ impl Module {
             None => {
                 let source = Source { path: &path, sha256: &sha256, origin };
                 let (description, code) = loader.describe(&source).await?;
-                let ready = Ready::new(code, &description, entry.as_ref())?;
+                let paths = loader.paths.get(&description.name);
+                let ready = Ready::new(code, &description, entry.as_ref(), paths)?;
                 let known = CachedDescription { description, file: None };
                 loader.cache.keep_known(&known, &sha256);
                 (known.description, Some(ready))
@@ -391,10 +404,18 @@ impl Module {
         let mut requests = self.description.requests.read();
         requests.commands.retain(|asked| accepted.is_none_or(|all| all.commands.contains(asked)) == granted);
         requests.paths.retain(|asked| accepted.is_none_or(|all| all.paths.contains(asked)) == granted);
+        if let Some(paths) = self.paths().filter(|_| granted) {
+            paths.apply(&mut requests);
+        }
         requests
             .any_program
             .retain(|asked| accepted.is_none_or(|all| all.any_program.contains(asked)) == granted);
         requests
+    }
+
+    /// The paths that the configuration gives to it in place of its own requests.
+    fn paths(&self) -> Option<&ConfiguredPaths> {
+        self.loader.paths.get(&self.description.name)
     }
 
     /// Whether the profiles that it asks for allow it to look at those services.
@@ -464,7 +485,7 @@ impl Module {
         let source = Source { path: &self.path, sha256: &self.sha256, origin: self.origin };
         let (description, code) = self.loader.describe(&source).await?;
         if description == self.description {
-            return Ready::new(code, &description, self.entry.as_ref());
+            return Ready::new(code, &description, self.entry.as_ref(), self.paths());
         }
         self.is_disowned.store(true, Ordering::Relaxed);
         self.loader.cache.forget_known(&self.sha256);
