@@ -149,14 +149,15 @@ pub(crate) fn look<T>(path: &str, cx: &Context, look: impl Fn(Privilege) -> Resu
         Err(problem) if problem.category == Category::Privilege => {}
         answer => return answer,
     }
-    match owner_above(path, cx)? {
-        Some(owner) => look(Privilege::User(owner)),
-        None => Err(untrusted),
+    match above(path, cx)? {
+        Above::Account(owner) => look(Privilege::User(owner)),
+        Above::Root | Above::Several => Err(untrusted),
     }
 }
 
 /// The rights that change a path. Root's are the rule. In the account's own home they are its own, and below a directory of
-/// another account they are that account's, because that account could redirect root.
+/// another account they are that account's, because that account could redirect root. Below a directory that a group may
+/// change, root is refused as well, and the account's own rights have to do.
 pub(crate) fn writer(path: &str, as_root: Option<bool>, cx: &Context) -> Result<Privilege> {
     match as_root {
         Some(true) => return Ok(Privilege::Root),
@@ -167,32 +168,43 @@ pub(crate) fn writer(path: &str, as_root: Option<bool>, cx: &Context) -> Result<
     if is_own(path) {
         return Ok(Privilege::Caller);
     }
-    Ok(match owner_above(path, cx)? {
-        Some(owner) if account.as_ref() == Some(&owner) => Privilege::Caller,
-        Some(owner) => Privilege::User(owner),
-        None => Privilege::Root,
+    Ok(match above(path, cx)? {
+        Above::Account(owner) if account.as_ref() != Some(&owner) => Privilege::User(owner),
+        Above::Account(_) | Above::Several => Privilege::Caller,
+        Above::Root => Privilege::Root,
     })
 }
 
-/// The first account, from the root on, other than root that owns a directory above the path.
-fn owner_above(path: &str, cx: &Context) -> Result<Option<String>> {
+/// Who may change the directories above a path.
+enum Above {
+    Root,
+    /// The owner of the first directory, from the root on, that isn't root's.
+    Account(String),
+    /// A group, or everybody.
+    Several,
+}
+
+fn above(path: &str, cx: &Context) -> Result<Above> {
     // The first two levels, such as `/var/www`, are no directories of accounts, and not all of them may be looked at.
     let above: Vec<&str> = path.match_indices('/').skip(2).map(|(end, _)| &path[..end]).collect();
     let cx = cx.files_as(Privilege::RootIfAvailable);
     for (found, above) in cx.stat_all(&above).into_iter().zip(&above) {
         match found {
-            Ok(Some(found)) if found.owner != "root" => {
-                return Ok(Some(found.owner).filter(|owner| accounts::is_name(owner)));
+            Ok(Some(found)) if found.owner != "root" && accounts::is_name(&found.owner) => {
+                return Ok(Above::Account(found.owner));
+            }
+            Ok(Some(found)) if found.is_dir && (found.owner != "root" || found.mode & 0o022 != 0) => {
+                return Ok(Above::Several);
             }
             Ok(Some(_)) => {}
             Ok(None) => break,
-            Err(problem) if problem.code == UNTRUSTED => break,
+            Err(problem) if problem.code == UNTRUSTED => return Ok(Above::Several),
             // A grant covers what is below `/usr/local` and not `/usr/local` itself.
             Err(problem) if problem.category == Category::Denied && above.matches('/').count() < 3 => {}
             Err(problem) => return Err(problem),
         }
     }
-    Ok(None)
+    Ok(Above::Root)
 }
 
 /// A glob of names, in time linear in both: `*` stands for any text and `?` for one character.
@@ -261,6 +273,7 @@ mod tests {
                 .metadata("/srv/bob", directory("bob"))
                 .metadata("/srv/ada", directory("ada"))
                 .metadata("/srv/root", directory("root"))
+                .metadata("/srv/shared", Metadata { mode: 0o2775, ..directory("root") })
         };
         for (path, as_root, expected) in [
             ("/etc/hosts", None, Privilege::Root),
@@ -270,6 +283,7 @@ mod tests {
             ("/srv/bob/x", Some(true), Privilege::Root),
             ("/srv/ada/x", None, Privilege::Caller),
             ("/srv/root/x", None, Privilege::Root),
+            ("/srv/shared/x", None, Privilege::Caller),
         ] {
             let found = writer(path, as_root, &target().context()).unwrap();
             assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{path}");

@@ -8,7 +8,6 @@ use crate::places::{check_plain, look, shown};
 use crate::remove::Paths;
 use crate::{owner, service};
 
-const FORMAT: &str = "--format=%f|%h|%s|%U|%G|%Y|%C|%m|%n";
 const STAT: CommandLine = CommandLine::new("stat '--format=%f|%h|%s|%U|%G|%Y|%C|%m|%n' -- <path>...");
 const READLINK: CommandLine = CommandLine::new("readlink --no-newline -- <path>");
 const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
@@ -298,12 +297,6 @@ fn open(paths: &[String], cx: &Context) -> Vec<(String, Vec<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_grant_is_the_command_that_runs() {
-        let command = STAT.with(["/etc/x"]);
-        assert_eq!(command.args, [FORMAT, "--", "/etc/x"]);
-    }
 
     #[test]
     fn a_line_of_stat_is_read() {

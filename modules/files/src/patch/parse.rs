@@ -523,4 +523,26 @@ mod tests {
         let many = "--- x\n+++ x\n@@ -1 +1 @@\n-a\n+b\n".repeat(MOST_FILES + 1);
         assert_eq!(parse(&many).unwrap_err().code, "TOO_MANY_FILES");
     }
+
+    /// A line of something like a diff.
+    const LINE: &str = concat!(
+        "(@@ -[0-9]{1,3},[0-9] \\+[0-9]{1,3},[0-9] @@|--- [a-c]|\\+\\+\\+ [a-c]|[ +\\-\\\\]?[a-c\r]{0,2}",
+        "|diff --git a/x b/x|rename from x|.{0,9})"
+    );
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_engine_fail(
+            diff in proptest::collection::vec(LINE, 0..20),
+            file in "([a-c]{0,2}\r?\n){0,9}[a-c]?",
+        ) {
+            let lines = crate::lines::Lines::new(file.as_bytes()).unwrap();
+            for file in parse(&diff.join("\n")).unwrap_or_default() {
+                match crate::patch::apply::apply(&lines, &file.hunks) {
+                    Ok(patched) => proptest::prop_assert!(patched.contents.len() < 10_000),
+                    Err(missed) => missed.iter().for_each(|missed| drop(crate::patch::conflict::told("/x", &lines, missed))),
+                }
+            }
+        }
+    }
 }
