@@ -17,7 +17,7 @@
 //! undoes those that had succeeded. So a tool looks first, then applies one plan, and then reports the outcome.
 
 use crate::bindings::sysadmin::module::confirm;
-use crate::{Command, Output, Place, Privilege, Problem, Risk};
+use crate::{Command, Output, Pipeline, Place, Privilege, Problem, Risk};
 
 pub use crate::bindings::sysadmin::module::confirm::{Failure, Lock};
 
@@ -45,6 +45,12 @@ impl Change {
     pub fn step(mut self, step: Step) -> Self {
         self.0.steps.push(step.0);
         self
+    }
+
+    /// The steps, for a module's own tests.
+    #[cfg(not(target_family = "wasm"))]
+    pub fn steps(&self) -> Vec<Step> {
+        self.0.steps.iter().cloned().map(Step).collect()
     }
 
     /// Adds a command that runs after every undo, such as `systemctl daemon-reload`.
@@ -128,6 +134,32 @@ impl Step {
         Self::of(confirm::Action::MakeDirectory(directory))
     }
 
+    /// Removes an empty directory, with root's rights.
+    pub fn remove_directory(path: impl Into<String>) -> Self {
+        Self::of(confirm::Action::RemoveDirectory(at(path)))
+    }
+
+    /// Moves a file or a directory to a path where nothing is, within its file system, with root's rights.
+    pub fn move_to(from: impl Into<String>, to: impl Into<String>) -> Self {
+        Self::of(confirm::Action::MovePath(confirm::PathMove { at: at(from), to: to.into() }))
+    }
+
+    /// Sets the mode, the owner or the group of a file or a directory that exists, with root's rights. `None` leaves it as it
+    /// is.
+    pub fn attributes(
+        path: impl Into<String>,
+        mode: Option<u32>,
+        owner: Option<String>,
+        group: Option<String>,
+    ) -> Self {
+        Self::of(confirm::Action::SetAttributes(confirm::Attributes { at: at(path), mode, owner, group }))
+    }
+
+    /// Runs a pipeline. Any exit code counts as success, unless [`Step::success`] is told that only 0 does.
+    pub fn run_pipeline(pipeline: Pipeline) -> Self {
+        Self::of(confirm::Action::RunPipeline(confirm::RunPipeline { pipeline, any_exit: true }))
+    }
+
     fn of(action: confirm::Action) -> Self {
         Self(confirm::Step { action, undo: Vec::new() })
     }
@@ -141,8 +173,10 @@ impl Step {
 
     /// Sets the exit codes with which the command succeeds.
     pub fn success(mut self, codes: &[i32]) -> Self {
-        if let confirm::Action::Run(run) = &mut self.0.action {
-            run.success = codes.to_vec();
+        match &mut self.0.action {
+            confirm::Action::Run(run) => run.success = codes.to_vec(),
+            confirm::Action::RunPipeline(run) => run.any_exit = codes != [0],
+            _ => {}
         }
         self
     }
@@ -200,9 +234,13 @@ impl Step {
     pub fn files_as(mut self, privilege: Privilege) -> Self {
         match &mut self.0.action {
             confirm::Action::WriteFile(write) => write.at.privilege = privilege,
-            confirm::Action::RemoveFile(path) => path.privilege = privilege,
+            confirm::Action::RemoveFile(path) | confirm::Action::RemoveDirectory(path) => {
+                path.privilege = privilege;
+            }
             confirm::Action::MakeDirectory(directory) => directory.at.privilege = privilege,
-            confirm::Action::Run(_) => {}
+            confirm::Action::MovePath(moved) => moved.at.privilege = privilege,
+            confirm::Action::SetAttributes(attributes) => attributes.at.privilege = privilege,
+            confirm::Action::Run(_) | confirm::Action::RunPipeline(_) => {}
         }
         self
     }

@@ -7,7 +7,8 @@ use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::Profile;
 use crate::{
-    Applied, Category, Change, Command, Distro, Failure, Metadata, Output, Privilege, Problem, Result,
+    Applied, Category, Change, Command, Distro, Failure, Metadata, Output, Pipeline, Privilege, Problem,
+    Result,
 };
 #[cfg(target_family = "wasm")]
 use crate::{Place, bindings::sysadmin::module::target_files};
@@ -56,6 +57,13 @@ impl Context {
     /// Runs one command that looks. An exit code other than 0 is not a problem here; [`Output::success`] makes it one.
     pub fn run(&self, command: Command) -> Result<Output> {
         self.run_all(vec![command]).remove(0)
+    }
+
+    /// Runs a pipeline that looks. The outputs are in the order of its commands, and only the last one has stdout.
+    pub fn run_pipeline(&self, pipeline: Pipeline) -> Result<Vec<Output>> {
+        let count = pipeline.commands.len();
+        let outputs = self.host_run_pipeline(pipeline)?;
+        if outputs.len() == count { Ok(outputs) } else { Err(no_answer()) }
     }
 
     /// Runs independent commands at the same time. The results are in the order of the commands.
@@ -244,6 +252,10 @@ impl Context {
         crate::bindings::sysadmin::module::exec_command::run_all(&commands)
     }
 
+    fn host_run_pipeline(&self, pipeline: Pipeline) -> Result<Vec<Output>> {
+        crate::bindings::sysadmin::module::exec_command::run_pipeline(&pipeline)
+    }
+
     fn host_open(&self, command: Command) -> Result<OutputStream> {
         crate::bindings::sysadmin::module::exec_command::open(&command).map(OutputStream)
     }
@@ -304,6 +316,10 @@ impl Context {
 
     fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
         commands.iter().map(|command| self.fake.run(command)).collect()
+    }
+
+    fn host_run_pipeline(&self, pipeline: Pipeline) -> Result<Vec<Output>> {
+        self.fake.run_pipeline(&pipeline)
     }
 
     fn host_open(&self, command: Command) -> Result<OutputStream> {

@@ -38,6 +38,7 @@ macro_rules! privileges {
 
 privileges!(CommandGrant);
 privileges!(PathGrant);
+privileges!(AnyProgramGrant);
 
 /// A request for a command line.
 #[derive(Clone)]
@@ -75,6 +76,26 @@ impl CommandGrant {
         grant.0.privilege = Privilege::Root;
         grant.0.risk = risk;
         grant
+    }
+}
+
+/// A request for any program with any arguments, which amounts to full control of the account.
+#[derive(Clone)]
+pub struct AnyProgramGrant(describe::AnyProgramGrant);
+
+impl AnyProgramGrant {
+    /// The request as the contract has it.
+    pub(crate) fn request(&self) -> describe::AnyProgramGrant {
+        self.0.clone()
+    }
+
+    /// The module may run any program, as the account that the target is reached as.
+    pub fn new(reason: &str) -> Self {
+        Self(describe::AnyProgramGrant {
+            privilege: Privilege::Caller,
+            place: Place::Target,
+            reason: reason.to_owned(),
+        })
     }
 }
 

@@ -1,5 +1,9 @@
 //! Profiles of services, as `wit/knowledge.wit` describes them, and the reading of a profile's commands.
 
+pub mod config_checks;
+pub mod config_paths;
+pub mod evidence_lines;
+
 pub use crate::bindings::sysadmin::module::knowledge::{
     ApplyBy, Backup, Candidate, Cause, ConfigFile, DataPath, Dependant, Diagnosis, Expectation, Finding,
     HealthCheck, Interaction, InteractionKind, Log, LogFormat, LogPattern, LogSource, Need, Port, Profile,

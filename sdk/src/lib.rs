@@ -97,12 +97,12 @@ mod tool;
 pub use bindings::sysadmin::module::distro_context::Distro;
 pub use bindings::sysadmin::module::target_files::Metadata;
 pub use bindings::sysadmin::module::types::{
-    Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, Risk,
+    Category, Command, DurationCategory, Keep, Output, Pipeline, Place, Privilege, Problem, Risk,
 };
 pub use change::{Applied, Change, Failure, Lock, Step};
 pub use command_line::CommandLine;
 pub use context::{Context, OutputStream};
-pub use grant::{CommandGrant, PathGrant};
+pub use grant::{AnyProgramGrant, CommandGrant, PathGrant};
 pub use journal::JournalEntry;
 pub use module::Module;
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};

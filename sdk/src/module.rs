@@ -1,7 +1,7 @@
 //! A module: a list of tools, its grants, and the targets that it serves.
 
 use crate::bindings::exports::sysadmin::module::describe;
-use crate::{CommandGrant, PathGrant, Tool};
+use crate::{AnyProgramGrant, CommandGrant, PathGrant, Tool};
 
 /// A module: everything that its component declares. Build it with its methods, and export it with [`crate::export!`].
 pub struct Module {
@@ -14,6 +14,7 @@ pub struct Module {
     serves: Vec<describe::Condition>,
     commands: Vec<CommandGrant>,
     paths: Vec<PathGrant>,
+    any_program: Vec<AnyProgramGrant>,
     pub(crate) tools: Vec<Tool>,
 }
 
@@ -36,6 +37,7 @@ impl Module {
             serves: Vec::new(),
             commands: Vec::new(),
             paths: Vec::new(),
+            any_program: Vec::new(),
             tools: Vec::new(),
         }
     }
@@ -84,6 +86,13 @@ impl Module {
         self
     }
 
+    /// Requests any program. The policy then decides which command lines look, which ones a person is asked about, and which
+    /// are refused.
+    pub fn any_program(mut self, grant: AnyProgramGrant) -> Self {
+        self.any_program.push(grant);
+        self
+    }
+
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -105,6 +114,7 @@ impl Module {
                 commands: self.commands.iter().map(CommandGrant::request).collect(),
                 paths: self.paths.iter().map(PathGrant::request).collect(),
                 tools: Vec::new(),
+                any_program: self.any_program.iter().map(AnyProgramGrant::request).collect(),
             },
         }
     }

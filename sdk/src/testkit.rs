@@ -18,7 +18,9 @@ use crate::bindings::exports::sysadmin::module::tools;
 use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::{Profile, Status};
-use crate::{Category, Change, Command, Context, Distro, Metadata, Module, Output, Problem, Result};
+use crate::{
+    Category, Change, Command, Context, Distro, Metadata, Module, Output, Pipeline, Problem, Result,
+};
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -40,6 +42,7 @@ pub struct FakeTarget {
     applied: Plans,
     pub(crate) profiles: Vec<Profile>,
     pub(crate) secrets: Vec<String>,
+    needs_plan: bool,
 }
 
 /// The plans that a tool handed over. They outlive the fake target, which a call consumes.
@@ -79,6 +82,7 @@ impl Default for FakeTarget {
             applied: Plans::default(),
             profiles: Vec::new(),
             secrets: Vec::new(),
+            needs_plan: false,
         }
     }
 }
@@ -185,6 +189,12 @@ impl FakeTarget {
         self
     }
 
+    /// Has pipelines without a recording refused as the host refuses those that aren't known to look only.
+    pub fn needs_plan(mut self) -> Self {
+        self.needs_plan = true;
+        self
+    }
+
     /// Adds the profile of a service that the target has.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profiles.push(profile);
@@ -260,6 +270,18 @@ impl FakeTarget {
         found.map(|(_, output)| output.clone()).ok_or_else(|| {
             Problem::new("NOT_RECORDED", Category::Internal, format!("no answer was recorded for {argv:?}"))
         })
+    }
+
+    /// Each command of a pipeline has a recording of its own. Only the last one's stdout counts.
+    pub(crate) fn run_pipeline(&self, pipeline: &Pipeline) -> Result<Vec<Output>> {
+        let outputs = pipeline.commands.iter().map(|command| self.run(command)).collect::<Result<Vec<_>>>();
+        let mut outputs = outputs.map_err(|problem| match self.needs_plan {
+            true => Problem::new("NEEDS_PLAN", Category::Denied, problem.message),
+            false => problem,
+        })?;
+        let last = outputs.len().saturating_sub(1);
+        outputs.iter_mut().take(last).for_each(|output| output.stdout.clear());
+        Ok(outputs)
     }
 
     pub(crate) fn read_part(&self, request: &Request) -> Result<Vec<u8>> {

@@ -9,6 +9,14 @@ pub fn excerpt(text: &str, most: usize) -> String {
     short
 }
 
+/// The longest line of a program's output in an answer, in characters.
+pub const LONGEST_LINE: usize = 240;
+
+/// The beginning of a line of a program's output, trimmed.
+pub fn of_line(line: &str) -> String {
+    excerpt(line.trim(), LONGEST_LINE)
+}
+
 /// The first `most` names with commas between them, and the number of the others.
 pub fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
     let shown: Vec<&str> = names.iter().take(most).map(AsRef::as_ref).collect();

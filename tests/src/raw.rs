@@ -6,7 +6,9 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
 
 const SOURCE: &str = include_str!("raw/module.wat");
-const VERSION: &str = "0.1.0";
+const VERSION: &str = "0.2.0";
+/// The older version of the contract, which the host speaks as well.
+pub const FROZEN: &str = "0.1.0";
 
 /// A component of three tools: `raw_done` answers, `raw_expand` grows its tables, and `raw_forge` answers with a string of
 /// a gigabyte that is not in its memory.
@@ -49,7 +51,9 @@ impl Raw {
         let mut module = wat::parse_str(versioned(&source)).expect("WebAssembly");
         let directory = tempfile::tempdir().expect("a temporary directory");
         let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
-        for entry in std::fs::read_dir(wit).expect("the contract").flatten() {
+        let wit = if self.version == FROZEN { wit.join("0.1") } else { wit };
+        let is_wit = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|of| of == "wit");
+        for entry in std::fs::read_dir(wit).expect("the contract").flatten().filter(is_wit) {
             let text = std::fs::read_to_string(entry.path()).expect("text");
             std::fs::write(directory.path().join(entry.file_name()), versioned(&text)).expect("written");
         }

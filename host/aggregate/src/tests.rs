@@ -41,7 +41,7 @@ fn session_info(host: &str) -> Value {
         "mac_system": {"type": "apparmor", "mode": "enforcing"},
         "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
         "integration_mode": "complementary",
-        "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
+        "server": {"version": "0.1.0", "contract": "sysadmin:module@0.2.0"},
         "config_path": "/home/admin/.config/linux-sysadmin/config.yaml",
         "modules": [
             {"name": "services", "version": "0.1.0", "sha256": "ab".repeat(32), "tools": 22},

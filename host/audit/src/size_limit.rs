@@ -12,6 +12,10 @@ use super::canonical::{canonical, canonical_object, is_plain, sha256};
 /// The greatest length of a line in bytes, its newline included.
 pub const LONGEST_LINE: usize = 256 << 10;
 
+/// The greatest length of the record of a call that only looked. Such calls are many, and anybody who may look makes them:
+/// longer records would soon take the place of older ones about changes.
+const LONGEST_LOOK: usize = 8 << 10;
+
 /// The bytes that the writer adds to a record: number, time and two hashes.
 const ADDED: usize = 512;
 
@@ -89,7 +93,9 @@ pub fn limit_size(record: &mut Map<String, Value>) -> Result<(), TooLong> {
         }
         plain(value);
     }
-    let most = LONGEST_LINE - ADDED;
+    let only_looks = record.get("event").is_some_and(|event| event == "call")
+        && record.get("change").is_none_or(Value::is_null);
+    let most = if only_looks { LONGEST_LOOK } else { LONGEST_LINE } - ADDED;
     let size = |value: &Value| canonical(value).map_or(usize::MAX, |text| text.len());
     loop {
         let whole = canonical_object(record).map_or(usize::MAX, |text| text.len());
@@ -168,6 +174,16 @@ mod tests {
         assert_eq!(record["undo"], json!([["mv a b"]]));
         let kept: MaybeOmitted<Value> = serde_json::from_value(record["plan"].clone()).unwrap();
         assert!(kept.whole().is_none());
+    }
+
+    #[test]
+    fn calls_that_only_look_have_short_records() {
+        let long = "x".repeat(LONGEST_LOOK);
+        for (change, is_cut) in [(json!(null), true), (json!("0123"), false)] {
+            let mut record = object(json!({"event": "call", "arguments": {"a": long}, "change": change}));
+            limit_size(&mut record).unwrap();
+            assert_eq!(record["arguments"]["omitted_bytes"].is_u64(), is_cut);
+        }
     }
 
     #[test]

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::passwd::{self, Entry};
 
+/// The account that the server of system mode has for itself.
+pub const SERVER: &str = "linux-sysadmin";
+
 /// A login account, from its line in `/etc/passwd`. See passwd(5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {

@@ -4,7 +4,7 @@
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::Pattern;
-use super::request::{CommandRequest, Effect, PathRequest, Requests};
+use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Requests};
 use super::reviewed::review;
 use host_base::Privilege;
 
@@ -15,11 +15,15 @@ pub enum Request<'a> {
     Command(&'a CommandRequest),
     /// A request for files.
     Path(&'a PathRequest),
+    /// A request for any program.
+    AnyProgram(&'a AnyProgramRequest),
 }
 
 /// The reason why an operator should look at a request; the gravest comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concern {
+    /// The module runs any program.
+    AnyProgram,
     /// The command takes any arguments at all.
     Anything,
     /// The command is not among those that were found to be harmless, or plans write the files: the content of files
@@ -38,11 +42,18 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
     let commands =
         requests.commands.iter().map(|request| (concern_of_command(request), Request::Command(request)));
     let paths = requests.paths.iter().map(|request| (concern_of_path(request), Request::Path(request)));
-    let mut all: Vec<_> = commands.chain(paths).collect();
+    let programs =
+        requests.any_program.iter().map(|request| (Concern::AnyProgram, Request::AnyProgram(request)));
+    let mut all: Vec<_> = programs.chain(commands).chain(paths).collect();
     all.sort_by_key(|(concern, request)| match request {
         Request::Command(request) => {
             (*concern, rank(&request.privilege), std::cmp::Reverse((request.effect, request.risk)))
         }
+        Request::AnyProgram(request) => (
+            *concern,
+            rank(&request.privilege),
+            std::cmp::Reverse((Effect::Change, host_base::Risk::Critical)),
+        ),
         Request::Path(request) => {
             let effect = if request.write { Effect::Change } else { Effect::Read };
             (*concern, rank(&request.privilege), std::cmp::Reverse((effect, host_base::Risk::ReadOnly)))
@@ -117,14 +128,22 @@ mod tests {
                 written("/home/*/.x", Privilege::Caller),
                 written("/etc/gshadow", Privilege::Root),
             ],
+            any_program: vec![AnyProgramRequest {
+                privilege: Privilege::Caller,
+                place: Place::Target,
+                reason: String::new(),
+            }],
         };
         let shown: Vec<String> = by_concern(&requests)
             .iter()
             .map(|(concern, request)| match request {
                 Request::Command(request) => format!("{concern:?} {}", request.pattern),
                 Request::Path(request) => format!("{concern:?} {}", request.glob),
+                Request::AnyProgram(_) => format!("{concern:?}"),
             })
             .collect();
+        assert_eq!(shown[0], "AnyProgram");
+        let shown = &shown[1..];
         assert_eq!(shown[0], "Anything podman exec -- <arg>...");
         assert_eq!(shown[1], "NotReviewed systemctl restart -- <unit>");
         // A file that is written comes before one that is only read, whatever rights that takes.

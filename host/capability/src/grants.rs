@@ -6,7 +6,7 @@ use super::data_directory::DataDirectory;
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::{Match, Pattern, PatternError};
-use super::request::{CommandRequest, Effect, PathRequest, Place};
+use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use super::staging::Staging;
 use super::verbs::{verbs_for, verbs_for_command, verbs_for_moves, verbs_for_validation};
 use crate::access::Access;
@@ -52,6 +52,9 @@ pub struct GrantedLook {
     /// The values of its holes for paths. They were checked as text. The caller checks with [`Grants::may_lead`] where
     /// they lead on the target.
     pub paths: Vec<(HoleType, String)>,
+    /// True where no grant names the command, and the module may run any program. Then the policy alone decides whether
+    /// the command looks.
+    pub is_any_program: bool,
 }
 
 /// The reason why a request can't be granted. The host refuses the module that makes it.
@@ -90,6 +93,8 @@ pub struct Grants {
     commands: Vec<Arc<CommandGrant>>,
     paths: Vec<Arc<PathGrant>>,
     directories: Vec<DataDirectory>,
+    /// The most rights with which the module may run any program.
+    any_program: Vec<Privilege>,
     /// The host's own commands for the granted paths, each with the most rights that it may take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
@@ -171,6 +176,17 @@ impl Grants {
         self.check_count()
     }
 
+    /// Grants any program.
+    pub fn any_program(&mut self, request: &AnyProgramRequest) -> Result<(), GrantError> {
+        if request.place != Place::Target {
+            let why = "it is to run on the controller";
+            return Err(GrantError::Ungrantable("any program".to_owned(), why));
+        }
+        check_user(&request.privilege)?;
+        self.any_program.push(request.privilege.clone());
+        self.check_count()
+    }
+
     /// Denies reading these files, whatever else covers them.
     pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
@@ -184,6 +200,7 @@ impl Grants {
         for other in others {
             all.commands.extend_from_slice(&other.commands);
             all.paths.extend_from_slice(&other.paths);
+            all.any_program.extend_from_slice(&other.any_program);
             all.verbs.extend_from_slice(&other.verbs);
             all.denied.extend_from_slice(&other.denied);
         }
@@ -207,7 +224,8 @@ impl Grants {
     }
 
     fn check_count(&self) -> Result<(), GrantError> {
-        let requests = self.commands.len() + self.paths.len() + self.directories.len();
+        let requests =
+            self.commands.len() + self.paths.len() + self.directories.len() + self.any_program.len();
         if requests > MAX_REQUESTS || self.verbs.len() > MAX_VERBS {
             Err(GrantError::TooMany)
         } else {
@@ -227,9 +245,14 @@ impl Grants {
         for (grant, matched) in self.matching(command) {
             if grant.request.effect != Effect::Change {
                 let paths = matched.paths().cloned().collect();
-                return Ok(GrantedLook { shown: without_secrets(command, &matched), paths });
+                let shown = without_secrets(command, &matched);
+                return Ok(GrantedLook { shown, paths, is_any_program: false });
             }
             only_for_changes = true;
+        }
+        if self.may_run_any(command) {
+            let shown = Command { stdin: None, ..command.clone() };
+            return Ok(GrantedLook { shown, paths: Vec::new(), is_any_program: true });
         }
         Err(self.may_not_run(
             command,
@@ -248,6 +271,11 @@ impl Grants {
             let (args, env, stdin) = (&command.args, &command.env, command.stdin.is_some());
             Some((grant.as_ref(), grant.pattern.allows(&command.program, args, env, stdin)?))
         })
+    }
+
+    /// Whether the module may run any program with the rights that the command takes.
+    fn may_run_any(&self, command: &Command) -> bool {
+        self.any_program.iter().any(|granted| covers(granted, &command.privilege))
     }
 
     fn may_not_run(&self, command: &Command, why: &str) -> Problem {

@@ -22,9 +22,9 @@ pub use concern::{Concern, Request, by_concern};
 pub use data_directory::DataDirectory;
 pub use grants::{GrantError, GrantedLook, GrantedStep, Grants, command_line};
 pub use hole::HoleType;
-pub use path::{Glob, GlobError, STAGING, is_lexically_safe};
+pub use path::{Glob, GlobError, STAGING, is_lexically_safe, is_secret};
 pub use pattern::{Pattern, PatternError};
-pub use request::{CommandRequest, Effect, PathRequest, Place, Requests};
+pub use request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place, Requests};
 pub use sudoers::{Exactness, Fragment, FragmentError, SudoVersion, SudoersRule};
 pub use verbs::{verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_moves, verbs_for_validation};
 

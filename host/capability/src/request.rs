@@ -60,6 +60,18 @@ pub struct PathRequest {
     pub reason: String,
 }
 
+/// Any program with any arguments that a module asks for. It amounts to full control of the account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnyProgramRequest {
+    /// The account whose rights the programs may take at most.
+    pub privilege: Privilege,
+    /// The machine on which they run.
+    pub place: Place,
+    /// The reason in the module's words, for the operator.
+    pub reason: String,
+}
+
 /// All requests of a module, or those that the operator accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,4 +82,7 @@ pub struct Requests {
     /// The files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<PathRequest>,
+    /// Any program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub any_program: Vec<AnyProgramRequest>,
 }

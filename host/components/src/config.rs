@@ -1,6 +1,9 @@
 //! The section `modules` of the configuration: which modules are used, and which limits they have.
 
+use std::collections::BTreeMap;
+
 use host_base::{Within, sha256};
+use host_capability::{PathRequest, Place, Requests};
 use serde::{Deserialize, Serialize};
 
 /// The configuration of modules. A running server follows changes of `policy` and `disabled`.
@@ -11,8 +14,62 @@ pub struct Modules {
     pub policy: Policy,
     /// Modules that are not used, by their names or by `sha256:HEX` of their components.
     pub disabled: Vec<Disabled>,
+    /// The modules that may run any program, by their names. Where none are given, those that come with the host may, and
+    /// those of third parties to whom an operator has granted it, but in system mode none.
+    pub any_program: Option<Vec<String>>,
+    /// Paths in place of those that a module asks for itself, by the module's name.
+    pub paths: BTreeMap<String, ConfiguredPaths>,
     /// The limits of a call, of all calls and of a compilation.
     pub limits: Limits,
+}
+
+impl Modules {
+    /// The configuration in system mode, where a module may run any program only if the configuration says so.
+    pub fn in_system_mode(mut self) -> Self {
+        self.any_program.get_or_insert_default();
+        self
+    }
+
+    /// Whether a module of this name may run any program, if it asks for it.
+    pub(super) fn allows_any_program(&self, name: &str) -> bool {
+        self.any_program.as_ref().is_none_or(|allowed| allowed.iter().any(|allowed| allowed == name))
+    }
+}
+
+/// The paths that a module gets in place of those that it asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ConfiguredPaths {
+    /// The globs of files that it may read, in place of those that it asks to read only.
+    pub read: Option<Vec<String>>,
+    /// The globs of files that its plans may write and that it may read, in place of those that it asks to write.
+    pub write: Option<Vec<String>>,
+}
+
+impl ConfiguredPaths {
+    /// The requests with the configured paths. Each path may be reached with all rights with which the module asks for
+    /// such paths.
+    pub(super) fn apply(&self, requests: &mut Requests) {
+        for (globs, write) in [(&self.read, false), (&self.write, true)] {
+            let Some(globs) = globs else { continue };
+            let is_meant = |path: &PathRequest| path.write == write && path.place == Place::Target;
+            let mut rights: Vec<PathRequest> = Vec::new();
+            for path in requests.paths.iter().filter(|path| is_meant(path)) {
+                if !rights.iter().any(|known| known.privilege == path.privilege) {
+                    rights.push(path.clone());
+                }
+            }
+            requests.paths.retain(|path| !is_meant(path));
+            let reason = "modules.paths of the configuration";
+            requests.paths.extend(rights.iter().flat_map(|right| {
+                globs.iter().map(|glob| PathRequest {
+                    glob: glob.clone(),
+                    reason: reason.to_owned(),
+                    ..right.clone()
+                })
+            }));
+        }
+    }
 }
 
 /// The origins of modules that are used.
@@ -108,5 +165,57 @@ impl Default for Limits {
             compile_memory_mib: Within::new(2048),
             compile_seconds: Within::new(60),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use host_base::Privilege;
+
+    fn path(glob: &str, write: bool, privilege: Privilege) -> PathRequest {
+        let (glob, place) = (glob.to_owned(), Place::Target);
+        PathRequest { glob, write, privilege, place, reason: String::new() }
+    }
+
+    #[test]
+    fn configured_paths_take_the_place_of_those_that_a_module_asks_for() {
+        let asked = || Requests {
+            paths: vec![
+                path("/etc/**", false, Privilege::RootIfAvailable),
+                path("/srv/**", false, Privilege::RootIfAvailable),
+                path("/etc/**", true, Privilege::Root),
+                path("/home/**", true, Privilege::Caller),
+            ],
+            ..Requests::default()
+        };
+        let shown = |configured: &str| {
+            let configured: ConfiguredPaths = serde_yaml::from_str(configured).unwrap();
+            let mut requests = asked();
+            configured.apply(&mut requests);
+            let of = |path: &PathRequest| format!("{} {} {:?}", path.glob, path.write, path.privilege);
+            requests.paths.iter().map(of).collect::<Vec<_>>()
+        };
+        let whole = shown("{}");
+        assert_eq!(whole.len(), 4);
+        assert_eq!(
+            shown("read: [/opt/**]"),
+            ["/etc/** true Root", "/home/** true Caller", "/opt/** false RootIfAvailable"]
+        );
+        assert_eq!(shown("write: []"), whole[..2]);
+        assert_eq!(
+            shown("write: [/srv/x]"),
+            [&whole[..2], &["/srv/x true Root".to_owned(), "/srv/x true Caller".to_owned()]].concat()
+        );
+    }
+
+    #[test]
+    fn any_program_is_for_those_that_the_configuration_names_and_in_system_mode_for_nobody_else() {
+        let none = Modules::default();
+        assert!(none.allows_any_program("commands"));
+        assert!(!none.clone().in_system_mode().allows_any_program("commands"));
+        let named = Modules { any_program: Some(vec!["commands".to_owned()]), ..none };
+        assert!(named.allows_any_program("commands") && !named.allows_any_program("other"));
+        assert!(named.in_system_mode().allows_any_program("commands"));
     }
 }

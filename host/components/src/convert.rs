@@ -9,9 +9,9 @@ use super::store::TimeLimits;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
-use host_capability::{CommandRequest, Effect, PathRequest, Place};
+use host_capability::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use host_gate::resource_locks::ResourceLock;
-use host_gate::{Action, Change, Directory, FilePath, Outcome, Run, Step, Write};
+use host_gate::{Action, Attributes, Change, Directory, FilePath, Move, Outcome, Run, Step, Write};
 use host_target::{Facts, Metadata, ReadRequest};
 use host_text::visible::visible;
 
@@ -88,6 +88,14 @@ pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
     }
 }
 
+pub(super) fn any_program_request(grant: describe::AnyProgramGrant) -> AnyProgramRequest {
+    AnyProgramRequest {
+        privilege: privilege(grant.privilege),
+        place: place(grant.place),
+        reason: visible(&grant.reason).into_owned(),
+    }
+}
+
 pub(super) fn command(command: types::Command, times: TimeLimits) -> Command {
     let timeout = times.of(command_time(command.duration));
     Command {
@@ -100,6 +108,25 @@ pub(super) fn command(command: types::Command, times: TimeLimits) -> Command {
         },
         ..Command::new(command.program, command.args, timeout)
     }
+}
+
+/// The longest time of a pipeline in seconds.
+const LONGEST_PIPELINE: u32 = 86_400;
+
+/// The commands of a pipeline, which have its time.
+pub(super) fn pipeline(pipeline: types::Pipeline, times: TimeLimits) -> Result<Vec<Command>, Problem> {
+    let types::Pipeline { commands, seconds } = pipeline;
+    if seconds.is_some_and(|seconds| seconds == 0 || seconds > LONGEST_PIPELINE) {
+        let message = format!("a pipeline of another time than 1 to {LONGEST_PIPELINE} s");
+        return Err(Problem::new("INVALID_PIPELINE", Category::Validation, message));
+    }
+    let with_time = |said: types::Command| {
+        on_target(said.place)?;
+        let command = command(said, times);
+        let timeout = seconds.map_or(command.timeout, |seconds| Duration::from_secs(seconds.into()));
+        Ok(Command { timeout, ..command })
+    };
+    commands.into_iter().map(with_time).collect()
 }
 
 pub(super) fn output(output: Output) -> types::Output {
@@ -216,6 +243,8 @@ pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Chang
         let action = match said.action {
             confirm::Action::Run(run) => Action::Run(Run {
                 command: step_command(run.command)?,
+                piped: Vec::new(),
+                any_exit: false,
                 success: run.success,
                 interruptible: run.interruptible,
             }),
@@ -229,6 +258,25 @@ pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Chang
                 validate: write.validate.map(step_command).transpose()?,
             }),
             confirm::Action::RemoveFile(path) => Action::Remove(at(path)?),
+            confirm::Action::RemoveDirectory(path) => Action::RemoveDirectory(at(path)?),
+            confirm::Action::MovePath(moved) => Action::Move(Move { from: at(moved.at)?, to: moved.to }),
+            confirm::Action::SetAttributes(attributes) => Action::SetAttributes(Attributes {
+                at: at(attributes.at)?,
+                mode: attributes.mode,
+                owner: attributes.owner,
+                group: attributes.group,
+            }),
+            confirm::Action::RunPipeline(run) => {
+                let mut commands = pipeline(run.pipeline, times)?.into_iter();
+                let none = || Problem::new("INVALID_PLAN", Category::Internal, "a pipeline without commands");
+                Action::Run(Run {
+                    command: commands.next().ok_or_else(none)?,
+                    piped: commands.collect(),
+                    any_exit: run.any_exit,
+                    success: Vec::new(),
+                    interruptible: true,
+                })
+            }
             confirm::Action::MakeDirectory(directory) => Action::MakeDirectory(Directory {
                 at: at(directory.at)?,
                 mode: directory.mode,

@@ -9,12 +9,13 @@ use sha2::{Digest, Sha256};
 use super::aliases::Aliases;
 use super::bindings::exports::sysadmin::module::describe;
 use super::bindings::sysadmin::module::types;
-use super::config::is_module_name;
+use super::config::{ConfiguredPaths, is_module_name};
 use super::convert;
+use super::guest::Said;
 use super::json::Json;
 use super::surface::World;
 use host_base::Risk;
-use host_capability::{CommandRequest, Grants, PathRequest, Requests};
+use host_capability::{AnyProgramRequest, CommandRequest, Grants, Requests};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
@@ -208,9 +209,9 @@ pub enum DescriptionError {
 
 impl Description {
     /// Checks the description that a component gave of itself.
-    pub(super) fn new(said: describe::Description, imports: Vec<String>) -> Result<Self, DescriptionError> {
-        let said_json = serde_json::to_vec(&said).unwrap_or_default();
-        let sha256 = hex::encode(Sha256::digest(said_json));
+    pub(super) fn new(said: Said, imports: Vec<String>) -> Result<Self, DescriptionError> {
+        let sha256 = hex::encode(Sha256::digest(said.json));
+        let said = said.description;
         let capabilities = said.capabilities;
         if !capabilities.tools.is_empty() {
             return Err(DescriptionError::Ungrantable("it asks for other modules' tools"));
@@ -230,6 +231,7 @@ impl Description {
             requests: Json::new(&Requests {
                 commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
                 paths: capabilities.paths.into_iter().map(convert::path_request).collect(),
+                any_program: capabilities.any_program.into_iter().map(convert::any_program_request).collect(),
             })?,
             sha256,
         };
@@ -284,20 +286,33 @@ impl Description {
                 return Err(DescriptionError::Fact(condition.fact.clone()));
             }
         }
-        self.grants(None).map(|_| ())
+        self.grants(None, None).map(|_| ())
     }
 
     /// The grants of the module: all its requests, or those that the operator accepted of a third party's module.
-    pub(super) fn grants(&self, accepted: Option<&Requests>) -> Result<Grants, DescriptionError> {
+    pub(super) fn grants(
+        &self,
+        accepted: Option<&Requests>,
+        paths: Option<&ConfiguredPaths>,
+    ) -> Result<Grants, DescriptionError> {
         let mut grants = Grants::new(&self.name);
+        let mut requests = self.requests.read();
+        requests.paths.retain(|request| accepted.is_none_or(|all| all.paths.contains(request)));
+        if let Some(paths) = paths {
+            paths.apply(&mut requests);
+        }
         let is_accepted =
             |request: &CommandRequest| accepted.is_none_or(|all| all.commands.contains(request));
         for command in self.requests.commands.iter().filter(|request| is_accepted(request)) {
             grants.command(command)?;
         }
-        let is_accepted = |request: &PathRequest| accepted.is_none_or(|all| all.paths.contains(request));
-        for path in self.requests.paths.iter().filter(|request| is_accepted(request)) {
+        for path in &requests.paths {
             grants.path(path)?;
+        }
+        let is_accepted =
+            |request: &AnyProgramRequest| accepted.is_none_or(|all| all.any_program.contains(request));
+        for request in self.requests.any_program.iter().filter(|request| is_accepted(request)) {
+            grants.any_program(request)?;
         }
         Ok(grants)
     }
@@ -489,8 +504,12 @@ mod tests {
     }
 
     fn module(tools: Vec<describe::Tool>) -> Result<Description, DescriptionError> {
-        let capabilities =
-            describe::Capabilities { commands: Vec::new(), paths: Vec::new(), tools: Vec::new() };
+        let capabilities = describe::Capabilities {
+            commands: Vec::new(),
+            paths: Vec::new(),
+            tools: Vec::new(),
+            any_program: Vec::new(),
+        };
         let said = describe::Description {
             name: "test".to_owned(),
             version: "1.0.0".to_owned(),
@@ -502,7 +521,8 @@ mod tests {
             tools,
             capabilities,
         };
-        Description::new(said, Vec::new())
+        let json = serde_json::to_vec(&said).unwrap();
+        Description::new(Said { json, description: said }, Vec::new())
     }
 
     #[test]

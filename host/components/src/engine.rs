@@ -16,6 +16,7 @@ use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
 use super::bindings::SystemModule;
 use super::config::Limits;
+use super::contract_0_1;
 use super::limits::{INSTANCES, MEMORIES, STACK_BYTES, TABLES};
 use super::store::State;
 
@@ -74,6 +75,7 @@ impl Shared {
         let mut linker = Linker::new(&engine);
         link_wasi(&mut linker)?;
         SystemModule::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)?;
+        contract_0_1::link(&mut linker)?;
         let ticker = Ticker::start(engine.weak());
         Ok(Self { engine, linker, limits, ticker })
     }

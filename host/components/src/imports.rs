@@ -137,6 +137,15 @@ impl exec_command::Host for State {
         Ok(answers.collect())
     }
 
+    async fn run_pipeline(
+        &mut self,
+        pipeline: types::Pipeline,
+    ) -> wasmtime::Result<GuestResult<Vec<Output>>> {
+        let call = self.call()?;
+        let ran = call.run_pipeline(pipeline).await;
+        Ok(call.to_guest(ran.map(|outputs| outputs.into_iter().map(convert::output).collect())))
+    }
+
     async fn open(&mut self, command: Command) -> wasmtime::Result<GuestResult<Resource<OutputStream>>> {
         let streams = self.streams;
         let call = self.call()?;

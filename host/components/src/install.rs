@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::cache::Cache;
 use super::config::{Disabled, Modules};
 use super::description::Description;
-use super::engine::LazyEngine;
 use super::lock::{Editing, Entry, Lock, LockError};
 use super::module::{self, LoadError, Loader, Module};
 use super::registry::{CompileMode, Conflict, Registry};
@@ -102,9 +100,7 @@ pub enum InstallError {
 impl ModuleInstaller {
     /// Loads the modules that are there.
     pub async fn open(places: ModuleDirectories, config: &Modules, cold: CompileMode) -> Self {
-        let cache = host_base::directories::cache();
-        let loader = Loader::new(LazyEngine::new(config.limits.clone()), Cache::open(cache));
-        let loader = Arc::new(loader);
+        let loader = Arc::new(Loader::new(config, host_base::directories::cache()));
         let registry = Registry::with(loader.clone(), &places, config, cold).await;
         Self { places, loader, registry }
     }

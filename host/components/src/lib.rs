@@ -3,14 +3,17 @@
 #![deny(unsafe_code)]
 
 mod aliases;
+mod any_program;
 mod bindings;
 mod cache;
 mod call_clock;
 mod compile;
 mod config;
+mod contract_0_1;
 mod convert;
 mod description;
 mod engine;
+mod guest;
 pub mod host_arguments;
 mod idle;
 mod imports;
@@ -34,7 +37,7 @@ mod system_services;
 
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
-pub use config::{Disabled, Limits, Modules, Policy};
+pub use config::{ConfiguredPaths, Disabled, Limits, Modules, Policy};
 pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, ModuleInstaller, Verified};
 pub use lock::NAME as LOCK;
@@ -46,5 +49,5 @@ pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule};
 pub use store::{CallContext, PlanHandling, TimeLimits};
 pub use system_services::{ConnectionService, JobService, PublicKey, SessionService, SystemServices};
 
-/// The version of the contract that this host speaks.
-pub const CONTRACT: &str = "sysadmin:module@0.1.0";
+/// The version of the contract that this host speaks. It speaks version 0.1.0 as well.
+pub const CONTRACT: &str = "sysadmin:module@0.2.0";

@@ -1,12 +1,13 @@
 //! The commands by which a module looks. The grants have to allow each command as it is written, and also the paths
 //! that its paths lead to on the target.
 
+use super::any_program;
 use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
 use super::store::Call;
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Privilege};
+use host_base::{Command, Output, Privilege};
 use host_capability::{GrantedLook, HoleType, command_line};
 use host_gate::CommandNumber;
 use host_policy::check_only_looks;
@@ -58,6 +59,24 @@ impl Call {
         noted.collect()
     }
 
+    /// Checks a pipeline, and runs it.
+    pub(super) async fn run_pipeline(&self, pipeline: types::Pipeline) -> Result<Vec<Output>, Problem> {
+        let timed = convert::pipeline(pipeline.clone(), self.time_limits)?;
+        any_program::check_together(self.gate.policy(), &timed)?;
+        let checked = self.allowed("run", pipeline.commands).await;
+        let (mut commands, mut numbers) = (Vec::new(), Vec::new());
+        for (checked, timed) in checked.into_iter().zip(timed) {
+            let (command, number) = checked?;
+            commands.push(Command { timeout: timed.timeout, ..command });
+            numbers.push(number);
+        }
+        let outputs = self.target.run_pipeline(&commands).await?;
+        for (number, output) in numbers.into_iter().zip(&outputs) {
+            self.command_log.ended(number, output.exit_code);
+        }
+        Ok(outputs)
+    }
+
     /// The command, once its paths are allowed, with the words that call sudo.
     async fn ready(
         &self,
@@ -82,6 +101,10 @@ impl Call {
             granted.truncate(NAMED);
             self.log.refused(problem, &granted);
         })?;
+        if looking.is_any_program {
+            let paths = any_program::check(self.gate.policy(), &self.facts, &command)?;
+            return Ok((command, GrantedLook { paths, ..looking }));
+        }
         check_only_looks(self.gate.policy(), &command, &looking.shown)
             .inspect_err(|problem| self.log.refused(problem, &[]))?;
         Ok((command, looking))
@@ -100,7 +123,13 @@ impl Call {
             for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
                 let verdict = resolved.and_then(|leads| {
                     let led = grants.may_lead(hole, path, &leads.path);
-                    led.inspect_err(|problem| self.log.refused(problem, &[]))
+                    led.inspect_err(|problem| self.log.refused(problem, &[]))?;
+                    match &looking[command] {
+                        Ok((asked, granted)) if granted.is_any_program => {
+                            any_program::check_resolved(asked, &leads)
+                        }
+                        _ => Ok(()),
+                    }
                 });
                 if verdicts[command].is_ok() {
                     verdicts[command] = verdict;

@@ -1,5 +1,6 @@
 //! A module: its description, its code, and its calls, each in a store of its own.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZero;
@@ -12,21 +13,21 @@ use std::time::{Duration, Instant};
 use memmap2::MmapMut;
 use rustix::fs::OFlags;
 use sha2::{Digest, Sha256};
-use wasmtime::component::InstancePre;
 
 use super::bindings::exports::sysadmin::module::tools;
-use super::bindings::{SystemModule, SystemModulePre};
 use super::cache::{Cache, CachedDescription, FileStamp, compiled};
 use super::compile::{self, CompileError};
+use super::config::{ConfiguredPaths, Modules};
 use super::description::{Description, DescriptionError, Tool};
 use super::engine::{LazyEngine, Shared};
+use super::guest::Guest;
 use super::idle::{Slot, Slots};
 use super::instance;
 use super::limits::ExceededLimit;
 use super::lock::Entry;
 use super::source::{Candidate, Origin};
 use super::store::{CallContext, State};
-use super::surface::{Surface, SurfaceError, check_imports};
+use super::surface::{Contract, Surface, SurfaceError, check_imports};
 use super::{CONTRACT, convert};
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
@@ -79,17 +80,18 @@ pub struct Module {
 
 /// The code and the grants of a component whose bytes and description have been checked.
 struct Ready {
-    code: SystemModulePre<State>,
+    code: Guest,
     grants: Arc<Grants>,
 }
 
 impl Ready {
     fn new(
-        code: SystemModulePre<State>,
+        code: Guest,
         description: &Description,
         entry: Option<&Entry>,
+        paths: Option<&ConfiguredPaths>,
     ) -> Result<Self, LoadError> {
-        let grants = Arc::new(description.grants(entry.map(|entry| &entry.grants))?);
+        let grants = Arc::new(description.grants(entry.map(|entry| &entry.grants), paths)?);
         Ok(Self { code, grants })
     }
 }
@@ -108,12 +110,17 @@ pub(super) enum Bytes {
 pub(super) struct Loader {
     pub(super) engine: LazyEngine,
     pub(super) cache: Cache,
+    /// The paths that the configuration gives to modules, by their names.
+    paths: BTreeMap<String, ConfiguredPaths>,
     slots: Slots<Ready>,
 }
 
 impl Loader {
-    pub(super) fn new(engine: LazyEngine, cache: Cache) -> Self {
-        Self { engine, cache, slots: Slots::default() }
+    /// A loader with this configuration, and with a cache in this directory.
+    pub(super) fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
+        let engine = LazyEngine::new(config.limits.clone());
+        let (cache, paths) = (Cache::open(cache), config.paths.clone());
+        Self { engine, cache, paths, slots: Slots::default() }
     }
 }
 
@@ -209,21 +216,23 @@ impl Loader {
     }
 
     /// Has the component of a file describe itself. The result also has the code.
-    async fn describe(
-        &self,
-        source: &Source<'_>,
-    ) -> Result<(Description, SystemModulePre<State>), LoadError> {
+    async fn describe(&self, source: &Source<'_>) -> Result<(Description, Guest), LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
         let bytes = tokio::task::block_in_place(|| source.read())?;
         let surface = Surface::read(&bytes)?;
-        surface.check(source.origin.world())?;
-        let pre = self.prepare(source, &bytes).await?;
-        let description = describe(shared, &pre, surface.imports).await?;
-        Ok((description, pre))
+        let contract = surface.check(source.origin.world())?;
+        let guest = self.prepare(source, &bytes, contract).await?;
+        let description = describe(shared, &guest, surface.imports).await?;
+        Ok((description, guest))
     }
 
     /// The code of these bytes, ready to be called. It comes from the cache, or is compiled now.
-    async fn prepare(&self, source: &Source<'_>, bytes: &[u8]) -> Result<SystemModulePre<State>, LoadError> {
+    async fn prepare(
+        &self,
+        source: &Source<'_>,
+        bytes: &[u8],
+        contract: Contract,
+    ) -> Result<Guest, LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
         let (sha256, compatibility) = (source.sha256, shared.compatibility());
         let kept = || self.cache.code(&shared.engine, sha256, &compatibility);
@@ -238,9 +247,8 @@ impl Loader {
                 }
             }
         };
-        let pre: InstancePre<State> =
-            shared.linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
-        SystemModulePre::new(pre).map_err(LoadError::Contract)
+        let pre = shared.linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
+        Guest::new(pre, contract).map_err(LoadError::Contract)
     }
 
     async fn compile(&self, origin: Origin, bytes: &[u8]) -> Result<Vec<u8>, LoadError> {
@@ -307,7 +315,8 @@ impl Module {
             None => {
                 let source = Source { path: &path, sha256: &sha256, origin };
                 let (description, code) = loader.describe(&source).await?;
-                let ready = Ready::new(code, &description, entry.as_ref())?;
+                let paths = loader.paths.get(&description.name);
+                let ready = Ready::new(code, &description, entry.as_ref(), paths)?;
                 let known = CachedDescription { description, file: None };
                 loader.cache.keep_known(&known, &sha256);
                 (known.description, Some(ready))
@@ -395,7 +404,18 @@ impl Module {
         let mut requests = self.description.requests.read();
         requests.commands.retain(|asked| accepted.is_none_or(|all| all.commands.contains(asked)) == granted);
         requests.paths.retain(|asked| accepted.is_none_or(|all| all.paths.contains(asked)) == granted);
+        if let Some(paths) = self.paths().filter(|_| granted) {
+            paths.apply(&mut requests);
+        }
         requests
+            .any_program
+            .retain(|asked| accepted.is_none_or(|all| all.any_program.contains(asked)) == granted);
+        requests
+    }
+
+    /// The paths that the configuration gives to it in place of its own requests.
+    fn paths(&self) -> Option<&ConfiguredPaths> {
+        self.loader.paths.get(&self.description.name)
     }
 
     /// Whether the profiles that it asks for allow it to look at those services.
@@ -425,10 +445,7 @@ impl Module {
         let mut store = instance::for_call(shared, times, &module, call)?;
         let (guest_time, clock) = (store.data().guest_time.clone(), store.data().clock.clone());
         let context = tools::Context { limit: context.0, filter: context.1 };
-        let calling = async {
-            let instance = ready.code.instantiate_async(&mut store).await?;
-            instance.sysadmin_module_tools().call_call(&mut store, &tool.name, &arguments, &context).await
-        };
+        let calling = ready.code.call(&mut store, &tool.name, &arguments, context);
         let called = tokio::select! {
             called = guest_time.counting(calling) => called,
             () = clock.has_run_out() => return Err(too_long(tool, wall_time)),
@@ -468,7 +485,7 @@ impl Module {
         let source = Source { path: &self.path, sha256: &self.sha256, origin: self.origin };
         let (description, code) = self.loader.describe(&source).await?;
         if description == self.description {
-            return Ready::new(code, &description, self.entry.as_ref());
+            return Ready::new(code, &description, self.entry.as_ref(), self.paths());
         }
         self.is_disowned.store(true, Ordering::Relaxed);
         self.loader.cache.forget_known(&self.sha256);
@@ -556,23 +573,13 @@ fn open(path: &Path) -> Result<io::Take<File>, LoadError> {
 }
 
 /// Has a component describe itself twice. The description must be the same every time, because it is pinned.
-async fn describe(
-    shared: &Shared,
-    pre: &SystemModulePre<State>,
-    imports: Vec<String>,
-) -> Result<Description, LoadError> {
+async fn describe(shared: &Shared, guest: &Guest, imports: Vec<String>) -> Result<Description, LoadError> {
     let _running = shared.running();
     let mut store = instance::for_description(shared);
     let guest_time = store.data().guest_time.clone();
-    let describing = async {
-        let instance: SystemModule = pre.instantiate_async(&mut store).await?;
-        let first = instance.sysadmin_module_describe().call_describe(&mut store).await?;
-        let second = instance.sysadmin_module_describe().call_describe(&mut store).await?;
-        wasmtime::Result::Ok((first, second))
-    };
-    let describing = guest_time.counting(describing);
+    let describing = guest_time.counting(guest.describe_twice(&mut store));
     let said = tokio::time::timeout(DESCRIBE, describing).await.map_err(|_| LoadError::DescribeTime)?;
-    let (first, second) = said.map_err(|trap| match store.data().exceeded_limit(&trap) {
+    let [first, second] = said.map_err(|trap| match store.data().exceeded_limit(&trap) {
         Some(limit) => LoadError::DescribeLimit(limit),
         None => LoadError::Describe(trap),
     })?;

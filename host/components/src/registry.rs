@@ -9,7 +9,6 @@ use sha2::{Digest, Sha256};
 use super::cache::{Cache, FileStamp};
 use super::config::Modules;
 use super::description::Tool;
-use super::engine::LazyEngine;
 use super::module::{Bytes, Loader, Module};
 use super::source::{Candidate, ModuleDirectories, Origin, UnusedModule, candidates};
 use host_target::Facts;
@@ -101,8 +100,7 @@ pub enum Conflict {
 impl Registry {
     /// A registry without modules.
     pub fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
-        let loader = Loader::new(LazyEngine::new(config.limits.clone()), Cache::open(cache));
-        Self::empty(Arc::new(loader), config)
+        Self::empty(Arc::new(Loader::new(config, cache)), config)
     }
 
     /// Loads the modules of the directories. A component that can't be used doesn't affect the others.
@@ -151,7 +149,7 @@ impl Registry {
         let config = &self.config;
         let (candidates, unused) = candidates(places, config);
         self.unused = unused;
-        self.of = made_of(&candidates);
+        self.of = made_of(&candidates, config);
         let looked_at = self.loader.look_at_all(&candidates, known, bytes);
         for (candidate, looked_at) in candidates.into_iter().zip(looked_at) {
             let (name, origin, path) = (candidate.name.clone(), candidate.origin, candidate.path.clone());
@@ -172,6 +170,11 @@ impl Registry {
                 None => Module::load(&self.loader, candidate, looked_at).await.map(Arc::new),
             };
             let added = match loaded {
+                Ok(module) if !may_run_any(&self.config, &module) => {
+                    let reason = "it asks to run any program, and modules.any_program of the configuration doesn't name it";
+                    self.unused.push(UnusedModule::disabled(&name, origin, &path, reason));
+                    continue;
+                }
                 Ok(module) => self.add(module).map_err(|conflict| conflict.to_string()),
                 Err(error) => Err(error.to_string()),
             };
@@ -308,16 +311,22 @@ pub fn kept_list(
     places: &ModuleDirectories,
     config: &Modules,
 ) -> Option<(Vec<u8>, String)> {
-    Some((Cache::open(cache).list()?, made_of(&candidates(places, config).0)?))
+    Some((Cache::open(cache).list()?, made_of(&candidates(places, config).0, config)?))
 }
 
-/// A hash of all that decides which tools there are: this program, the pins, and the files' metadata.
-fn made_of(candidates: &[Candidate]) -> Option<String> {
+/// Whether a module doesn't ask to run any program, or may.
+fn may_run_any(config: &Modules, module: &Module) -> bool {
+    module.granted().any_program.is_empty() || config.allows_any_program(&module.description.name)
+}
+
+/// A hash of all that decides which tools there are: this program, the pins, the configuration, and the files' metadata.
+fn made_of(candidates: &[Candidate], config: &Modules) -> Option<String> {
+    let any_program = &config.any_program;
     let program = std::env::current_exe().ok().and_then(|program| FileStamp::of(&program))?;
     let files =
         candidates.iter().map(|candidate| FileStamp::of(&candidate.path).filter(FileStamp::is_settled));
     let files = files.collect::<Option<Vec<_>>>()?;
-    Some(hex::encode(Sha256::digest(format!("{program:?} {candidates:?} {files:?}"))))
+    Some(hex::encode(Sha256::digest(format!("{program:?} {candidates:?} {files:?} {any_program:?}"))))
 }
 
 /// The names and aliases of a module's tools.

@@ -129,6 +129,11 @@ impl UnusedModule {
         let (name, reason) = (name.to_owned(), reason.to_string());
         Self { name, origin, path: path.to_owned(), reason, disabled: false }
     }
+
+    /// A module that the configuration doesn't allow, so that nothing is wrong.
+    pub(super) fn disabled(name: &str, origin: Origin, path: &Path, reason: &str) -> Self {
+        Self { disabled: true, ..Self::refused(name, origin, path, reason) }
+    }
 }
 
 /// All pinned components, and the components without a pin.

@@ -24,6 +24,32 @@ const TOOL_MODULE: [&str; 10] = [
 /// The interfaces that only the host's own modules may import besides.
 const SYSTEM_MODULE: [&str; 3] = ["session", "target-control", "jobs"];
 
+/// A version of the contract that the host speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contract {
+    /// The version that `wit/0.1` has.
+    V0_1,
+    /// [`CONTRACT`].
+    Current,
+}
+
+impl Contract {
+    /// The version that a name such as `sysadmin:module/tools@0.1.0` belongs to. None where the name is of another
+    /// package, and an error where the version is another one.
+    fn of(name: &str) -> Option<(&str, Result<Self, SurfaceError>)> {
+        let (package, current) = CONTRACT.split_once('@').unwrap_or_default();
+        let (interface, version) = name.strip_prefix(package)?.strip_prefix('/')?.split_once('@')?;
+        Some((
+            interface,
+            match version {
+                "0.1.0" => Ok(Self::V0_1),
+                version if version == current => Ok(Self::Current),
+                other => Err(SurfaceError::Contract(format!("{package}@{other}"))),
+            },
+        ))
+    }
+}
+
 /// The world of the contract that a module may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum World {
@@ -47,8 +73,11 @@ pub enum SurfaceError {
     #[error("it is not a WebAssembly component: {0}")]
     NotAComponent(String),
     /// The component has another version of the contract.
-    #[error("it speaks {0}, and this host speaks {CONTRACT}")]
+    #[error("it speaks {0}, and this host speaks {CONTRACT} and its version 0.1.0")]
     Contract(String),
+    /// The component mixes versions of the contract.
+    #[error("it has interfaces of several versions of the contract")]
+    Mixed,
     /// The component imports an interface that no module may have.
     #[error("it imports {0}, which no module may have")]
     Import(String),
@@ -89,43 +118,49 @@ impl Surface {
         Ok(surface)
     }
 
-    /// Whether the component keeps to a world. Additional exports don't matter.
-    pub(super) fn check(&self, world: World) -> Result<(), SurfaceError> {
-        check_imports(&self.imports, world)?;
-        let (package, version) = CONTRACT.split_once('@').unwrap_or_default();
+    /// Checks that the component keeps to a world, and returns its version of the contract. Additional exports don't matter.
+    pub(super) fn check(&self, world: World) -> Result<Contract, SurfaceError> {
+        let imported = check_imports(&self.imports, world)?;
+        let mut versions = imported.into_iter().collect::<Vec<_>>();
         for wanted in ["describe", "tools"] {
-            let interface = format!("{package}/{wanted}@");
-            let mut found = self.exports.iter().filter_map(|export| export.strip_prefix(&interface));
-            match found.next() {
-                Some(theirs) if theirs == version => {}
-                Some(theirs) => return Err(SurfaceError::Contract(format!("{package}@{theirs}"))),
-                None => return Err(SurfaceError::Export(format!("{interface}{version}"))),
-            }
+            let ours = self.exports.iter().filter_map(|export| Contract::of(export));
+            let found = ours.filter(|(interface, _)| *interface == wanted).map(|(_, version)| version).next();
+            let (package, version) = CONTRACT.split_once('@').unwrap_or_default();
+            versions
+                .push(found.ok_or_else(|| SurfaceError::Export(format!("{package}/{wanted}@{version}")))??);
         }
-        Ok(())
+        match versions.as_slice() {
+            [first, others @ ..] if others.iter().all(|other| other == first) => Ok(*first),
+            _ => Err(SurfaceError::Mixed),
+        }
     }
 }
 
-/// Whether a component with these imports keeps to a world.
-pub(super) fn check_imports(imports: &[String], world: World) -> Result<(), SurfaceError> {
-    let (package, version) = CONTRACT.split_once('@').unwrap_or_default();
+/// Checks that a component with these imports keeps to a world, and returns the version of the contract among them.
+pub(super) fn check_imports(imports: &[String], world: World) -> Result<Option<Contract>, SurfaceError> {
+    let mut version = None;
     for import in imports {
-        let ours = import.strip_prefix(package).and_then(|rest| rest.strip_prefix('/')?.split_once('@'));
-        match ours {
-            Some((_, theirs)) if theirs != version => {
-                return Err(SurfaceError::Contract(format!("{package}@{theirs}")));
-            }
-            Some((interface, _)) if TOOL_MODULE.contains(&interface) => {}
-            Some((interface, _)) if SYSTEM_MODULE.contains(&interface) => {
-                if world != World::System {
-                    return Err(SurfaceError::SystemImport(import.clone()));
+        match Contract::of(import) {
+            Some((interface, theirs)) => {
+                let theirs = theirs?;
+                if *version.get_or_insert(theirs) != theirs {
+                    return Err(SurfaceError::Mixed);
+                }
+                match interface {
+                    known if TOOL_MODULE.contains(&known) => {}
+                    known if SYSTEM_MODULE.contains(&known) && theirs == Contract::Current => {
+                        if world != World::System {
+                            return Err(SurfaceError::SystemImport(import.clone()));
+                        }
+                    }
+                    _ => return Err(SurfaceError::Import(import.clone())),
                 }
             }
             None if WASI.iter().any(|prefix| import.starts_with(prefix)) => {}
-            _ => return Err(SurfaceError::Import(import.clone())),
+            None => return Err(SurfaceError::Import(import.clone())),
         }
     }
-    Ok(())
+    Ok(version)
 }
 
 #[cfg(test)]
@@ -139,8 +174,8 @@ mod tests {
     const EXPORTS: &str = r#"
         (component $inner (import "wasi:sockets/tcp@0.2.0" (instance)))
         (instance $nothing)
-        (export "sysadmin:module/describe@0.1.0" (instance $nothing))
-        (export "sysadmin:module/tools@0.1.0" (instance $nothing))
+        (export "sysadmin:module/describe@0.2.0" (instance $nothing))
+        (export "sysadmin:module/tools@0.2.0" (instance $nothing))
         (export "init" (instance $nothing))"#;
 
     fn importing(import: &str) -> Surface {
@@ -150,11 +185,11 @@ mod tests {
     #[test]
     fn a_module_imports_what_its_world_has_and_may_export_more() {
         for import in [
-            "sysadmin:module/exec-command@0.1.0",
-            "sysadmin:module/types@0.1.0",
+            "sysadmin:module/exec-command@0.2.0",
+            "sysadmin:module/types@0.2.0",
             "wasi:cli/environment@0.2.9",
         ] {
-            assert_eq!(importing(import).check(World::Tool), Ok(()), "{import}");
+            assert_eq!(importing(import).check(World::Tool), Ok(Contract::Current), "{import}");
         }
     }
 
@@ -163,8 +198,8 @@ mod tests {
         for import in [
             "wasi:sockets/tcp@0.2.0",
             "wasi:http/outgoing-handler@0.2.0",
-            "sysadmin:module/targets@0.1.0",
-            "sysadmin:modules/exec-command@0.1.0",
+            "sysadmin:module/targets@0.2.0",
+            "sysadmin:modules/exec-command@0.2.0",
             "evil:thing/x@1.0.0",
         ] {
             let error = importing(import).check(World::System).unwrap_err();
@@ -175,8 +210,8 @@ mod tests {
     #[test]
     fn system_interfaces_are_for_modules_that_come_with_the_host() {
         for import in ["session", "target-control", "jobs"] {
-            let system = importing(&format!("sysadmin:module/{import}@0.1.0"));
-            assert_eq!(system.check(World::System), Ok(()));
+            let system = importing(&format!("sysadmin:module/{import}@0.2.0"));
+            assert_eq!(system.check(World::System), Ok(Contract::Current));
             assert!(matches!(system.check(World::Tool), Err(SurfaceError::SystemImport(_))), "{import}");
         }
     }
@@ -186,15 +221,34 @@ mod tests {
         let error = importing("sysadmin:module/exec-command@9.9.9").check(World::Tool).unwrap_err();
         let message = error.to_string();
         assert!(message.contains("sysadmin:module@9.9.9") && message.contains(CONTRACT), "{message}");
-        let exports = EXPORTS.replace("0.1.0", "0.2.0");
+        let exports = EXPORTS.replace("0.2.0", "0.3.0");
         let error = surface(&format!("(component {exports})")).check(World::Tool).unwrap_err();
-        assert_eq!(error, SurfaceError::Contract("sysadmin:module@0.2.0".to_owned()));
+        assert_eq!(error, SurfaceError::Contract("sysadmin:module@0.3.0".to_owned()));
+    }
+
+    #[test]
+    fn a_component_of_the_older_version_is_known_as_one() {
+        let older = |import: &str| {
+            surface(
+                &format!(r#"(component (import "{import}" (instance)) {EXPORTS})"#)
+                    .replace("@0.2.0", "@0.1.0"),
+            )
+        };
+        let component = older("sysadmin:module/exec-command@0.1.0");
+        assert_eq!(component.check(World::Tool), Ok(Contract::V0_1));
+        // What belongs to the host's own modules has no older version.
+        let system = older("sysadmin:module/session@0.1.0");
+        assert!(matches!(system.check(World::System), Err(SurfaceError::Import(_))));
+        let mixed = surface(&format!(
+            r#"(component (import "sysadmin:module/exec-command@0.1.0" (instance)) {EXPORTS})"#
+        ));
+        assert_eq!(mixed.check(World::Tool), Err(SurfaceError::Mixed));
     }
 
     #[test]
     fn what_a_module_must_export_is_named() {
         let error = surface("(component)").check(World::Tool).unwrap_err();
-        assert_eq!(error, SurfaceError::Export("sysadmin:module/describe@0.1.0".to_owned()));
+        assert_eq!(error, SurfaceError::Export("sysadmin:module/describe@0.2.0".to_owned()));
     }
 
     #[test]

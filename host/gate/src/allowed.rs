@@ -22,6 +22,10 @@ pub struct AllowedCommand {
     pub prefix: String,
     /// True where no grant restricts all of the command's arguments.
     pub free_form: bool,
+    /// True where no grant names the command, and the module may run any program.
+    pub is_any_program: bool,
+    /// Further commands, each of which reads what the one before it prints.
+    pub piped: Vec<AllowedCommand>,
     pub(super) paths: Vec<(HoleType, String)>,
     /// The paths that the command's paths led to when the plan was prepared, in the same order.
     pub leads: Vec<String>,
@@ -36,6 +40,8 @@ impl AllowedCommand {
         this.program == that.program
             && (&this.args, &this.env, &this.stdin) == (&that.args, &that.env, &that.stdin)
             && this.privilege == that.privilege
+            && self.piped.is_empty()
+            && other.piped.is_empty()
     }
 
     /// Whether the arguments hold a secret.
@@ -45,7 +51,7 @@ impl AllowedCommand {
 
     /// Whether some of the arguments are not shown.
     pub(super) fn hides_arguments(&self) -> bool {
-        self.has_secrets() || matches!(redact(&self.line()), Cow::Owned(_))
+        self.all().any(Self::has_secrets) || matches!(redact(&self.line()), Cow::Owned(_))
     }
 
     /// Whether the whole command is shown, with all of its input.
@@ -63,7 +69,14 @@ impl AllowedCommand {
 
     /// The whole command line, as it may be shown.
     pub fn line(&self) -> String {
-        command_line(&self.prefix, &self.shown)
+        let lines: Vec<String> =
+            self.all().map(|command| command_line(&command.prefix, &command.shown)).collect();
+        lines.join(" | ")
+    }
+
+    /// The command, and those that it is connected with.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.piped)
     }
 
     /// The paths among the arguments that lead elsewhere, each with the path that it leads to.
@@ -82,6 +95,9 @@ impl AllowedCommand {
     /// Resolves the command's paths, and keeps the result.
     pub async fn follow_paths(&mut self, target: &Target, grants: &Grants) -> Result<(), Problem> {
         (self.leads, self.found) = self.resolved(target, grants).await?.into_iter().unzip();
+        for piped in &mut self.piped {
+            (piped.leads, piped.found) = piped.resolved(target, grants).await?.into_iter().unzip();
+        }
         Ok(())
     }
 
@@ -91,7 +107,11 @@ impl AllowedCommand {
         target: &Target,
         grants: &Grants,
     ) -> Result<Vec<String>, Problem> {
-        Ok(self.resolved(target, grants).await?.into_iter().map(|(leads, _)| leads).collect())
+        let mut leads = Vec::new();
+        for command in self.all() {
+            leads.extend(command.resolved(target, grants).await?.into_iter().map(|(leads, _)| leads));
+        }
+        Ok(leads)
     }
 
     async fn resolved(

@@ -105,32 +105,41 @@ impl Execution {
     ) -> Result<(), Problem> {
         // The paths are resolved again, because an earlier step may have changed where one leads.
         allowed.leads_where_granted(&self.target, &self.grants).await?;
-        let number = self.command_log.push(&allowed.prefix, &allowed.shown);
-        let command = self.command_log.with_output_recorded(&allowed.command);
-        let output = match run.interruptible {
-            true => {
-                let acted = self.target.act_unless(&command, &self.cancelled).await;
-                acted.map_err(|problem| match problem.code.as_str() {
-                    "CANCELLED" => interrupted(),
-                    _ => problem,
-                })?
-            }
-            false => {
-                let command = host_base::Command { timeout: std::time::Duration::MAX, ..command };
-                run_one(&self.target, &command).await?
-            }
+        let numbers: Vec<_> =
+            allowed.all().map(|each| self.command_log.push(&each.prefix, &each.shown)).collect();
+        let commands: Vec<_> = allowed
+            .all()
+            .map(|each| {
+                let command = self.command_log.with_output_recorded(&each.command);
+                let timeout = if run.interruptible { command.timeout } else { std::time::Duration::MAX };
+                host_base::Command { timeout, ..command }
+            })
+            .collect();
+        let acted = match run.interruptible {
+            true => self.target.act_pipeline_unless(&commands, &self.cancelled).await,
+            false => self.target.act_pipeline(&commands).await,
         };
-        self.command_log.ended(number, output.exit_code);
-        let succeeded = match run.success.as_slice() {
+        let printed = acted.map_err(|problem| match problem.code.as_str() {
+            "CANCELLED" => interrupted(),
+            _ => problem,
+        })?;
+        let succeeded = |output: &Output| match run.success.as_slice() {
+            _ if run.any_exit => true,
             [] => output.exit_code == 0,
             codes => codes.contains(&output.exit_code),
         };
-        let failed = (!succeeded).then(|| match signal(&output) {
-            Some(signal) => killed(allowed, signal),
-            None => failed(allowed, &output),
-        });
-        outputs.push(output);
-        failed.map_or(Ok(()), Err)
+        let mut failure = None;
+        for ((number, each), output) in numbers.into_iter().zip(allowed.all()).zip(printed) {
+            self.command_log.ended(number, output.exit_code);
+            if !succeeded(&output) {
+                failure.get_or_insert_with(|| match signal(&output) {
+                    Some(signal) => killed(each, signal),
+                    None => failed(each, &output),
+                });
+            }
+            outputs.push(output);
+        }
+        failure.map_or(Ok(()), Err)
     }
 
     /// Undoes nothing. A step whose end isn't known may still be running.

@@ -36,6 +36,7 @@ pub mod resource_locks;
 mod risk_assessment;
 mod target_lock;
 mod uncertain;
+mod unit_install;
 mod unit_reach;
 mod units;
 

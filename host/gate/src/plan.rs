@@ -74,6 +74,10 @@ pub enum Action {
 pub struct Run {
     /// The command.
     pub command: Command,
+    /// Further commands, each of which reads what the one before it prints.
+    pub piped: Vec<Command>,
+    /// True where any exit code counts as success, because the caller is told it.
+    pub any_exit: bool,
     /// The exit codes that mean success. An empty list stands for 0.
     pub success: Vec<i32>,
     /// True where the command may be killed once it has started.
@@ -191,7 +195,7 @@ impl Change {
             within("commands to undo a step", step.undo.len(), COMMANDS)?;
             bytes += step.undo.iter().map(stdin).sum::<usize>();
             bytes += match &step.action {
-                Action::Run(run) => stdin(&run.command),
+                Action::Run(run) => run.piped.iter().chain([&run.command]).map(stdin).sum::<usize>(),
                 Action::Write(write) => write.contents.len() + write.validate.as_ref().map_or(0, stdin),
                 _ => 0,
             };
@@ -242,7 +246,13 @@ pub(super) mod tests {
     }
 
     pub fn run(argv: &[&str]) -> Step {
-        let run = Run { command: command(argv), success: Vec::new(), interruptible: true };
+        let run = Run {
+            command: command(argv),
+            piped: Vec::new(),
+            any_exit: false,
+            success: Vec::new(),
+            interruptible: true,
+        };
         Step { action: Action::Run(run), undo: Vec::new() }
     }
 

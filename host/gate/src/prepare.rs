@@ -120,8 +120,14 @@ impl PlanContext<'_> {
         };
         for step in &change.steps {
             let writes = |at: &FilePath| self.grants.may_write(&at.path, &at.path, &at.privilege);
+            let mut piped = Vec::new();
             let main = match &step.action {
-                Action::Run(run) => Some(weighed(self.grants.may_change(&run.command)?, &run.command)),
+                Action::Run(run) => {
+                    for command in &run.piped {
+                        piped.push(weighed(self.grants.may_change(command)?, command));
+                    }
+                    Some(weighed(self.grants.may_change(&run.command)?, &run.command))
+                }
                 Action::Write(write) => {
                     writes(&write.at)?;
                     match &write.validate {
@@ -141,7 +147,7 @@ impl PlanContext<'_> {
             };
             let undo = step.undo.iter().map(|undo| Ok(weighed(self.grants.may_change(undo)?, undo)));
             let undo = undo.collect::<Result<Vec<_>, Problem>>()?;
-            commands.push((main, undo));
+            commands.push((main, piped, undo));
         }
         let after_undo =
             change.after_undo.iter().map(|after| Ok(weighed(self.grants.may_change(after)?, after)));
@@ -151,8 +157,12 @@ impl PlanContext<'_> {
             None => None,
         };
         let mut startable = Vec::new();
-        for (main, undo) in commands {
-            startable.push((self.allowed(main).await?.pop(), self.allowed(undo).await?));
+        for (main, piped, undo) in commands {
+            let mut main = self.allowed(main).await?.pop();
+            if let Some(main) = &mut main {
+                main.piped = self.allowed(piped).await?;
+            }
+            startable.push((main, self.allowed(undo).await?));
         }
         let mut after_undo = self.allowed(after_undo).await?;
         let mut dry_run = self.allowed(dry_run).await?.pop();
@@ -221,12 +231,14 @@ impl PlanContext<'_> {
             match &action {
                 PreparedAction::Run(command) => {
                     assessment.command(command, before.as_deref()).await?;
-                    let Command { program, args, .. } = &command.command;
-                    learned.extend(raised_risks(
-                        self.knowledge,
-                        &self.facts.family,
-                        &StepAction::Run { program, args },
-                    ));
+                    for command in command.all() {
+                        let Command { program, args, .. } = &command.command;
+                        learned.extend(raised_risks(
+                            self.knowledge,
+                            &self.facts.family,
+                            &StepAction::Run { program, args },
+                        ));
+                    }
                 }
                 PreparedAction::File(site, validate) => {
                     assessment.file(&step.action, site).await?;
@@ -327,12 +339,14 @@ impl PlanContext<'_> {
                 let line = host_text::redact::excerpt(&command_line("", &granted.shown), PATTERN);
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;
-            let GrantedStep { shown, free_form, paths, .. } = granted;
+            let GrantedStep { shown, free_form, is_any_program, paths, .. } = granted;
             allowed.push(AllowedCommand {
                 command,
                 shown,
                 prefix,
                 free_form,
+                is_any_program,
+                piped: Vec::new(),
                 paths,
                 leads: Vec::new(),
                 found: Vec::new(),
@@ -387,7 +401,8 @@ fn interrupted(change: &Change) -> Vec<Vec<String>> {
     let commands: Vec<&Command> = change
         .steps
         .iter()
-        .filter_map(|step| if let Action::Run(run) = &step.action { Some(&run.command) } else { None })
+        .filter_map(|step| if let Action::Run(run) = &step.action { Some(run) } else { None })
+        .flat_map(|run| std::iter::once(&run.command).chain(&run.piped))
         .filter(|command| command.program.rsplit('/').next() == Some("systemctl"))
         .collect();
     if commands.is_empty() {

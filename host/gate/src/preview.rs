@@ -241,7 +241,8 @@ pub fn identity(plan: &PreparedPlan) -> Value {
     let steps = plan.change.steps.iter().zip(&plan.steps).map(|(step, prepared)| {
         let action = match (&step.action, &prepared.action) {
             (Action::Run(run), PreparedAction::Run(allowed)) => json!({
-                "run": command(allowed), "success": run.success, "interruptible": run.interruptible,
+                "run": command(allowed), "piped": commands(&allowed.piped), "any_exit": run.any_exit,
+                "success": run.success, "interruptible": run.interruptible,
             }),
             (action, PreparedAction::File(site, validate)) => {
                 let at = json!({

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use host_base::account::SERVER;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege, passwd};
 use host_capability::Access;
@@ -24,6 +25,7 @@ use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
 use super::account_tables::{DynamicUnit, parse_ranges};
 use super::mounts::Mounts;
 use homes::FileIds;
+pub(super) use homes::LoginPath;
 use sudo_names::SudoNames;
 
 /// The time for one query.
@@ -163,6 +165,15 @@ impl<'a> PrivilegeCheck<'a> {
             self.passwd = Some(accounts.filter(|accounts| !accounts.is_empty()).map(Arc::new));
         }
         self.passwd.clone()?
+    }
+
+    /// Whether this is the account that the server of system mode has for itself, by whatever name or number. It is where
+    /// the target doesn't list its accounts, if the name says so.
+    pub async fn is_servers(&mut self, account: &str) -> bool {
+        let Some(accounts) = self.passwd().await else { return account == SERVER };
+        let number = |name: &str| accounts.iter().find(|entry| entry.name == name).map(|entry| entry.uid);
+        let asked = number(account).or_else(|| account.parse().ok());
+        asked.is_some() && asked == number(SERVER)
     }
 
     async fn ask(&mut self, account: &str) -> Option<String> {

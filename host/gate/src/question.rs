@@ -21,6 +21,8 @@ use host_text::visible::one_line;
 const NAME: usize = 200;
 /// The largest number of bytes of a text about several hosts' plans.
 const MOST_TEXT: usize = 1 << 20;
+/// The beginning of the text in place of a secret.
+const HIDDEN: &str = "[redacted";
 /// The largest number of characters that are sent to a client.
 const SENT: usize = 24_000;
 
@@ -274,6 +276,7 @@ impl Question {
 
     fn steps(&self, text: &mut Text) {
         for (number, step) in shown_steps(&self.preview).enumerate() {
+            let begins = text.0.len();
             let title = KINDS.into_iter().find_map(|kind| {
                 let of = step.get(kind)?.as_str()?;
                 Some(format!("{}. {} {}", number + 1, kind.replace('_', " "), one_line(of)))
@@ -298,6 +301,10 @@ impl Question {
             text.stdin(&step);
             for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
                 text.command("   undo: ", undo);
+            }
+            // What looks like a secret may be anything else that runs.
+            if text.0[begins..].contains(HIDDEN) {
+                text.line(&format!("   NOT SHOWN: what stands as {HIDDEN}] in this step"));
             }
         }
     }

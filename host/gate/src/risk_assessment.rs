@@ -2,17 +2,21 @@
 //! contents and input that become code.
 
 mod file_steps;
+mod own_commands;
 mod unit_effects;
+#[cfg(test)]
+mod unit_tests;
 
 use std::collections::BTreeSet;
 
 use super::allowed::AllowedCommand;
 use super::path_rights::PathRights;
-use super::privilege_check::PrivilegeCheck;
+use super::privilege_check::{LoginPath, PrivilegeCheck};
 use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_capability::command_line;
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::text::{self, AccountGroup, Code, CommandLine};
 use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
@@ -84,7 +88,21 @@ impl<'a> RiskAssessment<'a> {
             let account = account.or(own.clone());
             self.takes_jobs(account.as_deref(), own.as_deref(), &excerpt(&command.line(), NAMED)).await;
         }
+        if !command.piped.is_empty() {
+            self.pipeline(command)?;
+        }
+        for piped in &command.piped {
+            Box::pin(self.step_or_undo(piped, None)).await?;
+        }
         self.step_or_undo(command, before).await
+    }
+
+    /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
+    fn pipeline(&mut self, command: &AllowedCommand) -> Result<(), Problem> {
+        let lines: Vec<String> = command.all().map(|each| command_line("", &each.command)).collect();
+        let argv = ["sh".to_owned(), "-c".to_owned(), lines.join(" | ")];
+        let shown = format!("`{}`", excerpt(&command.line(), NAMED));
+        self.apply_verdict(&self.policy.verdict(&argv), &shown)
     }
 
     /// The account whose rights a command has, where these aren't root's.
@@ -137,6 +155,13 @@ impl<'a> RiskAssessment<'a> {
         // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
         if command.free_form && verdict.level == Level::Confirm {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
+        }
+        // No grant says what such a command is for, and it would have run at once if it only looked.
+        if command.is_any_program {
+            self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
+            let takes_root = self.own_account(command).is_none();
+            let why = takes_root.then(|| text::objection(&argv)).flatten();
+            self.risks.extend(why.map(|why| (Risk::High, format!("root would run `{line}`: {why}"))));
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
@@ -259,20 +284,24 @@ impl<'a> RiskAssessment<'a> {
         }
         let opens_writing = rights.opens(found.metadata.mode) & 0o022 != 0;
         let changes_owner = rights.owner.is_some() || rights.group.is_some();
-        if found.kind == FileKind::Directory
-            && (rights.closes(found.metadata.mode) || opens_writing || changes_owner)
-        {
-            match self.privileges.home_below(path, (found.metadata.device, found.metadata.inode)).await {
+        // A shell that is a script has to be readable as well.
+        let closes = match found.kind {
+            FileKind::Directory => rights.closes(found.metadata.mode),
+            _ => rights.takes & found.metadata.mode & 0o555 != 0,
+        };
+        if closes || opens_writing || changes_owner {
+            let id = (found.metadata.device, found.metadata.inode);
+            match self.privileges.login_below(path, id).await {
                 Ok(None) => {}
-                Ok(Some(account)) => {
+                Ok(Some(LoginPath { account, what })) => {
                     let account = excerpt(&account, NAMED);
                     return Some(format!(
-                        "changes who may enter {shown}, below which {account} has the home"
+                        "changes who may enter or run {shown}, where {account} has the {what}"
                     ));
                 }
                 Err(()) => {
                     return Some(format!(
-                        "changes who may enter {shown}, and the target doesn't say whose homes are below it"
+                        "changes who may enter or run {shown}, and the target doesn't say whose homes and shells are there"
                     ));
                 }
             }
@@ -449,6 +478,12 @@ impl<'a> RiskAssessment<'a> {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
         };
+        if let Some(account) = account
+            && self.privileges.is_servers(account).await
+        {
+            let why = "nothing but this server runs as its account, whose messages in the journal vouch for the audit log";
+            return Some((Gravity::Other, format!("{who} would run {shown}: {why}")));
+        }
         let is_root = root.is_some();
         let listed = root.and_then(|_| text::objection(&line.argv));
         // A bare name is found only in directories that root alone can write to. What a shell of an ordinary account runs

@@ -454,7 +454,13 @@ async fn what_a_program_reads_is_shown_whole_whatever_a_plan_says_was_there() {
     let reading =
         |stdin: &str| Command { stdin: Some(stdin.into()), ..super::plan::tests::command(&["sort"]) };
     for (undone, shown) in [("evil\n", 2), ("before\n", 1)] {
-        let run = Run { command: reading("evil\n"), success: Vec::new(), interruptible: true };
+        let run = Run {
+            command: reading("evil\n"),
+            piped: Vec::new(),
+            any_exit: false,
+            success: Vec::new(),
+            interruptible: true,
+        };
         let mut plan = change(vec![Step { action: Action::Run(run), undo: vec![reading(undone)] }]);
         plan.risk = Some(Risk::High);
         let person = Arc::new(Person::who_says(no()));

@@ -9,10 +9,10 @@ use super::units;
 
 /// The properties that systemd is asked for. An action is what systemd does with the machine when a unit ends, fails or starts
 /// too often.
-const PROPERTIES: &str = "Id,Type,ActiveState,StopWhenUnneeded,Requisite,Triggers,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
+const PROPERTIES: &str = "Id,Names,Type,LoadState,ActiveState,Accept,StopWhenUnneeded,Requisite,Triggers,Wants,Requires,BindsTo,Upholds,OnSuccess,OnFailure,Conflicts,ConflictedBy,\
     RequiredBy,RequisiteOf,BoundBy,ConsistsOf,PropagatesStopTo,PropagatesReloadTo,\
     StartLimitAction,FailureAction,SuccessAction,JobTimeoutAction,OnSuccessJobMode,OnFailureJobMode,\
-    Before,FragmentPath";
+    Before,FragmentPath,DropInPaths";
 
 /// The dependencies by which a unit starts another one, at once, when its time or an event comes, or when it ends.
 const STARTS: [&str; 7] = ["Wants", "Requires", "BindsTo", "Upholds", "Triggers", "OnSuccess", "OnFailure"];
@@ -99,6 +99,39 @@ impl UnitEffect {
     }
 }
 
+/// What happens to a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnitEvent {
+    Starts,
+    Stops,
+    /// It stops and starts again.
+    Restarts,
+    Reloads,
+}
+
+impl UnitEvent {
+    /// Whether systemd runs the commands of this key, now or when the unit ends.
+    pub fn runs(self, key: &str) -> bool {
+        match self {
+            Self::Starts | Self::Restarts => true,
+            Self::Stops => key.starts_with("ExecStop"),
+            Self::Reloads => key.starts_with("ExecReload"),
+        }
+    }
+}
+
+/// Units of the administrator's own, with what happens to each.
+pub type OwnUnits = BTreeSet<(String, UnitEvent)>;
+
+/// The time at which units start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// They start at once, and what runs now decides what happens.
+    Now,
+    /// They start at another time, and by then anything may run.
+    Later,
+}
+
 /// The units that a start or a stop reaches besides those that it names.
 #[derive(Debug, Default, PartialEq)]
 pub struct Reach {
@@ -108,138 +141,68 @@ pub struct Reach {
     pub stopped: BTreeSet<String>,
     /// The units among these that don't run now.
     idle: BTreeSet<String>,
+    /// The units among these that don't exist.
+    absent: BTreeSet<String>,
     /// The units that were named and whose programs have to end before what comes after them starts.
     pub waited_for: BTreeSet<String>,
     /// The units of the administrator's own that start, with what has to wait for each of them.
     pub delays: BTreeMap<String, Vec<String>>,
+    /// The services and sockets of the administrator's own, with what happens to each.
+    pub own: OwnUnits,
     /// A unit with an action on the machine, and the action.
     pub acts: Option<(String, String)>,
 }
 
-/// The units that are reloaded together with these ones. None where systemd doesn't say.
-pub async fn of_reload(target: &Target, units: &[&str]) -> Option<BTreeSet<String>> {
-    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
-    let mut next: Vec<String> = seen.iter().cloned().collect();
-    while !next.is_empty() {
-        let found = ask(target, &next).await?;
-        let further: BTreeSet<String> =
-            found.iter().flat_map(|unit| names(unit, &["PropagatesReloadTo"])).collect();
-        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
-        if seen.len() > MOST {
+/// The units that are reloaded together with these ones, and what of all of them is the administrator's own. None where systemd
+/// doesn't say.
+pub async fn of_reload(target: &Target, units: &[&str]) -> Option<(BTreeSet<String>, OwnUnits)> {
+    let mut reach = Reach::default();
+    let mut queue = Queue::new(units);
+    while !queue.next.is_empty() {
+        for unit in ask(target, &queue.take()).await? {
+            reach.note_own(&unit, UnitEvent::Reloads);
+            queue.extend(names(&unit, &["PropagatesReloadTo"]));
+        }
+        if queue.seen.len() > MOST {
             return None;
         }
     }
-    units.iter().for_each(|unit| _ = seen.remove(*unit));
-    Some(seen)
-}
-
-/// The effects on other units of enabling or disabling some, by the sections `[Install]` of their files.
-#[derive(Debug, Default, PartialEq)]
-pub struct Install {
-    /// The units that are enabled and disabled together with these ones.
-    pub along: BTreeSet<String>,
-    /// The further names that the units get.
-    pub aliases: BTreeSet<String>,
-    /// The units that fail when these do.
-    pub required_by: BTreeSet<String>,
-}
-
-/// The effects on other units of enabling or disabling these. None where systemd doesn't show the files.
-pub async fn of_install(target: &Target, units: &[&str]) -> Option<Install> {
-    let mut install = Install::default();
-    let mut seen: BTreeSet<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
-    let mut next: Vec<String> = seen.iter().cloned().collect();
-    while !next.is_empty() {
-        let shown: Vec<_> =
-            next.iter().map(|unit| units::query("systemctl", ["cat", "--no-pager", "--", unit])).collect();
-        let mut further = BTreeSet::new();
-        for answer in target.run_all(&shown).await {
-            let output = answer.ok().filter(|output| !output.truncated)?;
-            // The plan may be about to make the file.
-            let is_absent = || String::from_utf8_lossy(&output.stderr).contains("No files found for ");
-            if output.exit_code != 0 && !is_absent() {
-                return None;
-            }
-            let lines = logical_lines(&String::from_utf8_lossy(&output.stdout));
-            let (also, aliases, required_by) =
-                (listed(&lines, "Also"), listed(&lines, "Alias"), listed(&lines, "RequiredBy"));
-            // A specifier may stand for any unit.
-            if also.iter().chain(&aliases).chain(&required_by).any(|name| name.contains('%')) {
-                return None;
-            }
-            further.extend(also);
-            install.aliases.extend(aliases);
-            install.required_by.extend(required_by);
-        }
-        next = further.into_iter().filter(|name| seen.insert(name.clone())).collect();
-        install.along.extend(next.iter().cloned());
-        if seen.len() > MOST {
-            return None;
-        }
-    }
-    Some(install)
-}
-
-/// The lines of unit files, each with those in which it goes on. Comments may stand between them.
-fn logical_lines(text: &str) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let mut goes_on = false;
-    for line in text.lines() {
-        if line.trim_start().starts_with(['#', ';']) {
-            continue;
-        }
-        let (part, is_continued) = line.strip_suffix('\\').map_or((line, false), |part| (part, true));
-        match lines.last_mut().filter(|_| goes_on) {
-            Some(last) => last.push_str(&format!(" {part}")),
-            None => lines.push(part.to_owned()),
-        }
-        goes_on = is_continued;
-    }
-    lines
-}
-
-/// The units in the lines with this key.
-fn listed(lines: &[String], key: &str) -> Vec<String> {
-    let values =
-        lines.iter().filter_map(|line| line.trim().strip_prefix(key)?.trim_start().strip_prefix('='));
-    values
-        .flat_map(|names| names.split_whitespace().map(|name| name.trim_matches(['"', '\'']).to_owned()))
-        .collect()
+    units.iter().for_each(|unit| _ = queue.seen.remove(*unit));
+    Some((queue.seen, reach.own))
 }
 
 /// One unit's properties, by their names.
 type Properties = BTreeMap<String, String>;
 
 /// The effects on other units of starting these. None where systemd doesn't say.
-pub async fn of_start(target: &Target, units: &[&str]) -> Option<Reach> {
-    follow(target, units, &[]).await
+pub async fn of_start(target: &Target, units: &[&str], when: When) -> Option<Reach> {
+    follow(target, units, &[], when).await
 }
 
 /// The effects on other units of stopping these. None where systemd doesn't say.
-pub async fn of_stop(target: &Target, units: &[&str]) -> Option<Reach> {
-    follow(target, &[], units).await
+pub async fn of_stop(target: &Target, units: &[&str], when: When) -> Option<Reach> {
+    follow(target, &[], units, when).await
 }
 
 /// Follows all dependencies of units that start and of units that stop, until nothing new is reached.
-async fn follow(target: &Target, start: &[&str], stop: &[&str]) -> Option<Reach> {
+async fn follow(target: &Target, start: &[&str], stop: &[&str], when: When) -> Option<Reach> {
+    let is_later = when == When::Later;
     let mut reach = Reach::default();
     let (mut starting, mut stopping) = (Queue::new(start), Queue::new(stop));
-    // The units that a unit that stops has needed.
+    // The units that a unit that stops, or that ends by itself, has needed.
     let mut needed = Queue::new(&[]);
+    // The units that start, by their own names.
+    let mut begun = BTreeSet::new();
     loop {
-        let is_named = |unit: &Properties, named: &[&str]| {
-            unit.get("Id").is_some_and(|id| {
-                named.iter().any(|name| id == name || id.strip_suffix(".service") == Some(name))
-            })
-        };
         for unit in ask(target, &starting.take()).await? {
             let is_first = is_named(&unit, start);
-            // A unit that runs already has started what it wants.
-            if !is_first && is_active(&unit) {
+            // A unit that runs already has started what it wants. Units of packages run whenever they are wanted.
+            if !is_first && is_active(&unit) && !(is_later && is_own(&unit)) {
                 continue;
             }
             reach.note(&unit);
             reach.note_delays(&unit);
+            reach.note_own(&unit, UnitEvent::Starts);
             match is_first {
                 true if unit.get("Type").is_some_and(|kind| kind == "oneshot") => {
                     reach.waited_for.extend(unit.get("Id").cloned());
@@ -247,26 +210,35 @@ async fn follow(target: &Target, start: &[&str], stop: &[&str]) -> Option<Reach>
                 true => {}
                 false => reach.started.extend(unit.get("Id").cloned()),
             }
+            begun.extend(unit.get("Id").cloned());
             starting.extend(names(&unit, &STARTS));
+            starting.extend(instance_of_socket(&unit).into_iter());
             stopping.extend(names(&unit, &STOPS));
+            // It may end by itself at any time.
+            stopping.extend(unneeded(&unit).into_iter());
+            needed.extend(names(&unit, &NEEDS));
         }
         for unit in ask(target, &stopping.take()).await? {
             reach.note(&unit);
-            if !is_named(&unit, stop) {
+            let is_first = is_named(&unit, stop);
+            if !is_first {
                 reach.stopped.extend(unit.get("Id").cloned());
             }
             stopping.extend(names(&unit, &STOPS_ALONG));
-            if is_running(&unit) {
+            let runs = is_running(&unit) || is_later;
+            if runs || is_first {
+                reach.note_own(&unit, UnitEvent::Stops);
+            }
+            if runs {
                 starting.extend(names(&unit, &STARTS_AT_END));
                 needed.extend(names(&unit, &NEEDS));
             }
         }
         for unit in ask(target, &needed.take()).await? {
-            if unit.get("StopWhenUnneeded").is_some_and(|value| value == "yes") {
-                stopping.extend(unit.get("Id").cloned().into_iter());
-            }
+            stopping.extend(unneeded(&unit).into_iter());
         }
-        if starting.next.is_empty() && stopping.next.is_empty() {
+        if starting.next.is_empty() && stopping.next.is_empty() && needed.next.is_empty() {
+            reach.idle.retain(|unit| !begun.contains(unit));
             return Some(reach);
         }
         if starting.seen.len() + stopping.seen.len() > MOST {
@@ -298,25 +270,43 @@ impl Queue {
 }
 
 impl Reach {
+    /// Notes what has to wait for a unit. The units of packages have their places in the start of the machine from their authors.
     fn note_delays(&mut self, unit: &Properties) {
-        let is_shipped = unit
-            .get("FragmentPath")
-            .is_some_and(|path| ["/usr/lib/", "/lib/"].iter().any(|place| path.starts_with(place)));
-        // Only a service takes its time to start. Each one comes before the target that wants it.
-        if let Some(id) = unit.get("Id").filter(|id| !is_shipped && id.ends_with(".service")) {
-            let waiting = names(unit, &["Before"]).filter(|name| !name.ends_with(".target"));
-            self.delays.insert(id.clone(), waiting.collect());
+        let Some(id) = unit.get("Id").filter(|_| is_own(unit)) else { return };
+        // Units of these kinds come before their target and take no time to start.
+        let usual = match id.rsplit_once('.') {
+            Some((_, "socket")) => "sockets.target",
+            Some((_, "path")) => "paths.target",
+            Some((_, "slice")) => "slices.target",
+            Some((_, "automount")) => "local-fs.target",
+            _ => "",
+        };
+        let waiting = names(unit, &["Before"]).filter(|name| name != usual && !units::is_late(name));
+        self.delays.insert(id.clone(), waiting.collect());
+    }
+
+    /// Notes what happens to a unit that runs commands, where the unit is the administrator's own.
+    fn note_own(&mut self, unit: &Properties, event: UnitEvent) {
+        let runs_commands = |id: &&String| id.ends_with(".service") || id.ends_with(".socket");
+        if let Some(id) = unit.get("Id").filter(runs_commands).filter(|_| is_own(unit)) {
+            self.own.insert((id.clone(), event));
         }
     }
 
-    /// The units that run now and stop.
-    pub fn stopped_now(&self) -> impl Iterator<Item = &String> {
-        self.stopped.difference(&self.idle)
+    /// The units that stop at this time: those that run now, or all those that exist.
+    pub fn stopped(&self, when: When) -> impl Iterator<Item = &String> {
+        self.stopped.difference(match when {
+            When::Now => &self.idle,
+            When::Later => &self.absent,
+        })
     }
 
     fn note(&mut self, unit: &Properties) {
         if !is_running(unit) {
             self.idle.extend(unit.get("Id").cloned());
+            if !is_there(unit) {
+                self.absent.extend(unit.get("Id").cloned());
+            }
         }
         // Such a start stops everything else.
         let isolates = ["OnSuccess", "OnFailure"].into_iter().find_map(|event| {
@@ -343,6 +333,37 @@ fn is_running(unit: &Properties) -> bool {
 
 fn is_active(unit: &Properties) -> bool {
     unit.get("ActiveState").is_some_and(|state| state == "active")
+}
+
+/// Whether one of these is a name of the unit. A service may be named without its kind.
+fn is_named(unit: &Properties, named: &[&str]) -> bool {
+    names(unit, &["Id", "Names"])
+        .any(|name| named.iter().any(|given| name == *given || name.strip_suffix(".service") == Some(given)))
+}
+
+/// Whether systemd could start the unit.
+fn is_there(unit: &Properties) -> bool {
+    !unit.get("LoadState").is_some_and(|state| matches!(state.as_str(), "not-found" | "masked"))
+}
+
+/// Whether a file of the unit, or a drop-in, comes from no package.
+fn is_own(unit: &Properties) -> bool {
+    let files = ["FragmentPath", "DropInPaths"].into_iter().filter_map(|property| unit.get(property));
+    let is_shipped = |path: &str| ["/usr/lib/", "/lib/"].iter().any(|place| path.starts_with(place));
+    is_there(unit) && files.flat_map(|paths| paths.split_whitespace()).any(|path| !is_shipped(path))
+}
+
+/// The unit itself, where systemd stops it as soon as nobody needs it any more.
+fn unneeded(unit: &Properties) -> Option<String> {
+    let is_it = unit.get("StopWhenUnneeded").is_some_and(|value| value == "yes");
+    unit.get("Id").filter(|_| is_it).cloned()
+}
+
+/// An instance of the template that a socket starts for each connection, see `Accept=` in systemd.socket(5).
+fn instance_of_socket(unit: &Properties) -> Option<String> {
+    let socket = unit.get("Id")?.strip_suffix(".socket")?;
+    let accepts = unit.get("Accept").is_some_and(|value| value == "yes");
+    accepts.then(|| format!("{}@0.service", socket.split('@').next().unwrap_or(socket)))
 }
 
 /// The units that a unit names by these dependencies. A shutdown stops everything anyway.
@@ -391,20 +412,36 @@ mod tests {
             "base.service" => "ActiveState=active\nBoundBy=tunnel.service",
             "tunnel.service" => "ActiveState=active\nConsistsOf=sshd.service base.service",
             "web.service" => "ActiveState=active\nPropagatesReloadTo=proxy.service",
-            "proxy.service" => "ActiveState=active\nPropagatesReloadTo=ssh.service web.service",
+            "proxy.service" => {
+                "ActiveState=active\nFragmentPath=/etc/systemd/system/proxy.service\nPropagatesReloadTo=ssh.service web.service"
+            }
             "initrd.target" => "ActiveState=inactive\nOnFailure=emergency.target",
             "emergency.target" => "ActiveState=inactive",
             "off.timer" => "ActiveState=inactive\nTriggers=b.service",
             "last.service" => "ActiveState=active\nWants=unneeded.service other.service",
             "unneeded.service" => "ActiveState=active\nStopWhenUnneeded=yes\nPropagatesStopTo=ssh.service",
+            "ends.service" => "ActiveState=inactive\nWants=idle-unneeded.service",
+            "idle-unneeded.service" => {
+                "ActiveState=inactive\nStopWhenUnneeded=yes\nPropagatesStopTo=ssh.service"
+            }
+            "accepts@x.socket" => "ActiveState=inactive\nAccept=yes",
+            "accepts@0.service" => "ActiveState=inactive\nConflicts=ssh.service",
+            "turns.service" => {
+                "ActiveState=inactive\nFragmentPath=/lib/systemd/system/turns.service\nConflicts=a.service absent.service"
+            }
+            "absent.service" => "ActiveState=inactive\nLoadState=not-found",
+            "rests.service" => "ActiveState=inactive\nWants=unneeded.service",
+            "runs.service" => "ActiveState=active\nDropInPaths=/lib/x /etc/x\nWants=b.service",
+            "wants.service" => "ActiveState=inactive\nWants=runs.service z.service",
             "batch.service" => "ActiveState=active\nOnSuccess=b.service",
             "idle-batch.service" => "ActiveState=inactive\nOnSuccess=b.service",
             "isolates.service" => "ActiveState=inactive\nOnSuccess=tiny.target\nOnSuccessJobMode=isolate",
+            "alias.service" => "ActiveState=active\nNames=alias.service y.service\nWants=b.service",
             "early.service" => {
                 "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.service\nBefore=ssh.service multi-user.target"
             }
             "early.path" => {
-                "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.path\nBefore=paths.target"
+                "ActiveState=inactive\nFragmentPath=/etc/systemd/system/early.path\nBefore=paths.target other.target"
             }
             "shipped.service" => {
                 "ActiveState=inactive\nFragmentPath=/usr/lib/systemd/system/shipped.service\nBefore=ssh.service"
@@ -414,7 +451,10 @@ mod tests {
         };
         let systemctl = move |command: &Command| {
             let units = &command.args[3..];
-            let shown: Vec<String> = units.iter().map(|unit| format!("Id={unit}\n{}\n", of(unit))).collect();
+            let id =
+                |unit: &str| if unit == "alias.service" { "y.service".to_owned() } else { unit.to_owned() };
+            let shown: Vec<String> =
+                units.iter().map(|unit| format!("Id={}\n{}\n", id(unit), of(unit))).collect();
             match units.iter().any(|unit| unit == "mute.service") {
                 true => Fate::Says(0, String::new()),
                 false => Fate::Says(0, shown.join("\n")),
@@ -434,19 +474,20 @@ mod tests {
             ("a.service", &["ssh.service"][..]),
             ("b.service", &["ssh.service"]),
             ("z.service", &["ssh.service"]),
+            ("alias.service", &["ssh.service"]),
             ("c.service", &["base.service", "sshd.service", "tunnel.service"]),
             ("other.service", &[]),
             // What a timer starts when its time comes counts at once.
             ("off.timer", &["ssh.service"]),
         ] {
-            assert_eq!(of_start(&target, &[unit]).await.unwrap().stopped, set(stopped), "{unit}");
+            assert_eq!(of_start(&target, &[unit], When::Now).await.unwrap().stopped, set(stopped), "{unit}");
         }
-        let both = of_start(&target, &["other.service", "a.service"]).await.unwrap();
+        let both = of_start(&target, &["other.service", "a.service"], When::Now).await.unwrap();
         assert_eq!(both.stopped, set(&["ssh.service"]));
-        let started = of_start(&target, &["c.service"]).await.unwrap().started;
+        let started = of_start(&target, &["c.service"], When::Now).await.unwrap().started;
         assert_eq!(started, set(&["d.target", "e.service"]));
         // A unit that fails starts what it names for that.
-        let started = of_start(&target, &["initrd.target"]).await.unwrap().started;
+        let started = of_start(&target, &["initrd.target"], When::Now).await.unwrap().started;
         assert_eq!(started, set(&["emergency.target"]));
     }
 
@@ -487,94 +528,97 @@ mod tests {
             Fate::Says(0, command.args[3..].iter().map(of).collect::<Vec<_>>().join("\n"))
         };
         let target = Target::over_test_connection(&TestConnection::new(conflicts));
-        let reach = of_start(&target, &["a.service"]).await.unwrap();
+        let reach = of_start(&target, &["a.service"], When::Now).await.unwrap();
         assert_eq!(reach.stopped, set(&["busy.service", "idle.service", "user.service"]));
-        assert_eq!(reach.stopped_now().collect::<Vec<_>>(), ["busy.service", "user.service"]);
+        assert_eq!(reach.stopped(When::Now).collect::<Vec<_>>(), ["busy.service", "user.service"]);
     }
 
     #[tokio::test]
     async fn a_stop_stops_what_depends_on_the_unit() {
         let target = target();
-        let stopped = of_stop(&target, &["base.service"]).await.unwrap().stopped;
+        let stopped = of_stop(&target, &["base.service"], When::Now).await.unwrap().stopped;
         assert_eq!(stopped, set(&["sshd.service", "tunnel.service"]));
-        assert_eq!(of_stop(&target, &[]).await, Some(Reach::default()));
+        assert_eq!(of_stop(&target, &[], When::Now).await, Some(Reach::default()));
         // What nobody needs any more stops as well.
-        let stopped = of_stop(&target, &["last.service"]).await.unwrap().stopped;
+        let stopped = of_stop(&target, &["last.service"], When::Now).await.unwrap().stopped;
         assert_eq!(stopped, set(&["ssh.service", "unneeded.service"]));
         // The end of a unit starts another one, which stops a third.
-        let ends = of_stop(&target, &["batch.service"]).await.unwrap();
+        let ends = of_stop(&target, &["batch.service"], When::Now).await.unwrap();
         assert_eq!((ends.started, ends.stopped), (set(&["b.service"]), set(&["ssh.service"])));
-        assert_eq!(of_stop(&target, &["idle-batch.service"]).await.unwrap().stopped, set(&[]));
+        assert_eq!(of_stop(&target, &["idle-batch.service"], When::Now).await.unwrap().stopped, set(&[]));
+    }
+
+    #[tokio::test]
+    async fn a_start_stops_what_nobody_needs_once_the_unit_ends() {
+        let target = target();
+        for (unit, stopped) in [
+            ("ends.service", &["idle-unneeded.service", "ssh.service"][..]),
+            ("idle-unneeded.service", &["idle-unneeded.service", "ssh.service"]),
+            ("accepts@x.socket", &["ssh.service"]),
+        ] {
+            let reach = of_start(&target, &[unit], When::Now).await.unwrap();
+            assert_eq!(Vec::from_iter(reach.stopped(When::Now)), stopped, "{unit}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_does_not_run_now_may_run_later() {
+        let target = target();
+        let reach = of_start(&target, &["turns.service"], When::Later).await.unwrap();
+        assert_eq!(Vec::from_iter(reach.stopped(When::Now)), Vec::<&str>::new());
+        assert_eq!(Vec::from_iter(reach.stopped(When::Later)), ["a.service"]);
+        for (when, expected) in [(When::Now, &[][..]), (When::Later, &["ssh.service", "unneeded.service"])] {
+            let stopped = of_stop(&target, &["rests.service"], when).await.unwrap().stopped;
+            assert_eq!(stopped, set(expected), "{when:?}");
+        }
+        // A unit of a package that runs already runs whenever it is wanted.
+        for (when, expected) in [(When::Now, &[][..]), (When::Later, &["b.service", "runs.service"])] {
+            let started = of_start(&target, &["wants.service"], when).await.unwrap().started;
+            assert_eq!(started, set(expected), "{when:?}");
+        }
     }
 
     #[tokio::test]
     async fn what_a_unit_does_to_the_machine_is_told() {
         let target = target();
         let acts = Some(("critical.service".to_owned(), "StartLimitAction=reboot-force".to_owned()));
-        assert_eq!(of_start(&target, &["critical.service"]).await.unwrap().acts, acts);
-        assert_eq!(of_stop(&target, &["critical.service"]).await.unwrap().acts, acts);
-        assert_eq!(of_start(&target, &["c.service"]).await.unwrap().acts, None);
-        let acts = of_start(&target, &["isolates.service"]).await.unwrap().acts;
+        assert_eq!(of_start(&target, &["critical.service"], When::Now).await.unwrap().acts, acts);
+        assert_eq!(of_stop(&target, &["critical.service"], When::Now).await.unwrap().acts, acts);
+        assert_eq!(of_start(&target, &["c.service"], When::Now).await.unwrap().acts, None);
+        let acts = of_start(&target, &["isolates.service"], When::Now).await.unwrap().acts;
         assert_eq!(acts, Some(("isolates.service".to_owned(), "OnSuccessJobMode=isolate".to_owned())));
     }
 
     #[tokio::test]
     async fn what_waits_for_a_unit_of_the_administrators_is_told() {
         let target = target();
-        let delays =
-            of_start(&target, &["early.service", "early.path", "shipped.service"]).await.unwrap().delays;
+        let delays = of_start(&target, &["early.service", "early.path", "shipped.service"], When::Now)
+            .await
+            .unwrap()
+            .delays;
         assert_eq!(
             delays.into_iter().collect::<Vec<_>>(),
-            [("early.service".to_owned(), vec!["ssh.service".to_owned()])]
+            [
+                ("early.path".to_owned(), vec!["other.target".to_owned()]),
+                ("early.service".to_owned(), vec!["ssh.service".to_owned()])
+            ]
         );
     }
 
     #[tokio::test]
-    async fn what_is_enabled_along_is_found_through_all_files() {
-        let files = |command: &Command| match command.args.last().map(String::as_str) {
-            Some("a.service") => Fate::Says(
-                0,
-                "# /etc/a\n[Install]\nAlso=b.service \\\n  c.socket\nAlias=default.target\n".to_owned(),
-            ),
-            Some("c.socket") => Fate::Says(
-                0,
-                "[Install]\n Also = \"ssh.service\" a.service\nRequiredBy=other.service\n".to_owned(),
-            ),
-            Some("odd.service") => Fate::Says(1, String::new()),
-            Some("any.service") => Fate::Says(0, "[Install]\nAlso=%j.service\n".to_owned()),
-            Some("split.service") => Fate::Says(
-                0,
-                "[Install]\nAlias=x.service \\\n; more\n ssh.service\n# y\nAlso=z.service\n".to_owned(),
-            ),
-            _ => Fate::Says(0, "[Service]\nExecStart=/bin/true Also=x.service\n".to_owned()),
-        };
-        let target = Target::over_test_connection(&TestConnection::new(files));
-        let found = of_install(&target, &["a.service"]).await.unwrap();
-        assert_eq!(found.along, set(&["b.service", "c.socket", "ssh.service"]));
-        assert_eq!(found.aliases, set(&["default.target"]));
-        assert_eq!(found.required_by, set(&["other.service"]));
-        assert_eq!(of_install(&target, &["plain.service"]).await, Some(Install::default()));
-        for unknown in ["odd.service", "any.service"] {
-            assert_eq!(of_install(&target, &[unknown]).await, None, "{unknown}");
-        }
-        let split = of_install(&target, &["split.service"]).await.unwrap();
-        assert_eq!(split.aliases, set(&["ssh.service", "x.service"]));
-        assert_eq!(split.along, set(&["z.service"]));
-    }
-
-    #[tokio::test]
     async fn a_reload_goes_on_to_others() {
-        let found = of_reload(&target(), &["web.service"]).await;
-        assert_eq!(found, Some(set(&["proxy.service", "ssh.service"])));
+        let (along, own) = of_reload(&target(), &["web.service"]).await.unwrap();
+        assert_eq!(along, set(&["proxy.service", "ssh.service"]));
+        assert_eq!(Vec::from_iter(own), [("proxy.service".to_owned(), UnitEvent::Reloads)]);
         assert_eq!(of_reload(&target(), &["mute.service"]).await, None);
     }
 
     #[tokio::test]
     async fn an_incomplete_answer_is_none() {
         let target = target();
-        assert!(of_start(&target, &["mute.service"]).await.is_none());
-        assert!(of_stop(&target, &["a.service", "mute.service"]).await.is_none());
+        assert!(of_start(&target, &["mute.service"], When::Now).await.is_none());
+        assert!(of_stop(&target, &["a.service", "mute.service"], When::Now).await.is_none());
         let silent = Target::over_test_connection(&TestConnection::new(|_| Fate::NeverComes));
-        assert!(of_start(&silent, &["a.service"]).await.is_none());
+        assert!(of_start(&silent, &["a.service"], When::Now).await.is_none());
     }
 }

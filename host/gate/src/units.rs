@@ -208,6 +208,14 @@ pub async fn why_not_delayed(target: &Target, unit: &str) -> Option<String> {
 /// The units that the administrator's own services come before.
 const LAST: [&str; 4] = ["multi-user.target", "graphical.target", "default.target", "shutdown.target"];
 
+/// The targets for which nobody waits, besides [`LAST`].
+const LATE: [&str; 2] = ["timers.target", "umount.target"];
+
+/// Whether nothing that people need comes after this unit: the start of the machine reaches it last, or only its end does.
+pub fn is_late(unit: &str) -> bool {
+    LAST.contains(&unit) || LATE.contains(&unit)
+}
+
 /// The number of steps from a unit to the units that come after it, to those that come after them, and so on.
 const LONGEST_CHAIN: usize = 16;
 
@@ -221,24 +229,42 @@ pub async fn why_not_triggered(target: &Target, unit: &str) -> Option<String> {
 /// The reason why one of these units may belong to the start of the machine: a target that is reached before timers and paths
 /// come after it, directly or by others between.
 async fn why_early(target: &Target, units: &[&str]) -> Option<String> {
+    match first_after(target, units, &is_early).await {
+        Ok(early) => early.map(|early| format!("{early} comes after {}", units.join(", "))),
+        Err(why) => Some(why),
+    }
+}
+
+/// Whether timers and paths wait for this target.
+pub fn is_early(unit: &str) -> bool {
+    BEFORE_TRIGGERS.contains(&unit)
+}
+
+/// The first unit that counts among those that come after these, directly or by others between. What comes after a late target
+/// is left out. An error where the target doesn't say, or where the chain is too long.
+pub async fn first_after(
+    target: &Target,
+    units: &[&str],
+    counts: &(dyn Fn(&str) -> bool + Sync),
+) -> Result<Option<String>, String> {
     let mut seen = BTreeSet::new();
     let mut next: Vec<String> = units.iter().map(|unit| (*unit).to_owned()).collect();
     for _ in 0..LONGEST_CHAIN {
+        if next.is_empty() {
+            return Ok(None);
+        }
         let names: Vec<&str> = next.iter().map(String::as_str).collect();
         let Some(after) = values(target, "Before", &names).await else {
-            return Some(format!("the target doesn't say what comes after {}", units.join(", ")));
+            return Err(format!("the target doesn't say what comes after {}", units.join(", ")));
         };
-        let is_new = |name: &&str| *name != "shutdown.target" && seen.insert((*name).to_owned());
+        let is_new = |name: &&str| !is_late(name) && seen.insert((*name).to_owned());
         let after = after.iter().flat_map(|names| names.split_whitespace());
         next = after.filter(is_new).map(str::to_owned).collect();
-        if let Some(early) = next.iter().find(|name| BEFORE_TRIGGERS.contains(&name.as_str())) {
-            return Some(format!("{early} comes after {}", units.join(", ")));
-        }
-        if next.is_empty() {
-            return None;
+        if let Some(found) = next.iter().find(|name| counts(name)) {
+            return Ok(Some(found.clone()));
         }
     }
-    Some(format!("too much comes after {}", units.join(", ")))
+    Err(format!("too much comes after {}", units.join(", ")))
 }
 
 /// The reason why another unit's start may not stop one of these. None where a person could stop each of them by name, and
@@ -271,6 +297,18 @@ pub async fn instance_uses(target: &Target, instance: &str) -> Option<Vec<Instan
     let texts = target.read_all(vec![request], &access, Arc::new(|_, _| Ok(()))).await;
     let text = texts.into_iter().next()?.ok()?;
     text::instance_uses(fragment, &text, &drop_ins)
+}
+
+/// The text of the files of each of these units, its drop-ins last. None for a unit whose files the target doesn't show.
+pub async fn texts(target: &Target, units: &[&str]) -> Vec<Option<Vec<u8>>> {
+    let shown: Vec<Command> =
+        units.iter().map(|unit| query("systemctl", ["cat", "--no-pager", "--", unit])).collect();
+    let mut answers = target.run_all(&shown).await.into_iter();
+    let mut text = || {
+        let output = answers.next()?.ok()?;
+        (output.exit_code == 0 && !output.truncated).then_some(output.stdout)
+    };
+    units.iter().map(|_| text()).collect()
 }
 
 /// The answer of systemd about units that a text names.

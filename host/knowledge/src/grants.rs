@@ -42,13 +42,16 @@ pub fn requests(profile: &Profile, family: &str) -> Requests {
         }
     };
     let paths = config.map(path("configuration")).chain(logs.map(path("logs")));
-    Requests { commands: commands.collect(), paths: paths.collect() }
+    Requests { commands: commands.collect(), paths: paths.collect(), ..Requests::default() }
 }
 
-/// The requests for checking texts that aren't the configuration yet. Each text is put in its place, read, and removed.
+/// The requests for plans that have new configuration checked. A text that isn't the configuration yet is put beside it,
+/// read, and removed. A file that is in place already is read there, and the plan puts the former one back where the checker
+/// refuses it.
 fn candidates(profile: &Profile, family: &str) -> Requests {
     let name = &profile.name;
     let here = profile.validate.iter().filter(|one| holds_on(&one.family, family));
+    let in_place: Vec<_> = here.clone().map(|one| &one.argv).collect();
     let here: Vec<_> =
         here.filter_map(|one| Candidate::of(profile, one.candidate.as_ref()?, family)).collect();
     let command = |argv: &[String], risk| {
@@ -65,6 +68,7 @@ fn candidates(profile: &Profile, family: &str) -> Requests {
         let remove = ["rm", "--", &one.path].map(str::to_owned);
         [command(&one.argv, Risk::High), command(&remove, Risk::Low)]
     });
+    let commands = commands.chain(in_place.iter().map(|argv| command(argv, Risk::High)));
     let paths = here.iter().map(|one| PathRequest {
         glob: one.path.clone(),
         write: true,
@@ -72,13 +76,13 @@ fn candidates(profile: &Profile, family: &str) -> Requests {
         place: Place::Target,
         reason: format!("a configuration of {name}, for as long as it is checked"),
     });
-    Requests { commands: commands.flatten().collect(), paths: paths.collect() }
+    Requests { commands: commands.flatten().collect(), paths: paths.collect(), ..Requests::default() }
 }
 
 /// Turns all requests of a profile into grants. Secrets of any family are denied.
 pub fn of(profile: &Profile, family: &str) -> Result<Grants, GrantError> {
     let mut grants = Grants::new(&profile.id);
-    for Requests { commands, paths } in [requests(profile, family), candidates(profile, family)] {
+    for Requests { commands, paths, .. } in [requests(profile, family), candidates(profile, family)] {
         commands.iter().try_for_each(|request| grants.command(request))?;
         paths.iter().try_for_each(|request| grants.path(request))?;
     }

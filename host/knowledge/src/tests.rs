@@ -230,6 +230,9 @@ fn an_operator_may_allow_a_checker_of_texts_which_are_put_beside_the_configurati
     let command = |argv: &[String]| Command { privilege: Privilege::Root, ..check::command(argv) };
     assert_eq!(grants.may_change(&command(&candidate.argv)).unwrap().risk, Risk::High);
     assert!(grants.may_look(&command(&candidate.argv)).is_err());
+    // A plan may also have the checker read what is in place.
+    let in_place = command(&known.profile.validate[0].argv);
+    assert_eq!(grants.may_change(&in_place).unwrap().risk, Risk::High);
     let requests = known.requests("debian");
     assert!(!requests.commands.iter().any(|request| request.pattern.contains("--check")));
     assert!(!requests.paths.iter().any(|request| request.write));

@@ -18,6 +18,7 @@ mod matching;
 mod path;
 mod programs;
 mod read_only;
+mod root_looks;
 mod rule;
 mod script;
 mod shell;
@@ -34,7 +35,8 @@ use glob::Met;
 use index::Index;
 use judge::Judge;
 pub use load::{PolicyError, PolicyFile};
-pub use read_only::{check_only_looks, command_words};
+pub use read_only::{NEEDS_PLAN, check_is_known_to_look, check_only_looks, command_words, needs_plan};
+pub use root_looks::{Shows, shows};
 pub use rule::Level;
 use rule::{Rule, Step};
 

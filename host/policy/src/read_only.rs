@@ -22,6 +22,30 @@ pub fn command_words(command: &Command) -> Vec<String> {
     argv
 }
 
+/// The code of the problem of a command that may run only as a step of a plan.
+pub const NEEDS_PLAN: &str = "NEEDS_PLAN";
+
+/// Refuses a command that isn't known to change nothing. Such a command may run as a step of a plan, which a person is
+/// asked about, unless the policy forbids it.
+pub fn check_is_known_to_look(policy: &Policy, command: &Command) -> Result<(), Problem> {
+    let verdict = policy.verdict(&command_words(command));
+    let line = excerpt(&command_line("", command), MAX_LINE);
+    match verdict.level {
+        Level::Safe => check_only_looks(policy, command, command),
+        Level::Confirm => Err(needs_plan(&line, &verdict.reason_with_rule())),
+        Level::Block => {
+            let message = format!("the policy forbids `{line}`: it {}", verdict.reason_with_rule());
+            Err(Problem::new("POLICY_BLOCKED", Category::Denied, message))
+        }
+    }
+}
+
+/// The problem of a command that isn't known to show only what the caller may see, or to change nothing.
+pub fn needs_plan(line: &str, why: &str) -> Problem {
+    let message = format!("`{line}` is no command that only looks: it {why}");
+    Problem::new(NEEDS_PLAN, Category::Denied, message)
+}
+
 /// Refuses a command that changes something by the rules, or that reads text which makes it change something.
 pub fn check_only_looks(policy: &Policy, command: &Command, shown: &Command) -> Result<(), Problem> {
     let argv = command_words(command);

@@ -221,7 +221,7 @@ fn say(text: &str) -> io::Result<()> {
 fn configured_modules(home: &Path) -> Result<host_components::Modules, String> {
     let path = home.join(".config/linux-sysadmin/config.yaml");
     crate::config::load_for_account(home, path)
-        .map(|config| config.modules)
+        .map(|config| config.modules.in_system_mode())
         .map_err(|error| error.to_string())
 }
 

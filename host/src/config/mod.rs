@@ -14,6 +14,7 @@ use host_base::{Within, directories, trusted_file};
 use host_inventory::{Groups, HostPattern, InventoryPath};
 use host_openssh::Alias;
 use host_policy::PolicyFile;
+use host_system_mode::Mode;
 use host_target::Overrides;
 
 /// The text of a new file. It says the same as [`Config::default`].
@@ -237,6 +238,19 @@ pub enum ConfigError {
 /// Reads the file that the environment names, or else the account's own. The account's own file may be missing; `generate`
 /// writes it then.
 pub fn load(generate: bool) -> Result<LoadedConfig, ConfigError> {
+    let loaded = find(generate)?;
+    Ok(LoadedConfig { config: in_this_mode(loaded.config), ..loaded })
+}
+
+/// The configuration with the defaults of the mode that this process runs in.
+fn in_this_mode(config: Config) -> Config {
+    match host_system_mode::mode() {
+        Mode::SingleUser => config,
+        Mode::System { .. } => Config { modules: config.modules.in_system_mode(), ..config },
+    }
+}
+
+fn find(generate: bool) -> Result<LoadedConfig, ConfigError> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
         return read(PathBuf::from(named));
     }
@@ -256,7 +270,7 @@ pub fn load(generate: bool) -> Result<LoadedConfig, ConfigError> {
 
 /// Reads the file again. Where there is none, the defaults hold.
 pub fn reload(loaded: &LoadedConfig) -> Result<Config, ConfigError> {
-    or_defaults(read(loaded.path.clone()))
+    or_defaults(read(loaded.path.clone())).map(in_this_mode)
 }
 
 /// Reads the configuration of the account that owns this home directory, from the file of this path.

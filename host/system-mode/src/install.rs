@@ -12,7 +12,7 @@ use super::install_record::{self, InstallRecord, sha256};
 use super::module_copy::{ModuleCopy, names};
 use super::serve_rights::{self, ServeRights};
 use super::steps::{self, Step, StepsFailed};
-use super::{ACCOUNT, SystemError, atomic_file, programs, trust};
+use super::{ACCOUNT, SystemError, atomic_file, programs, trust, wall};
 use crate::sudoers;
 use host_base::passwd;
 use host_target::Target;
@@ -95,6 +95,7 @@ impl Installation {
             fragments::wanted(target, &modules, home.is_dir().then_some(home), request.read_module_config)
                 .await?;
         planning.fragments(&fragments)?;
+        planning.wall()?;
         notes.extend(fragments.notes);
         let rights = ServeRights { program, users };
         planning.sudos(serve_rights::FILE.into(), rights.text(sudo))?;
@@ -108,10 +109,9 @@ impl Installation {
             // The record comes before what it names, so that a run that is killed leaves nothing without a record.
             let record =
                 Step::Write { path: install_record::FILE.into(), text, mode: 0o644, is_sudos: false };
-            let at = planning
-                .steps
-                .iter()
-                .position(|step| matches!(step, Step::Account { .. } | Step::Copy { .. }));
+            let at = planning.steps.iter().position(|step| {
+                matches!(step, Step::Account { .. } | Step::Copy { .. } | Step::RestartJournal)
+            });
             planning.steps.insert(at.unwrap_or(planning.steps.len()), record);
         }
         Ok(Self { steps: planning.steps, notes, rights, user: request.user, _staged: staged })
@@ -237,6 +237,25 @@ impl Planner {
         if !own.missing.is_empty() || !wrong.is_empty() {
             self.steps.push(Step::OwnDirectories { missing: own.missing, wrong });
         }
+        Ok(())
+    }
+
+    /// Plans that messages of the journal don't reach terminals.
+    fn wall(&mut self) -> Result<(), SystemError> {
+        let file = Path::new(wall::FILE);
+        let is_there = |path: &Path| -> io::Result<bool> {
+            Ok(is_roots(path, 0o644)? && passwd::text_or_empty(path)? == wall::TEXT)
+        };
+        if !wall::is_needed() || is_there(file).map_err(|error| SystemError::io(file, error))? {
+            return Ok(());
+        }
+        if let Some(directory) = file.parent() {
+            self.roots(directory)?;
+        }
+        let text = wall::TEXT.to_owned();
+        self.record.files.insert(file.into(), host_base::sha256::of(text.as_bytes()));
+        self.steps.push(Step::Write { path: file.into(), text, mode: 0o644, is_sudos: false });
+        self.steps.push(Step::RestartJournal);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ mod steps;
 pub mod sudoers;
 mod terminal;
 mod trust;
+mod wall;
 
 pub use environment::enforce_clean_environment;
 pub use fragments::ModuleConfigReader;
@@ -42,7 +43,7 @@ use std::path::{Path, PathBuf};
 use host_base::problem::Problem;
 
 /// The account's name.
-pub const ACCOUNT: &str = "linux-sysadmin";
+pub const ACCOUNT: &str = host_base::account::SERVER;
 
 /// The account whose rights the server has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::install::MODULES;
 use super::install_record::{self, InstallRecord};
 use super::serve_rights::{self, ServeRights};
 use super::steps::{self, Step, StepsFailed};
-use super::{ACCOUNT, SystemError};
+use super::{ACCOUNT, SystemError, wall};
 use host_base::passwd;
 use host_target::Target;
 
@@ -52,6 +52,10 @@ impl Removal {
                     notes.push(format!("{} was changed since it was installed, and stays", path.display()))
                 }
             }
+        }
+        let wall = Path::new(wall::FILE);
+        if wall.exists() && record.is_ours(wall) {
+            steps.push(Step::RestartJournal);
         }
         let modules = Path::new(MODULES);
         let directories = [Some(modules), modules.parent()].into_iter().flatten();

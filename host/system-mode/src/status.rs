@@ -12,7 +12,7 @@ use super::account::{self, AccountState, HOME};
 use super::fragments::{self, ModuleConfigReader};
 use super::install::is_file_with;
 use super::serve_rights::{self, ServeRights, SudoListEntry};
-use super::{ACCOUNT, SystemError, groups, programs, trust};
+use super::{ACCOUNT, SystemError, groups, programs, trust, wall};
 use crate::sudoers;
 use host_audit::JOURNAL;
 use host_base::passwd;
@@ -101,6 +101,7 @@ pub async fn checks(
         checks.extend(of_user(target, None, sudo_output, &program).await);
     }
     checks.push(of_journal());
+    checks.extend(of_wall());
     checks
 }
 
@@ -335,6 +336,22 @@ fn of_journal() -> Check {
         }
         _ => check("journal", Status::Missing, "there is none, so nobody else knows the log's heads"),
     }
+}
+
+/// Checks that messages of the journal don't reach the terminal at which root approves.
+fn of_wall() -> Option<Check> {
+    let name = "messages on terminals";
+    let is_off = || fs::read_to_string(wall::FILE).is_ok_and(|text| text == wall::TEXT);
+    wall::is_needed().then(|| match is_off() {
+        true => check(name, Status::Ok, "the journal writes none"),
+        false => {
+            let why = format!(
+                "{} isn't there as `system install` writes it, so any account can write over the plan that root reads",
+                wall::FILE
+            );
+            check(name, Status::Wrong, why)
+        }
+    })
 }
 
 #[cfg(test)]

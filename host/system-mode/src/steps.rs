@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::account::HOME;
 use super::programs::must;
-use super::{ACCOUNT, SystemError, atomic_file, fragments};
+use super::{ACCOUNT, SystemError, atomic_file, fragments, wall};
 use host_target::Target;
 
 /// One change of the machine. Each variant's comment explains its fields.
@@ -31,6 +31,8 @@ pub enum Step {
     RemoveEmpty { path: PathBuf },
     /// Removes a directory with everything in it, which can't be undone.
     RemoveTree { path: PathBuf },
+    /// Restarts the journal, which then reads its configuration.
+    RestartJournal,
     /// Removes the account.
     RemoveAccount,
 }
@@ -74,6 +76,7 @@ impl Step {
             }
             Self::Remove { path } | Self::RemoveEmpty { path } => format!("remove {}", path.display()),
             Self::RemoveTree { path } => format!("remove {} with EVERYTHING in it", path.display()),
+            Self::RestartJournal => format!("restart {}, which keeps its messages", wall::UNIT),
             Self::RemoveAccount => format!("remove the account {ACCOUNT}"),
         }
     }
@@ -231,6 +234,9 @@ async fn perform(target: &Target, step: &Step, done: &mut Vec<Undo>) -> Result<(
         Step::RemoveEmpty { .. } => {}
         Step::RemoveTree { path } => {
             fs::remove_dir_all(path).map_err(|error| SystemError::io(path, error))?;
+        }
+        Step::RestartJournal => {
+            must(target, "systemctl", &["try-restart", "--", wall::UNIT]).await?;
         }
         Step::RemoveAccount => {
             must(target, "userdel", &["--", ACCOUNT]).await?;

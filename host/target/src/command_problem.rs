@@ -32,10 +32,30 @@ pub(super) fn refused_by_sudo(exit_code: i32, said_anything: bool, stderr: &[u8]
     refused.then(|| excerpt(said.trim(), 300))
 }
 
+/// The problem where sudo, which allows certain commands only, doesn't allow this one.
+pub(super) fn not_allowed() -> Problem {
+    let mut problem = no_root();
+    problem.message.push_str(", and sudo doesn't allow it");
+    problem
+}
+
 pub(super) fn refused(program: &str, said: &str) -> Problem {
     let mut problem = no_root();
     problem.message = format!("{}, and {program} was not run: {said}", problem.message);
     problem
+}
+
+pub(super) fn cancelled(program: &str) -> Problem {
+    Problem::new("CANCELLED", Category::Other, format!("{program} was stopped"))
+}
+
+/// The problem of a change whose outcome isn't known, because the connection was lost while it ran.
+pub(super) fn uncertain(program: &str, lost: &Problem) -> Problem {
+    let message = format!(
+        "{} in the middle of {program}: whether that was done, in part or not at all, isn't known, and it isn't repeated",
+        lost.message
+    );
+    Problem::uncertain(message)
 }
 
 /// `left` says whether processes of the command may still run.

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod command_problem;
+mod commands;
 mod entry;
 mod facts;
 mod file_commands;
@@ -11,6 +12,7 @@ mod local;
 pub mod lock;
 mod overrides;
 mod paths;
+mod pipeline;
 mod process_group;
 mod remote;
 mod resolve;
@@ -34,70 +36,20 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use tokio_util::sync::CancellationToken;
-
 use entry::Trusted;
-use file_commands::Runner;
-use host_base::problem::{Category, Problem};
-use host_base::{Command, Output, Privilege};
+use host_base::problem::Problem;
+use host_base::{Command, Privilege};
 use local::Local;
 use remote::Remote;
 use rights::Rights;
-
-/// The number of commands that run at the same time. The others wait.
-const AT_ONCE: usize = 8;
 
 fn rights(facts: &Facts) -> Rights {
     Rights { available: facts.root_available(), limited: facts.sudo_limited, root: facts.uid == 0 }
 }
 
-/// The problem of a change whose outcome isn't known, because the connection was lost while it ran.
-fn uncertain(command: &Command, lost: &Problem) -> Problem {
-    let message = format!(
-        "{} in the middle of {}: whether that was done, in part or not at all, isn't known, and it isn't repeated",
-        lost.message, command.program
-    );
-    Problem::uncertain(message)
-}
-
 enum Machine {
     Local(Local),
     Remote(Remote),
-}
-
-/// The context of a change that the host makes.
-#[derive(Clone, Copy)]
-struct ChangeContext<'a> {
-    /// Stops the change when it is cancelled.
-    stop: &'a CancellationToken,
-    /// The number of the connection that the change uses. It uses no other.
-    connection: u64,
-}
-
-impl Machine {
-    /// Runs a command. `changes` is given for a command that changes something.
-    async fn run(
-        &self,
-        command: &Command,
-        rights: Rights,
-        changes: Option<ChangeContext<'_>>,
-    ) -> Result<Output, Problem> {
-        match (self, changes) {
-            (Self::Local(local), None) => local.run(command, rights).await,
-            (Self::Local(local), Some(acting)) => tokio::select! {
-                output = local.run(command, rights) => output,
-                // Dropping the future ends the command's processes.
-                () = acting.stop.cancelled() => Err(cancelled(&command.program)),
-            },
-            (Self::Remote(remote), Some(acting)) => remote.act(command, rights, acting).await,
-            (Self::Remote(remote), None) => remote.run(command, rights).await,
-        }
-    }
-}
-
-fn cancelled(program: &str) -> Problem {
-    Problem::new("CANCELLED", Category::Other, format!("{program} was stopped"))
 }
 
 /// A command whose stdout is read piece by piece. Dropping it ends the command.
@@ -388,49 +340,6 @@ impl Target {
         }
     }
 
-    /// Runs commands side by side, and returns the answers in the order given. Dropping the future ends the commands
-    /// and all that they started.
-    pub async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
-        let rights = match self.facts().await {
-            Ok(facts) => rights(&facts),
-            Err(problem) => return vec![Err(problem); commands.len()],
-        };
-        // Each future is boxed, because it is large and is moved several times before it runs.
-        let running: Vec<_> = commands.iter().map(|command| Box::pin(self.run(command, rights))).collect();
-        // They are polled in this task, so that dropping the whole drops each of them.
-        futures_util::stream::iter(running).buffered(AT_ONCE).collect().await
-    }
-
-    /// Runs a command that changes something. If the connection is lost while it runs, its outcome is not known, and
-    /// the problem says so.
-    pub async fn act(&self, command: &Command) -> Result<Output, Problem> {
-        self.act_unless(command, &CancellationToken::new()).await
-    }
-
-    /// Does the same, and returns `CANCELLED` where the command was stopped by `stop`.
-    pub async fn act_unless(&self, command: &Command, stop: &CancellationToken) -> Result<Output, Problem> {
-        let mut again = true;
-        loop {
-            // These futures are boxed, because this one is larger than the deep ones that a plan has already.
-            let known = Box::pin(self.known(false)).await?;
-            let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            if let Some(meant) = pinned {
-                meant.is(&Identity::of(&known.facts, known.host_key), self.name())?;
-            }
-            // The change uses the connection that was asked who answers, and no other.
-            let acting = ChangeContext { stop, connection: known.connection };
-            let rights = rights(&known.facts);
-            let is_own = rights.limited
-                && command.privilege == Privilege::RootIfAvailable
-                && !Box::pin(self.is_allowed(command, rights)).await;
-            let own = is_own.then(|| Command { privilege: Privilege::Caller, ..command.clone() });
-            match Box::pin(self.once(own.as_ref().unwrap_or(command), rights, Some(acting))).await {
-                Err(problem) if again && problem.code == "CONNECTION_LOST" => again = false,
-                acted => return acted,
-            }
-        }
-    }
-
     /// Allows changes on this machine only from now on.
     pub fn pin(&self, meant: Identity) -> PinGuard {
         *self.pinned.lock().unwrap_or_else(PoisonError::into_inner) = Some(meant);
@@ -440,43 +349,6 @@ impl Target {
     /// Says whether a change is under way on this target.
     pub fn is_pinned(&self) -> bool {
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        self.once(command, rights, None).await
-    }
-
-    /// Runs a command once. Where sudo refuses it and the caller's rights may do, it runs without sudo.
-    async fn once(
-        &self,
-        command: &Command,
-        rights: Rights,
-        changes: Option<ChangeContext<'_>>,
-    ) -> Result<Output, Problem> {
-        #[cfg(any(test, feature = "test-support"))]
-        if let Some(test_connection) = &self.test_connection {
-            return test_connection
-                .carry(command, changes.is_some(), self.machine.run(command, rights, changes))
-                .await;
-        }
-        let output = self.machine.run(command, rights, changes).await?;
-        if !rights.takes_sudo(&command.privilege) {
-            return Ok(output);
-        }
-        match crate::command_problem::refused_by_sudo(
-            output.exit_code,
-            !output.stdout.is_empty(),
-            &output.stderr,
-        ) {
-            None => Ok(output),
-            // A command that changes something isn't started twice, whatever it printed itself; [`Target::is_allowed`]
-            // asked sudo before.
-            Some(_) if command.privilege == Privilege::RootIfAvailable && changes.is_none() => {
-                let command = Command { privilege: Privilege::Caller, ..command.clone() };
-                self.machine.run(&command, rights, changes).await
-            }
-            Some(said) => Err(crate::command_problem::refused(&command.program, &said)),
-        }
     }
 
     /// Starts a command whose stdout is read piece by piece.
@@ -501,25 +373,6 @@ impl Target {
             Machine::Local(local) => local.open(command, rights).await.map(OutputStream::Local),
             Machine::Remote(remote) => remote.stream(command, rights).await.map(OutputStream::Remote),
         }
-    }
-
-    /// Says whether sudo would run the command, or isn't needed.
-    async fn is_allowed(&self, command: &Command, rights: Rights) -> bool {
-        let account = match &command.privilege {
-            Privilege::Caller => return true,
-            Privilege::Root | Privilege::RootIfAvailable => "root",
-            Privilege::User(name) => name,
-        };
-        let asked = ["-n", "-l", "-u", account, "--", &command.program].map(str::to_owned);
-        let args = asked.into_iter().chain(command.args.iter().cloned()).collect();
-        let question = Command {
-            program: "sudo".to_owned(),
-            args,
-            privilege: Privilege::Caller,
-            stdin: None,
-            ..command.clone()
-        };
-        self.run(&question, rights).await.is_ok_and(|output| output.exit_code == 0)
     }
 
     /// Takes the lock of the file or directory at this path on the target, and waits for it at most for `patience`. No
@@ -547,11 +400,5 @@ impl Target {
             Machine::Local(local) => Ok(local.program(name)?.to_string_lossy().into_owned()),
             Machine::Remote(remote) => remote.program(name).await,
         }
-    }
-}
-
-impl Runner for Target {
-    async fn run_all(&self, commands: &[Command]) -> Vec<Result<Output, Problem>> {
-        Self::run_all(self, commands).await
     }
 }

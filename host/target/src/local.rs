@@ -1,22 +1,26 @@
 //! This machine. The kernel gets the argument vector, and files are opened in place.
 
 use std::ffi::OsStr;
+use std::io::pipe;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use tokio::process::Child;
+use futures_util::future::join_all;
+use tokio::process::{ChildStderr, ChildStdout};
+use tokio_util::sync::CancellationToken;
 
 use super::command_problem::{LEFTOVER, timed_out};
 use super::entry::Trusted;
+use super::pipeline::{Pipeline, sole};
 use super::process_group::ProcessGroup;
 use super::resolve::{LastLink, Resolved, is_kernels, resolve};
 pub(super) use super::rights::Rights;
 use super::rights::{CommandPrefix, EndMethod, command_prefix};
 use super::sealed_stdin::sealed;
-use super::stream::{Captured, LocalOutputStream, capture, with_last_words};
+use super::stream::{Captured, LocalOutputStream, capture, with_output_so_far};
 use super::{Metadata, PathCheck, ReadRequest, files};
 use host_base::problem::{Category, Problem};
 use host_base::program::{PATH, Programs};
@@ -47,63 +51,85 @@ impl Local {
 
     /// Runs the command to its end or to the timeout. Dropping the future ends every process of its group.
     pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let started = Instant::now();
-        let (mut child, ends) = self.spawn(command, rights)?;
-        let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-            return Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes"));
-        };
-        let mut group = ProcessGroup::of(child, ends);
-        let (mut out, mut err) = (Captured::of(command), Captured::of(command));
+        sole(self.run_pipeline(command.into(), rights).await?)
+    }
 
-        let status = {
-            let reading = async {
-                tokio::join!(
-                    capture(stdout, command.keep, &mut out),
-                    capture(stderr, command.keep, &mut err)
-                );
-            };
-            tokio::pin!(reading);
+    /// Runs the pipeline to its end or to the timeout. Each command has a process group of its own. Dropping the future
+    /// ends every process of all groups.
+    pub(super) async fn run_pipeline(
+        &self,
+        pipeline: Pipeline<'_>,
+        rights: Rights,
+    ) -> Result<Vec<Output>, Problem> {
+        let (started, limit, last) = (Instant::now(), pipeline.limit(), pipeline.last());
+        let Stages { mut groups, ends, stdout, stderrs } = self.start(pipeline, rights)?;
+        let mut out = Captured::of(last);
+        let mut errs: Vec<Captured> = pipeline.commands().map(Captured::of).collect();
+
+        let statuses = {
+            let captures = pipeline.commands().zip(stderrs).zip(&mut errs);
+            let captures = captures.map(|((command, stderr), err)| capture(stderr, command.keep, err));
+            let reading = async { tokio::join!(capture(stdout, last.keep, &mut out), join_all(captures)) };
+            let ended = until_ended(&mut groups);
+            tokio::pin!(reading, ended);
             let ending = async {
                 tokio::select! {
-                    status = group.wait() => {
+                    statuses = &mut ended => {
                         let _ = tokio::time::timeout(LEFTOVER, &mut reading).await;
-                        status
+                        statuses
                     }
                     // Output may be closed long before the command ends.
-                    () = &mut reading => group.wait().await,
+                    _ = &mut reading => ended.await,
                 }
             };
-            tokio::time::timeout(command.timeout, ending).await
+            tokio::time::timeout(limit, ending).await
         };
 
-        let Ok(status) = status else {
-            let problem = timed_out(&command.program, command.timeout, group.end().await);
-            return Err(with_last_words(problem, out, err));
+        let stopped = |left, out, errs: Vec<Captured>| {
+            let mut err = Captured::default();
+            errs.into_iter().for_each(|stage| err.append(stage, last.keep));
+            Err(with_output_so_far(timed_out(&pipeline.name(), limit, left), last.keep, out, err))
         };
-        // This ends what the command left behind. The number can't belong to another group yet: numbers are given out
-        // in a circle, and this one was in use a moment ago.
-        group.leader_ended();
-        let status = status.map_err(|error| Problem::io(&command.program, &error))?;
-        let exit_code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        if ends.was_backstop(exit_code) && started.elapsed() > command.timeout {
-            let problem = timed_out(&command.program, command.timeout, false);
-            return Err(with_last_words(problem, out, err));
+        let Ok(statuses) = statuses else {
+            let left = join_all(groups.iter_mut().map(ProcessGroup::end)).await;
+            return stopped(left.contains(&true), out, errs);
+        };
+        // This ends what the commands left behind. The numbers can't belong to other groups yet: numbers are given out
+        // in a circle, and these were in use a moment ago.
+        groups.iter_mut().for_each(ProcessGroup::leader_ended);
+        let exit_code = |(command, status): (&Command, std::io::Result<ExitStatus>)| {
+            let status = status.map_err(|error| Problem::io(&command.program, &error))?;
+            Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+        };
+        let exit_codes: Vec<i32> =
+            pipeline.commands().zip(statuses).map(exit_code).collect::<Result<_, Problem>>()?;
+        let was_backstop =
+            ends.iter().zip(&exit_codes).any(|(ends, exit_code)| ends.was_backstop(*exit_code));
+        if was_backstop && started.elapsed() > limit {
+            return stopped(false, out, errs);
         }
-        Ok(Output {
-            exit_code,
-            truncated: out.truncated || err.truncated,
-            stdout_bytes: out.total_bytes,
-            stdout_lines: out.total_lines(),
-            stdout: out.into_bytes(),
-            stderr: err.into_bytes(),
-            duration: started.elapsed(),
-        })
+        let mut outputs: Vec<Output> = exit_codes
+            .into_iter()
+            .zip(errs)
+            .map(|(exit_code, err)| Output {
+                exit_code,
+                truncated: err.truncated,
+                stderr: err.into_bytes(),
+                duration: started.elapsed(),
+                ..Output::default()
+            })
+            .collect();
+        if let Some(last) = outputs.last_mut() {
+            out.into_stdout_of(last);
+        }
+        Ok(outputs)
     }
 
     /// Starts a command whose stdout is read piece by piece. Only the beginning of its stderr is kept, to tell a
     /// refusal of sudo from the command's own messages.
     pub(super) async fn open(&self, command: &Command, rights: Rights) -> Result<LocalOutputStream, Problem> {
-        let (mut child, ends) = self.spawn(command, rights)?;
+        let (mut prepared, ends) = self.prepare(command, command.timeout, rights)?;
+        let mut child = prepared.spawn().map_err(|error| Problem::io(&command.program, &error))?;
         let stderr = child.stderr.take();
         let stdout = child.stdout.take();
         let stdout =
@@ -122,16 +148,58 @@ impl Local {
     /// [`CommandPrefix::shown`]. Returns a problem where the command can't be started.
     pub(super) fn prefix(&self, command: &Command, rights: Rights) -> Result<String, Problem> {
         self.programs.find(&command.program)?;
-        Ok(self.command_prefix(command, rights)?.shown)
+        Ok(self.command_prefix(command, command.timeout, rights)?.shown)
     }
 
-    fn command_prefix(&self, command: &Command, rights: Rights) -> Result<CommandPrefix, Problem> {
-        command_prefix(command, rights, |name| Ok(self.programs.find(name)?.to_string_lossy().into_owned()))
+    fn command_prefix(
+        &self,
+        command: &Command,
+        limit: Duration,
+        rights: Rights,
+    ) -> Result<CommandPrefix, Problem> {
+        let find = |name: &str| Ok(self.programs.find(name)?.to_string_lossy().into_owned());
+        command_prefix(command, limit, rights, find)
     }
 
-    fn spawn(&self, command: &Command, rights: Rights) -> Result<(Child, EndMethod), Problem> {
+    /// Starts the commands of a pipeline, once each of them is known to be there and to be allowed. Each has only its own
+    /// ends of the pipes, because all descriptors of this process are closed when a program starts.
+    fn start(&self, pipeline: Pipeline<'_>, rights: Rights) -> Result<Stages, Problem> {
+        let prepare = |(at, command)| {
+            self.prepare(command, pipeline.limit(), rights).map_err(|problem| pipeline.at(at, problem))
+        };
+        let (mut prepared, ends): (Vec<_>, Vec<_>) =
+            pipeline.commands().enumerate().map(prepare).collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+        for at in 1..prepared.len() {
+            let (reader, writer) = pipe().map_err(|error| Problem::io("a pipe", &error))?;
+            prepared[at - 1].stdout(writer);
+            prepared[at].stdin(reader);
+        }
+        let (mut groups, mut stdout, mut stderrs) = (Vec::new(), None, Vec::new());
+        // Each is dropped once it has started, and this process' ends of its pipes with it. Where one can't be started,
+        // dropping the groups ends those before it.
+        for ((at, command), (mut prepared, ends)) in
+            pipeline.commands().enumerate().zip(prepared.into_iter().zip(&ends))
+        {
+            let spawned = prepared.spawn().map_err(|error| Problem::io(&command.program, &error));
+            let mut child = spawned.map_err(|problem| pipeline.at(at, problem))?;
+            stdout = child.stdout.take();
+            stderrs.extend(child.stderr.take());
+            groups.push(ProcessGroup::of(child, *ends));
+        }
+        match stdout {
+            Some(stdout) if stderrs.len() == groups.len() => Ok(Stages { groups, ends, stdout, stderrs }),
+            _ => Err(Problem::new("IO_ERROR", Category::Internal, "the command has no output pipes")),
+        }
+    }
+
+    fn prepare(
+        &self,
+        command: &Command,
+        limit: Duration,
+        rights: Rights,
+    ) -> Result<(tokio::process::Command, EndMethod), Problem> {
         let program = self.programs.find(&command.program)?;
-        let command_prefix = self.command_prefix(command, rights)?;
+        let command_prefix = self.command_prefix(command, limit, rights)?;
         let stdin = match &command.stdin {
             Some(contents) => {
                 sealed(contents).map_err(|error| Problem::io("what the command reads", &error))?.into()
@@ -155,8 +223,7 @@ impl Local {
             .process_group(0)
             // If sudo were killed, it would leave what it runs; see `ProcessGroup`.
             .kill_on_drop(command_prefix.ends == EndMethod::Group);
-        let child = prepared.spawn().map_err(|error| Problem::io(&command.program, &error))?;
-        Ok((child, command_prefix.ends))
+        Ok((prepared, command_prefix.ends))
     }
 
     /// Reads files in this process, with its own rights. The next two functions do the same.
@@ -208,6 +275,32 @@ impl Local {
         let resolve = move || paths.iter().map(|path| resolve(path, last, &trusted)).collect();
         blocking(resolve).await.unwrap_or_else(|problem| vec![Err(problem); count])
     }
+}
+
+/// The commands of a pipeline that were started.
+struct Stages {
+    groups: Vec<ProcessGroup>,
+    ends: Vec<EndMethod>,
+    /// The stdout of the last one.
+    stdout: ChildStdout,
+    stderrs: Vec<ChildStderr>,
+}
+
+/// Waits until the leader of each group has ended. A process that one left behind and that holds the pipe to the next
+/// command is ended, unless that command has ended anyway.
+async fn until_ended(groups: &mut [ProcessGroup]) -> Vec<std::io::Result<ExitStatus>> {
+    let have_ended: Vec<CancellationToken> = groups.iter().map(|_| CancellationToken::new()).collect();
+    let until_ended = async |(at, group): (usize, &mut ProcessGroup)| {
+        let status = group.wait().await;
+        have_ended[at].cancel();
+        if let Some(next) = have_ended.get(at + 1)
+            && tokio::time::timeout(LEFTOVER, next.cancelled()).await.is_err()
+        {
+            group.leader_ended();
+        }
+        status
+    };
+    join_all(groups.iter_mut().enumerate().map(until_ended)).await
 }
 
 fn read_within(

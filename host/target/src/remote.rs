@@ -7,10 +7,13 @@ mod channel;
 mod connection;
 mod connection_info;
 mod destination;
+mod exit_codes;
 mod output_stream;
 mod programs;
 mod quote;
 mod remote_lock;
+mod running;
+mod script;
 mod sftp;
 
 use std::collections::BTreeSet;
@@ -20,22 +23,20 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
-use channel::{RemoteCommand, StartError};
 use connection::{BootstrapRunner, Connection};
 
 use super::entry::Trusted;
 use super::facts::{self, Facts};
 use super::file_commands::{FileCommands, Runner};
 use super::resolve::{LastLink, Resolved};
-use super::rights::{CommandPrefix, EndMethod, Rights, command_prefix};
+use super::rights::{CommandPrefix, Rights};
 use super::services::{self, ServiceFiles, Services};
-use super::{ChangeContext, Metadata, PathCheck, ReadRequest};
+use super::{Metadata, PathCheck, ReadRequest};
 pub use connection_info::{ConnectionInfo, KnownHost};
 pub use destination::Destination;
 use host_base::Attempt;
 use host_base::problem::{Category, Problem};
-use host_base::program::PATH;
-use host_base::{Command, Output, Privilege};
+use host_base::{Command, Privilege};
 use host_capability::Access;
 use host_openssh::{Keepalive, Peer, SshConnection};
 pub use output_stream::RemoteOutputStream;
@@ -472,108 +473,7 @@ impl Remote {
     ) -> Result<CommandPrefix, Problem> {
         let connection = self.connection().await?;
         self.find(&connection, &command.program).await?;
-        self.command_prefix_on(&connection, command, rights).await
-    }
-
-    async fn command_prefix_on(
-        &self,
-        connection: &Arc<Connection>,
-        command: &Command,
-        rights: Rights,
-    ) -> Result<CommandPrefix, Problem> {
-        let names = ["sudo", "timeout"];
-        if command.privilege != Privilege::Caller {
-            for name in names {
-                // Where a program is missing that the command needs, the call of `command_prefix` below says so.
-                let _ = self.find(connection, name).await;
-            }
-        }
-        let known =
-            |name: &str| connection.programs.known(name).ok_or_else(|| host_base::program::not_found(name));
-        command_prefix(command, rights, known)
-    }
-
-    /// Starts a command. With `only`, it uses the connection of this number and no other.
-    async fn start(
-        &self,
-        command: &Command,
-        rights: Rights,
-        only: Option<u64>,
-    ) -> Result<RemoteCommand, StartError> {
-        let mut again = true;
-        loop {
-            let connection = self.connection().await.map_err(StartError::NotStarted)?;
-            if only.is_some_and(|number| number != connection.number()) {
-                return Err(StartError::NotStarted(connection.lost()));
-            }
-            match self.start_on(&connection, &connection, command, rights).await {
-                // The connection was lost without notice, and nothing was started.
-                Err(StartError::NotStarted(problem)) if again && problem.code == "CONNECTION_LOST" => {
-                    again = false
-                }
-                started => return started,
-            }
-        }
-    }
-
-    async fn start_on(
-        &self,
-        connection: &Arc<Connection>,
-        channels: &Arc<Connection>,
-        command: &Command,
-        rights: Rights,
-    ) -> Result<RemoteCommand, StartError> {
-        let prepared = async {
-            let program = self.find(connection, &command.program).await?;
-            let CommandPrefix { mut argv, ends, .. } =
-                self.command_prefix_on(connection, command, rights).await?;
-            argv.push(program);
-            argv.extend(command.args.iter().cloned());
-            let environment = connection.environment(PATH, &command.env).await?;
-            Ok((
-                channel::line(&environment, channels.nonce(), &argv, command.stdin.as_ref().map(Vec::len))?,
-                ends,
-            ))
-        };
-        let (line, ends): (String, EndMethod) = prepared.await.map_err(StartError::NotStarted)?;
-        RemoteCommand::start(channels, connection, line, command.stdin.clone(), ends).await
-    }
-
-    /// Runs the command to its end or to the timeout. Dropping the future ends it.
-    pub(super) async fn run(&self, command: &Command, rights: Rights) -> Result<Output, Problem> {
-        let running = self.start(command, rights, None).await.map_err(StartError::into_problem)?;
-        running.finish(command).await
-    }
-
-    /// Runs a command that changes something. If the connection is lost while it runs, its outcome is not known.
-    pub(super) async fn act(
-        &self,
-        command: &Command,
-        rights: Rights,
-        acting: ChangeContext<'_>,
-    ) -> Result<Output, Problem> {
-        // A server that closes the channel doesn't tell the outcome either.
-        let uncertain = |problem: Problem| match matches!(&*problem.code, "CONNECTION_LOST" | "IO_ERROR") {
-            true => super::uncertain(command, &problem),
-            false => problem,
-        };
-        match self.start(command, rights, Some(acting.connection)).await {
-            Err(StartError::NotStarted(problem)) => Err(problem),
-            Err(StartError::MaybeStarted(problem)) => Err(uncertain(problem)),
-            Ok(running) => running.finish_unless(command, acting.stop.cancelled()).await.map_err(uncertain),
-        }
-    }
-
-    pub(super) async fn stream(
-        &self,
-        command: &Command,
-        rights: Rights,
-    ) -> Result<RemoteOutputStream, Problem> {
-        let connection = self.connection().await?;
-        let streams = self.beside(&connection).await?;
-        let running =
-            self.start_on(&connection, &streams, command, rights).await.map_err(StartError::into_problem)?;
-        Ok(RemoteOutputStream::new(running, command))
+        self.command_prefix_on(&connection, command, command.timeout, rights).await
     }
 }
 

@@ -63,9 +63,30 @@ pub(super) enum EndMethod {
     Group,
     /// This signal goes to the leader, which is sudo; [`Self::signals`] tells what follows.
     Sudo(Signal),
+    /// This signal and what follows go to the process group, in which sudo is among others.
+    SudoAmongOthers(Signal),
 }
 
 impl EndMethod {
+    /// Returns the way in which several commands in one process group are ended. sudo has the same signals for each of
+    /// them, because they have one time limit.
+    pub(super) fn of_all(methods: &[Self]) -> Self {
+        match methods {
+            [method] => *method,
+            several => {
+                let signal = several.iter().find_map(|method| method.first_signal());
+                signal.map_or(Self::Group, Self::SudoAmongOthers)
+            }
+        }
+    }
+
+    fn first_signal(self) -> Option<Signal> {
+        match self {
+            Self::Group => None,
+            Self::Sudo(signal) | Self::SudoAmongOthers(signal) => Some(signal),
+        }
+    }
+
     /// Returns the signals that sudo is sent, a second apart, until it has ended.
     ///
     /// The first signal may come before `timeout` has started, and so it is sent again. Then comes `TERM`, because
@@ -73,29 +94,30 @@ impl EndMethod {
     /// `TERM`, and `KILL` two seconds later), but not the children. Where sudo gave the command a terminal of its own,
     /// `CONT` doesn't reach it, and `ALRM` reaches the children, too.
     pub(super) fn signals(self, has_terminal: bool) -> &'static [Signal] {
-        match self {
-            Self::Group => &[],
-            Self::Sudo(Signal::CONT) if has_terminal => &[Signal::CONT, Signal::CONT, Signal::ALARM],
-            Self::Sudo(Signal::CONT) => &[Signal::CONT, Signal::CONT, Signal::TERM, Signal::ALARM],
-            Self::Sudo(_) => &[Signal::ALARM],
+        match self.first_signal() {
+            None => &[],
+            Some(Signal::CONT) if has_terminal => &[Signal::CONT, Signal::CONT, Signal::ALARM],
+            Some(Signal::CONT) => &[Signal::CONT, Signal::CONT, Signal::TERM, Signal::ALARM],
+            Some(_) => &[Signal::ALARM],
         }
     }
 
     /// Says whether `timeout` ended the command before the host did, which happens when the host is held up. timeout
     /// ends by itself with 124, and is killed with the whole group otherwise.
     pub(super) fn was_backstop(self, exit_code: i32) -> bool {
-        self == Self::Sudo(Signal::CONT) && matches!(exit_code, 124 | 137)
+        self.first_signal() == Some(Signal::CONT) && matches!(exit_code, 124 | 137)
     }
 
     /// Says whether the command's children may be left.
     pub(super) fn may_leave(self) -> bool {
-        !matches!(self, Self::Group | Self::Sudo(Signal::CONT))
+        !matches!(self.first_signal(), None | Some(Signal::CONT))
     }
 }
 
-/// Returns the prefix of this command. `find` returns a program's absolute path.
+/// Returns the prefix of this command, which runs for `limit` at most. `find` returns a program's absolute path.
 pub(super) fn command_prefix(
     command: &Command,
+    limit: Duration,
     rights: Rights,
     find: impl Fn(&str) -> Result<String, Problem>,
 ) -> Result<CommandPrefix, Problem> {
@@ -122,12 +144,12 @@ pub(super) fn command_prefix(
     }
     argv.push("--".to_owned());
     // A command without a time limit needs no `timeout`.
-    let has_limit = command.timeout != Duration::MAX;
+    let has_limit = limit != Duration::MAX;
     // Where timeout(1) isn't installed, the command runs without it.
     let timeout = (has_limit && !rights.limited).then(|| find("timeout").ok()).flatten();
     let ends = EndMethod::Sudo(if timeout.is_some() { Signal::CONT } else { Signal::ALARM });
     if let Some(timeout) = timeout {
-        let seconds = command.timeout.saturating_add(BACKSTOP).as_secs().to_string();
+        let seconds = limit.saturating_add(BACKSTOP).as_secs().to_string();
         argv.push(timeout);
         argv.extend(TIMED.map(str::to_owned));
         argv.push(seconds);

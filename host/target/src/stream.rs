@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::BufMut;
+use serde_json::json;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{ChildStderr, ChildStdout};
 use tokio::task::JoinHandle;
@@ -12,7 +13,7 @@ use super::process_group::ProcessGroup;
 use crate::command_problem::{LEFTOVER, refused, refused_by_sudo, stopped};
 use host_base::output_buffer::StreamWriter;
 use host_base::problem::Problem;
-use host_base::{Command, Keep};
+use host_base::{Command, Keep, Output};
 use host_text::redact::redact;
 use host_text::visible::excerpt;
 
@@ -62,6 +63,21 @@ impl Captured {
         self.newlines + u64::from(self.last.is_some_and(|byte| byte != b'\n'))
     }
 
+    /// Makes this the stdout of a command whose output so far has its stderr.
+    pub(super) fn into_stdout_of(self, output: &mut Output) {
+        output.truncated |= self.truncated;
+        output.stdout_bytes = self.total_bytes;
+        output.stdout_lines = self.total_lines();
+        output.stdout = self.into_bytes();
+    }
+
+    /// Adds what was kept of another stream.
+    pub(super) fn append(&mut self, other: Self, keep: Keep) {
+        let is_cut = self.truncated || other.truncated;
+        self.add(&other.into_bytes(), keep);
+        self.truncated |= is_cut;
+    }
+
     /// Returns the bytes that were kept.
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.kept.into()
@@ -72,16 +88,29 @@ impl Captured {
 const LAST_LINES: usize = 3;
 const LAST_WORDS: usize = 500;
 
-/// Adds the end of the command's output to the problem: the last lines tell where it hung.
-pub(super) fn with_last_words(mut problem: Problem, out: Captured, err: Captured) -> Problem {
+/// The member of an error that holds the output of a command that was stopped.
+const OUTPUT_SO_FAR: &str = "output_so_far";
+/// The bytes of each stream that it holds at most.
+const SO_FAR_BYTES: usize = 16 << 10;
+
+/// Adds the output so far to the problem. The last lines, which tell where the command hung, are in the message as well.
+/// Secrets are taken out before anything is cut, because half a secret isn't recognized.
+pub(super) fn with_output_so_far(mut problem: Problem, keep: Keep, out: Captured, err: Captured) -> Problem {
+    let is_cut = out.truncated || err.truncated;
     let said = [out, err].map(|stream| redact(&String::from_utf8_lossy(&stream.into_bytes())).into_owned());
     let lines = said.iter().flat_map(|said| said.lines()).map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.collect();
     let last = lines[lines.len().saturating_sub(LAST_LINES)..].join(" / ");
-    if !last.is_empty() {
-        problem.message.push_str(&format!("; until then it said: {}", excerpt(&last, LAST_WORDS)));
+    if last.is_empty() {
+        return problem;
     }
-    problem
+    problem.message.push_str(&format!("; until then it said: {}", excerpt(&last, LAST_WORDS)));
+    let [stdout, stderr] = said.each_ref().map(|said| match keep {
+        Keep::Head => &said[..said.floor_char_boundary(SO_FAR_BYTES)],
+        Keep::Tail => &said[said.ceil_char_boundary(said.len().saturating_sub(SO_FAR_BYTES))..],
+    });
+    let is_cut = is_cut || said.iter().any(|said| said.len() > SO_FAR_BYTES);
+    problem.detail(OUTPUT_SO_FAR, json!({"stdout": stdout, "stderr": stderr, "truncated": is_cut}))
 }
 
 /// Collects output into `captured` until the end of the stream.

@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Facts, uncertain};
+use super::Facts;
+use super::command_problem::uncertain;
+use super::pipeline::Pipeline;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output};
 
@@ -11,7 +13,7 @@ use host_base::{Command, Output};
 pub enum Fate {
     /// The command runs, and its output arrives.
     Answers,
-    /// The test gives the answer: exit code and stdout.
+    /// The test gives the answer: exit code and stdout. The other commands of a pipeline end with 0.
     Says(i32, String),
     /// The connection is lost before the command arrives.
     NeverComes,
@@ -19,7 +21,7 @@ pub enum Fate {
     NeverAnswers,
 }
 
-/// Decides what happens to each command.
+/// Decides what happens to each command, or to a pipeline by its last command.
 pub type Script = dyn Fn(&Command) -> Fate + Send + Sync;
 
 /// A connection to this machine.
@@ -108,21 +110,23 @@ impl TestConnection {
 
     pub(super) async fn carry(
         &self,
-        command: &Command,
+        pipeline: Pipeline<'_>,
         changes: bool,
-        running: impl Future<Output = Result<Output, Problem>>,
-    ) -> Result<Output, Problem> {
+        running: impl Future<Output = Result<Vec<Output>, Problem>>,
+    ) -> Result<Vec<Output>, Problem> {
         self.connected()?;
-        match (self.script)(command) {
+        match (self.script)(pipeline.last()) {
             Fate::Answers => return running.await,
             Fate::Says(exit_code, stdout) => {
-                return Ok(Output {
+                let mut outputs = vec![Output::default(); pipeline.len() - 1];
+                outputs.push(Output {
                     exit_code,
                     stdout_bytes: stdout.len() as u64,
                     stdout_lines: stdout.lines().count() as u64,
                     stdout: stdout.into_bytes(),
                     ..Output::default()
                 });
+                return Ok(outputs);
             }
             Fate::NeverComes => {}
             Fate::NeverAnswers => drop(running.await),
@@ -130,6 +134,6 @@ impl TestConnection {
         self.lose();
         let lost =
             Problem::new("CONNECTION_LOST", Category::Network, "the connection to web1 port 22 was lost");
-        Err(if changes { uncertain(command, &lost) } else { lost })
+        Err(if changes { uncertain(&pipeline.name(), &lost) } else { lost })
     }
 }

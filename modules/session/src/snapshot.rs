@@ -328,7 +328,7 @@ mod tests {
                 "user": "alice", "uid": 1000,
             },
             "privilege": {"user": "alice", "uid": 1000, "root": false, "sudo": false},
-            "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
+            "server": {"version": "0.1.0", "contract": "sysadmin:module@0.2.0"},
             "modules": [
                 {"name": "services", "version": "0.1.0", "sha256": "ab".repeat(32), "tools": ["svc_list", "svc_status"],
                  "serves": true},
@@ -374,7 +374,7 @@ mod tests {
             "profile_warnings": ["the profile x.yaml is left out: line 1: no"],
             "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
             "integration_mode": "complementary",
-            "server": {"version": "0.1.0", "contract": "sysadmin:module@0.1.0"},
+            "server": {"version": "0.1.0", "contract": "sysadmin:module@0.2.0"},
             "config_path": "/home/alice/.config/linux-sysadmin/config.yaml",
             "modules": [
                 {"name": "services", "version": "0.1.0", "sha256": "ab".repeat(32), "tools": 2},

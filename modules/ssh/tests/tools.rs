@@ -983,11 +983,12 @@ fn to_lead_calls_elsewhere_is_critical() {
     let summary = "Add the host web2 in ~/.ssh/config: HostName db1";
     assert_eq!(plans, [plan(summary, &text).warning(warning).risk(Risk::Critical)]);
     assert!(notes[0].starts_with("web2 is a host"), "{notes:?}");
-    // A key alone doesn't change the destination.
+    // A key alone doesn't change the destination, but the rights there.
     let key = json!({"host": "web1", "identity_file": "~/.ssh/k", "identities_only": true});
     let summary = "Change the host web1 in ~/.ssh/config: IdentityFile ~/.ssh/k, IdentitiesOnly yes";
     let text = format!("{before}    IdentityFile ~/.ssh/k\n    IdentitiesOnly yes\n");
-    assert_eq!(change(false, &["web1"], &key).1, [plan(summary, &text)]);
+    let warning = "connections to web1 may take another key from then on, which may have other rights";
+    assert_eq!(change(false, &["web1"], &key).1, [plan(summary, &text).warning(warning).risk(Risk::High)]);
 }
 
 #[test]

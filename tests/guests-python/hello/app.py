@@ -132,6 +132,7 @@ class Describe(exports.Describe):
                     )
                 ],
                 tools=[],
+                any_program=[],
             ),
         )
 

@@ -1,7 +1,7 @@
 ;; A module as the engine sees it: no language between its bytes and the host, so it can return what none would.
 ;; What its exports do is put in place of the comments that name them.
 (module
-  (import "sysadmin:module/distro-context@0.1.0" "current" (func $current (param i32)))
+  (import "sysadmin:module/distro-context@0.2.0" "current" (func $current (param i32)))
   (memory (export "memory") 1)
   (table $table 1 funcref)
   (global $free (mut i32) (i32.const 8192))
@@ -17,12 +17,12 @@
       (br_if $more (i32.ne (table.grow $table (ref.null func) (i32.const 1000)) (i32.const -1))))
     (unreachable))
 
-  (func (export "sysadmin:module/describe@0.1.0#describe") (result i32)
+  (func (export "sysadmin:module/describe@0.2.0#describe") (result i32)
     (;describe;)
     (i32.const 2048))
 
   ;; tool (pointer, length), arguments (likewise), limit (some?, value), filter (some?, pointer, length)
-  (func (export "sysadmin:module/tools@0.1.0#call") (param $tool i32) (param i32 i32 i32 i32 i32 i32 i32 i32)
+  (func (export "sysadmin:module/tools@0.2.0#call") (param $tool i32) (param i32 i32 i32 i32 i32 i32 i32 i32)
     (result i32)
     (local $which i32)
     ;; Its first letter after `raw_`.

@@ -174,7 +174,17 @@ fn a_third_party_never_has_what_only_modules_of_the_host_have() {
 fn another_contract_is_refused_and_both_are_named() {
     let home = Home::new();
     let future = written(&home, "future", &Raw::default().version("9.9.9").build());
-    refused(&home, &future, &["sysadmin:module@9.9.9", "sysadmin:module@0.1.0"]);
+    refused(&home, &future, &["sysadmin:module@9.9.9", "sysadmin:module@0.2.0"]);
+}
+
+#[tokio::test]
+async fn a_component_of_the_older_contract_works_as_before() {
+    let home = Home::new();
+    add(&home, &written(&home, "raw", &Raw::default().version(FROZEN).build()));
+    let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
+    let envelope = client.envelope("raw_done", json!({})).await;
+    assert_eq!((&envelope["status"], &envelope["data"]), (&json!("success"), &json!({})), "{envelope}");
+    survived(client).await;
 }
 
 #[test]

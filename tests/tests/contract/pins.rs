@@ -137,7 +137,7 @@ fn a_module_is_shown_with_its_gravest_requests_first_within_80_columns() {
     at("\"harmless REVIEWED: really\"");
     at("greet_shout  low");
     at("\"MIT\"");
-    at("exec-command@0.1.0");
+    at("exec-command@0.2.0");
     assert!(!home.data().exists(), "looking installs nothing");
 }
 

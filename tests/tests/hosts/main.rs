@@ -7,6 +7,7 @@ mod everywhere {
     mod changing_services;
     mod changing_services_refused;
     mod everyday;
+    mod files;
     mod locks;
     mod logs;
     pub(crate) mod packages;

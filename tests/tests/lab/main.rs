@@ -10,6 +10,7 @@ mod ssh_known_hosts;
 mod ssh_limits;
 mod ssh_lockout;
 mod ssh_lost;
+mod ssh_pipelines;
 mod ssh_tools;
 mod ssh_ways;
 mod talking;

@@ -33,6 +33,8 @@ pub struct GrantedStep {
     pub pattern: String,
     /// Whether every grant that allows the command has an `<arg>`, so that no grant fixes all of its arguments.
     pub free_form: bool,
+    /// Whether no grant names the command, and the module may run any program.
+    pub is_any_program: bool,
 }
 
 impl Grants {
@@ -135,6 +137,16 @@ impl Grants {
             }
         }
         let Some((grant, matched)) = gravest else {
+            if effects.contains(&Effect::Change) && self.may_run_any(command) {
+                return Ok(GrantedStep {
+                    shown: Command { stdin: None, ..command.clone() },
+                    paths: Vec::new(),
+                    risk: Risk::ReadOnly,
+                    pattern: "any program".to_owned(),
+                    free_form: true,
+                    is_any_program: true,
+                });
+            }
             let why = if matching.is_empty() { "none of its grants matches" } else { why };
             return Err(self.may_not_run(command, why));
         };
@@ -145,6 +157,7 @@ impl Grants {
             risk: grant.request.risk,
             pattern: grant.pattern.text().to_owned(),
             free_form,
+            is_any_program: false,
         })
     }
 

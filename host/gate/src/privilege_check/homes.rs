@@ -1,5 +1,6 @@
-//! Finds out whose home directory a path is in.
+//! Finds out whose home directory a path is in, and who needs a path to log in.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,17 @@ pub struct Home {
     /// Whether one of the owners may be a person, who logs in there.
     pub is_peoples: bool,
 }
+
+/// What an account needs to log in.
+#[derive(Debug, PartialEq)]
+pub struct LoginPath {
+    pub account: String,
+    /// `home`, `shell` or `keys`.
+    pub what: &'static str,
+}
+
+/// The keys of an account in its home, see `AuthorizedKeysFile` in sshd_config(5).
+const KEYS: &str = ".ssh/authorized_keys";
 
 /// The device and the inode of a file.
 type FileId = (u64, u64);
@@ -85,31 +97,43 @@ impl PrivilegeCheck<'_> {
         None
     }
 
-    /// The account that has its home below a directory, at any depth, if there is one. An error where the target doesn't say.
-    pub async fn home_below(&mut self, path: &str, id: FileId) -> Result<Option<String>, ()> {
+    /// What a login needs at or below a path, if there is something: an account's home below it, at any depth, an account's shell,
+    /// or an account's keys where links lead to them. An error where the target doesn't say.
+    pub async fn login_below(&mut self, path: &str, id: FileId) -> Result<Option<LoginPath>, ()> {
         let accounts = self.passwd().await.ok_or(())?;
-        let homes: Vec<String> =
-            accounts.iter().map(|entry| entry.home.to_string_lossy().into_owned()).collect();
-        // A link on the way to a home, or the home itself, leads through other directories.
-        let mut real = Vec::new();
-        for homes in homes.chunks(AT_ONCE) {
-            let args: Vec<&str> = ["-m", "--"].into_iter().chain(homes.iter().map(String::as_str)).collect();
-            let answers = self.answers(&[command("realpath", &args, Privilege::Caller)]).await.ok_or(())?;
-            let lines: Vec<PathBuf> = answers.concat().lines().map(PathBuf::from).collect();
-            if lines.len() != homes.len() {
-                return Err(());
-            }
-            real.extend(lines);
-        }
-        let above = |home: &Path| -> Vec<PathBuf> {
-            let above = home.ancestors().skip(1).filter(|path| path.parent().is_some());
-            above.map(Path::to_owned).collect()
-        };
-        let ways: Vec<(String, Vec<PathBuf>)> = accounts
+        let keys: Vec<PathBuf> = accounts.iter().map(|entry| entry.home.join(KEYS)).collect();
+        let places: Vec<&Path> = accounts
             .iter()
-            .zip(&real)
-            .map(|(entry, real)| (entry.name.clone(), [above(&entry.home), above(real)].concat()))
+            .zip(&keys)
+            .flat_map(|(entry, keys)| [&*entry.home, &*entry.shell, &**keys])
+            .filter(|place| !place.as_os_str().is_empty())
             .collect();
+        let real = self.real_paths(&places).await.ok_or(())?;
+        let real = |place: &Path| real.get(place).cloned().unwrap_or_default();
+        let mut ways: Vec<(LoginPath, Vec<PathBuf>)> = Vec::new();
+        for (entry, keys) in accounts.iter().zip(&keys) {
+            let home = real(&entry.home);
+            // A home itself is judged by more than who may enter it.
+            let homes = [&entry.home, &home].into_iter().flat_map(|home| home.ancestors().skip(1));
+            let shells = [entry.shell.clone(), real(&entry.shell)];
+            let shells = shells.iter().flat_map(|shell| shell.ancestors());
+            let own_keys = real(keys);
+            // Without links, the keys are where the rules know them.
+            let is_led = own_keys != home.join(KEYS);
+            let keys = own_keys.ancestors().filter(|place| is_led && !home.starts_with(place));
+            let of = |what, way: Vec<&Path>| {
+                let login = LoginPath { account: entry.name.clone(), what };
+                (
+                    login,
+                    way.into_iter().filter(|place| place.parent().is_some()).map(Path::to_owned).collect(),
+                )
+            };
+            ways.extend([
+                of("home", homes.collect()),
+                of("shell", shells.collect()),
+                of("keys", keys.collect()),
+            ]);
+        }
         let mut all: Vec<PathBuf> = ways.iter().flat_map(|(_, way)| way.clone()).collect();
         all.sort();
         all.dedup();
@@ -120,7 +144,24 @@ impl PrivilegeCheck<'_> {
             names.iter().any(|name| way == Path::new(name))
                 || ids.iter().any(|(known, known_as)| *known == id && known_as == way)
         };
-        Ok(ways.into_iter().find(|(_, way)| way.iter().any(is_it)).map(|(name, _)| name))
+        Ok(ways.into_iter().find(|(_, way)| way.iter().any(is_it)).map(|(login, _)| login))
+    }
+
+    /// The paths to which these lead by links. None where the target doesn't say.
+    async fn real_paths(&self, places: &[&Path]) -> Option<BTreeMap<PathBuf, PathBuf>> {
+        let places: Vec<String> = places.iter().map(|place| place.to_string_lossy().into_owned()).collect();
+        let places: Vec<String> = BTreeSet::from_iter(places).into_iter().collect();
+        let mut real = BTreeMap::new();
+        for some in places.chunks(AT_ONCE) {
+            let args: Vec<&str> = ["-m", "--"].into_iter().chain(some.iter().map(String::as_str)).collect();
+            let answers = self.answers(&[command("realpath", &args, Privilege::Caller)]).await?;
+            let lines: Vec<PathBuf> = answers.concat().lines().map(PathBuf::from).collect();
+            if lines.len() != some.len() {
+                return None;
+            }
+            real.extend(some.iter().map(PathBuf::from).zip(lines));
+        }
+        Some(real)
     }
 
     /// The home directories that the caller can look at, with what they are.
@@ -206,8 +247,8 @@ mod tests {
             // Another name of the directory.
             let seen = if path == "other" { "ada" } else { path };
             let seen = std::fs::metadata(at(seen)).unwrap();
-            let found = check.home_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
-            assert_eq!(found.as_deref(), below, "{path}");
+            let found = check.login_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
+            assert_eq!(found.map(|login| login.account).as_deref(), below, "{path}");
         }
         // The target knows none of these accounts, so each counts as root.
         assert!(check.home_power(&at("real/below"), None).await.is_some());
@@ -220,8 +261,42 @@ mod tests {
         check_moved.passwd = Some(Some(Arc::new(passwd::parse(&moved))));
         for (path, below) in [("disk", Some("eve")), ("disk/homes", Some("eve")), ("disk/homes/eve", None)] {
             let seen = std::fs::metadata(at(path)).unwrap();
-            let found = check_moved.home_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
-            assert_eq!(found.as_deref(), below, "{path}");
+            let found = check_moved.login_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
+            assert_eq!(found.map(|login| login.account).as_deref(), below, "{path}");
+        }
+        // A login needs its shell, and what the shell's name leads to.
+        std::fs::create_dir_all(at("prefix/bin")).unwrap();
+        std::fs::write(at("prefix/bin/shell"), "").unwrap();
+        std::os::unix::fs::symlink(at("prefix/bin/shell"), at("shell")).unwrap();
+        let shells = format!("eve:x:1004:1004::/home/eve:{}\nsync:x:4:4::/bin:\n", at("shell"));
+        let mut check_shells = PrivilegeCheck::new(&target, &facts);
+        check_shells.passwd = Some(Some(Arc::new(passwd::parse(&shells))));
+        for (path, is_needed) in
+            [("prefix", true), ("prefix/bin", true), ("prefix/bin/shell", true), ("disk", false)]
+        {
+            let seen = std::fs::metadata(at(path)).unwrap();
+            let found = check_shells.login_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
+            let eve = LoginPath { account: "eve".to_owned(), what: "shell" };
+            assert_eq!(found, is_needed.then_some(eve), "{path}");
+        }
+        // Links may lead from a home to the keys.
+        std::fs::create_dir_all(at("kay/dotfiles/ssh")).unwrap();
+        std::fs::write(at("kay/dotfiles/ssh/authorized_keys"), "").unwrap();
+        std::os::unix::fs::symlink("dotfiles/ssh", at("kay/.ssh")).unwrap();
+        let keys = format!("kay:x:1005:1005::{}:/bin/sh\n", at("kay"));
+        let mut check_keys = PrivilegeCheck::new(&target, &facts);
+        check_keys.passwd = Some(Some(Arc::new(passwd::parse(&keys))));
+        for (path, is_needed) in [
+            ("kay", false),
+            ("kay/dotfiles", true),
+            ("kay/dotfiles/ssh", true),
+            ("kay/dotfiles/ssh/authorized_keys", true),
+            ("ada", false),
+        ] {
+            let seen = std::fs::metadata(at(path)).unwrap();
+            let found = check_keys.login_below(&at(path), (seen.dev(), seen.ino())).await.unwrap();
+            let kay = LoginPath { account: "kay".to_owned(), what: "keys" };
+            assert_eq!(found, is_needed.then_some(kay), "{path}");
         }
         // A target that doesn't answer says nothing.
         let silent = TestConnection::new(|_| Fate::NeverComes);
@@ -229,7 +304,7 @@ mod tests {
         let mut check_silent = PrivilegeCheck::new(&silent, &facts);
         check_silent.passwd = Some(Some(Arc::new(passwd::parse(&table))));
         assert!(check_silent.home(&at("elsewhere"), None).await.is_err());
-        assert!(check_silent.home_below(&at("elsewhere"), (0, 0)).await.is_err());
+        assert!(check_silent.login_below(&at("elsewhere"), (0, 0)).await.is_err());
         // Without a table, nobody knows whose home it is.
         check.passwd = Some(None);
         assert!(check.home_power(&at("elsewhere"), None).await.is_some());

@@ -3,6 +3,7 @@
 use super::super::files::Site;
 use super::super::path_rights::PathRights;
 use super::super::plan::{Action, Attributes};
+use super::super::privilege_check::LoginPath;
 use super::super::units;
 use super::{NAMED, RiskAssessment};
 use host_base::problem::Problem;
@@ -156,10 +157,10 @@ impl RiskAssessment<'_> {
             return Some(format!("which is the home of {}", excerpt(&home.owners.join(", "), NAMED)));
         }
         let metadata = &part.found?.metadata;
-        match self.privileges.home_below(part.path, (metadata.device, metadata.inode)).await {
-            Ok(account) => {
-                account.map(|account| format!("below which {} has the home", excerpt(&account, NAMED)))
-            }
+        match self.privileges.login_below(part.path, (metadata.device, metadata.inode)).await {
+            Ok(login) => login.map(|LoginPath { account, what }| {
+                format!("below which {} has the {what}", excerpt(&account, NAMED))
+            }),
             Err(()) => unknown(),
         }
     }

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 
 use host_base::Risk;
 use host_base::problem::Problem;
+use host_knowledge::{StepAction, raised_risks};
 use host_policy::text::{self, UnitAction};
 use host_text::redact::excerpt;
 
 use super::{MOST_NAMED, NAMED, RiskAssessment};
-use crate::unit_reach::{self, Install, Reach, UnitEffect};
+use crate::unit_install::{self, Install};
+use crate::unit_reach::{self, Reach, UnitEffect, UnitEvent, When};
 use crate::units;
 
 /// The number of instances of one plan whose templates are read.
@@ -18,23 +20,53 @@ const MOST_INSTANCES: usize = 100;
 /// The commands that change what starts with the machine, by the units' files.
 const BY_FILES: [&str; 7] = ["enable", "disable", "reenable", "preset", "mask", "unmask", "add-wants"];
 
+/// The kinds of units that start another one when a time or an event comes, and that take no time to start themselves.
+const TRIGGERS: [&str; 4] = [".timer", ".path", ".socket", ".automount"];
+
 impl RiskAssessment<'_> {
     /// Assesses what a command of systemctl does to units that it doesn't name.
     pub(super) async fn reaches(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
         let Some((effect, verb, units)) = UnitEffect::of_command(argv) else { return Ok(()) };
-        let reach = match effect {
-            UnitEffect::Start => unit_reach::of_start(self.target, &units).await,
-            UnitEffect::Stop => unit_reach::of_stop(self.target, &units).await,
-            UnitEffect::Reload => {
-                let along = unit_reach::of_reload(self.target, &units).await;
-                return self.also(line, verb, along).await;
-            }
+        if effect == UnitEffect::Reload {
+            let Some((along, own)) = unit_reach::of_reload(self.target, &units).await else {
+                return self.also(line, verb, None).await;
+            };
+            self.own_commands(&own, &format!("`{line}`")).await?;
+            return self.also(line, verb, Some(along)).await;
+        }
+        let is_by_files = BY_FILES.contains(&verb);
+        let install = match is_by_files {
+            true => unit_install::of_install(self.target, &units).await,
+            false => None,
         };
-        let Some(reach) = reach else {
+        let starts_later = |unit: &&str| TRIGGERS.iter().any(|kind| unit.ends_with(kind));
+        let when = if is_by_files || units.iter().any(starts_later) { When::Later } else { When::Now };
+        let reach = match effect {
+            UnitEffect::Start => {
+                let along = install.iter().flat_map(|install| &install.along).map(String::as_str);
+                let units: Vec<&str> = units.iter().copied().chain(along).collect();
+                unit_reach::of_start(self.target, &units, when).await
+            }
+            _ => unit_reach::of_stop(self.target, &units, When::Now).await,
+        };
+        let Some(mut reach) = reach else {
             let why = format!("`{line}` may stop other units, and the target doesn't say which");
             self.risks.push((Risk::High, why));
             return Ok(());
         };
+        // A restart stops the units first, and restarts what depends on them.
+        if effect == UnitEffect::Start && !is_by_files && verb != "start" {
+            let Some(ends) = unit_reach::of_stop(self.target, &units, When::Now).await else {
+                let why = format!("`{line}` may restart other units, and the target doesn't say which");
+                self.risks.push((Risk::High, why));
+                return Ok(());
+            };
+            for (unit, event) in ends.own {
+                reach.own.remove(&(unit.clone(), UnitEvent::Starts));
+                let is_end = event == UnitEvent::Stops;
+                reach.own.insert((unit, if is_end { UnitEvent::Restarts } else { event }));
+            }
+        }
         if let Some((unit, action)) = &reach.acts {
             let unit = excerpt(unit, NAMED);
             self.risks.push((
@@ -42,7 +74,9 @@ impl RiskAssessment<'_> {
                 format!("`{line}` reaches {unit}, which may act on the machine: {action}"),
             ));
         }
-        let stopped: Vec<&str> = reach.stopped_now().map(String::as_str).collect();
+        // A package's unit may be enabled beside one that it takes turns with.
+        let when = if reach.delays.is_empty() { When::Now } else { when };
+        let stopped: Vec<&str> = reach.stopped(when).map(String::as_str).collect();
         if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
             let why = excerpt(&why, NAMED);
             self.risks.push((Risk::High, format!("`{line}` stops what it shouldn't: {why}")));
@@ -53,7 +87,8 @@ impl RiskAssessment<'_> {
         for unit in &reach.started {
             self.side_effect(&["systemctl", "start", "--", unit].map(str::to_owned)).await?;
         }
-        if !BY_FILES.contains(&verb) {
+        self.own_commands(&reach.own, &format!("`{line}`")).await?;
+        if !is_by_files {
             return Ok(());
         }
         for unit in reach.waited_for.iter().take(MOST_NAMED) {
@@ -65,40 +100,66 @@ impl RiskAssessment<'_> {
                 ));
             }
         }
-        let mut held = Vec::new();
-        for (unit, waiting) in &reach.delays {
-            if let Some(grave) = waiting.iter().find(|other| self.is_grave_to_stop(other)) {
-                held.push(format!(
-                    "`{line}` has {} wait for {}",
-                    excerpt(grave, NAMED),
-                    excerpt(unit, NAMED)
-                ));
-            } else if let Some(why) = units::why_not_triggered(self.target, unit).await {
-                held.push(format!(
-                    "`{line}` has the start of the machine wait for {}: {why}",
-                    excerpt(unit, NAMED)
-                ));
-            }
-        }
-        held.truncate(MOST_NAMED);
-        self.risks.extend(held.into_iter().map(|why| (Risk::High, why)));
-        let install = unit_reach::of_install(self.target, &units).await;
         if let Some(install) = install.as_ref().filter(|_| effect == UnitEffect::Start) {
-            self.installs(line, &units, install).await;
+            self.delays(&format!("`{line}`"), &reach, &install.targets).await;
+            self.installs(line, &units, &reach, install).await;
         }
         self.also(line, verb, install.map(|install| install.along)).await
     }
 
-    /// Whether people or the machine need a unit so much that stopping it asks.
+    /// Whether people or the machine need a unit so much that stopping it asks, by the rules.
     fn is_grave_to_stop(&self, unit: &str) -> bool {
         self.policy.verdict(&["systemctl", "stop", "--", unit]).risk >= Some(Risk::High)
     }
 
+    /// Whether stopping a unit asks, by the rules or by the profiles of services.
+    fn is_missed(&self, unit: &str) -> bool {
+        let args = ["stop", "--", unit].map(str::to_owned);
+        let done = StepAction::Run { program: "systemctl", args: &args };
+        self.is_grave_to_stop(unit)
+            || raised_risks(self.knowledge, &self.facts.family, &done)
+                .iter()
+                .any(|(risk, _)| *risk >= Risk::High)
+    }
+
+    /// Adds a risk where what people or the machine need has to wait for units of the administrator's that start, directly or by
+    /// others between. Some targets come after those that are enabled.
+    async fn delays(&mut self, what: &str, reach: &Reach, wanted_by: &BTreeSet<String>) {
+        let mut held = Vec::new();
+        for (unit, waiting) in &reach.delays {
+            let counts = |other: &str| units::is_early(other) || self.is_missed(other);
+            let is_triggered = TRIGGERS.iter().any(|kind| unit.ends_with(kind));
+            let targets = wanted_by.iter().filter(|target| !is_triggered && !units::is_late(target));
+            let waiting: Vec<&str> = waiting.iter().chain(targets).map(String::as_str).collect();
+            let found = match waiting.iter().find(|other| counts(other)) {
+                Some(other) => Ok(Some((*other).to_owned())),
+                None => units::first_after(self.target, &waiting, &counts).await,
+            };
+            let unit = excerpt(unit, NAMED);
+            match found {
+                Ok(None) => {}
+                Ok(Some(other)) => {
+                    held.push(format!("{what} has {} wait for {unit}", excerpt(&other, NAMED)));
+                }
+                Err(why) => {
+                    let why = excerpt(&why, NAMED);
+                    held.push(format!("{what} has the start of the machine wait for {unit}: {why}"));
+                }
+            }
+        }
+        held.truncate(MOST_NAMED);
+        self.risks.extend(held.into_iter().map(|why| (Risk::High, why)));
+    }
+
     /// Adds a risk where units that are enabled take another unit's name, or where a unit that people need fails with them.
-    async fn installs(&mut self, line: &str, units: &[&str], install: &Install) {
-        let is_grave = |unit: &str| self.is_grave_to_stop(unit);
+    async fn installs(&mut self, line: &str, units: &[&str], reach: &Reach, install: &Install) {
         // Such a unit has these names and dependencies from the one who ships it.
-        let is_trusted = units.iter().all(|unit| is_grave(unit));
+        let is_trusted = units.iter().all(|unit| self.is_grave_to_stop(unit));
+        let is_shipped = reach.delays.is_empty();
+        let is_grave = |unit: &str| match is_shipped {
+            true => !is_trusted && self.is_grave_to_stop(unit),
+            false => !is_trusted && self.is_missed(unit),
+        };
         let mut found = Vec::new();
         for alias in &install.aliases {
             let named = units::named(self.target, &[alias]).await;
@@ -106,11 +167,11 @@ impl RiskAssessment<'_> {
                 let own = |name: &String| name != alias && units.iter().any(|unit| is_same(unit, name));
                 named.is_one_there && !named.names.iter().any(own)
             });
-            if is_others || !is_trusted && is_grave(alias) {
+            if is_others || is_grave(alias) {
                 found.push(format!("`{line}` takes the place of {}", excerpt(alias, NAMED)));
             }
         }
-        for unit in install.required_by.iter().filter(|unit| !is_trusted && is_grave(unit)) {
+        for unit in install.required_by.iter().filter(|unit| is_grave(unit)) {
             found.push(format!("`{line}` has {} fail with it", excerpt(unit, NAMED)));
         }
         self.risks.extend(found.into_iter().map(|why| (Risk::High, why)));
@@ -172,8 +233,8 @@ impl RiskAssessment<'_> {
                 }
             }
             let reach = match (verb, command) {
-                ("stop", _) => unit_reach::of_stop(self.target, &units).await,
-                (_, "start" | "enable") => unit_reach::of_start(self.target, &units).await,
+                ("stop", _) => unit_reach::of_stop(self.target, &units, When::Later).await,
+                (_, "start" | "enable") => unit_reach::of_start(self.target, &units, When::Later).await,
                 _ => Some(Reach::default()),
             };
             let Some(reach) = reach else {
@@ -189,6 +250,8 @@ impl RiskAssessment<'_> {
                     format!("{what} reaches {unit}, which may act on the machine: {action}"),
                 ));
             }
+            self.own_commands(&reach.own, what).await?;
+            self.delays(what, &reach, &BTreeSet::new()).await;
             let mut stopped: Vec<&str> = reach.stopped.iter().map(String::as_str).collect();
             if verb == "stop" {
                 stopped.extend(named.names.iter().map(String::as_str));

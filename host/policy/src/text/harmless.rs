@@ -83,18 +83,31 @@ pub fn objection(argv: &[String]) -> Option<String> {
 /// The programs that a command names by their paths: its own, or those in its text for a shell, as far as the text can be
 /// read.
 pub fn named_programs(argv: &[String]) -> Vec<String> {
-    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-    let mut programs = vec![words.first().map(|program| (*program).to_owned()).unwrap_or_default()];
-    if let Some(text) = programs::shell_text(&words) {
-        programs.extend(
-            shell::read(text).commands.into_iter().filter_map(|command| {
-                command.words.into_iter().find(|word| !KEYWORDS.contains(&word.as_str()))
-            }),
-        );
-    }
+    let mut programs: Vec<String> =
+        commands(argv).into_iter().filter_map(|words| words.into_iter().next()).collect();
     programs.retain(|program| program.starts_with('/') && !glob::is_open(program));
     programs.dedup();
     programs
+}
+
+/// A command, and those in its text for a shell, as far as the text can be read. Each ends before the first word that becomes
+/// known only when it runs.
+pub fn named_commands(argv: &[String]) -> Vec<Vec<String>> {
+    let is_known = |word: &String| !glob::is_open(word) && !word.contains(['$', '%']);
+    let known = commands(argv).into_iter().map(|words| words.into_iter().take_while(is_known).collect());
+    known.filter(|words: &Vec<String>| !words.is_empty()).collect()
+}
+
+fn commands(argv: &[String]) -> Vec<Vec<String>> {
+    let mut commands = vec![argv.to_vec()];
+    if let Some(text) = programs::shell_text(argv) {
+        let words_of = |words: Vec<String>| {
+            let is_before = |word: &String| KEYWORDS.contains(&word.as_str()) || word == "exec";
+            words.into_iter().skip_while(is_before).collect()
+        };
+        commands.extend(shell::read(text).commands.into_iter().map(|command| words_of(command.words)));
+    }
+    commands
 }
 
 /// Whether the character means the same to every shell, quoted or not. The others begin expansions, whose result is unknown,
@@ -249,6 +262,24 @@ mod tests {
             ("sh -c '/srv/*/x'", &[]),
         ] {
             assert_eq!(named_programs(&shell_words::split(line).unwrap()), programs, "{line}");
+        }
+    }
+
+    #[test]
+    fn commands_are_named_as_far_as_their_words_are_known() {
+        for (line, commands) in [
+            ("/bin/systemctl stop a", &["/bin/systemctl stop a"][..]),
+            ("systemctl stop a $UNIT", &["systemctl stop a"]),
+            ("systemctl stop a@%i", &["systemctl stop"]),
+            ("$A stop a", &[]),
+            (
+                "sh -c 'if x; then exec systemctl stop a; fi; y $Z w'",
+                &["sh -c", "x", "systemctl stop a", "y"],
+            ),
+        ] {
+            let found = named_commands(&shell_words::split(line).unwrap());
+            let found: Vec<String> = found.iter().map(|words| words.join(" ")).collect();
+            assert_eq!(found, commands, "{line}");
         }
     }
 

@@ -178,6 +178,12 @@ impl Pinning {
         asked: &Requests,
         accepted_before: &Requests,
     ) -> Result<Option<Requests>, InstallError> {
+        let wants_more = asked.any_program.iter().any(|any| !accepted_before.any_program.contains(any));
+        if self.yes && wants_more {
+            let reason = "it asks for any program, which is full control of the account: `--yes` doesn't grant that; \
+                          add it at a terminal, where its name is typed";
+            return Err(refused(examined, reason.to_owned()));
+        }
         if self.yes {
             return Ok(Some(asked.clone()));
         }
@@ -193,7 +199,14 @@ impl Pinning {
             if grave && !holds(accepted_before, &request) {
                 let heading = wrap(heading(concern), "", "  ");
                 say(&format!("\n{heading}\n{}", line(number + 1, concern, &request, false).trim_end()))?;
-                if !prompt.yes("     Grant this?")? {
+                let name = &examined.description().name;
+                let is_granted = match request {
+                    Request::AnyProgram(_) => {
+                        prompt.name("     To grant this, type the module's name: ", name)?
+                    }
+                    _ => prompt.yes("     Grant this?")?,
+                };
+                if !is_granted {
                     declined += 1;
                     continue;
                 }
@@ -201,9 +214,11 @@ impl Pinning {
             match request {
                 Request::Command(request) => accepted.commands.push(request.clone()),
                 Request::Path(request) => accepted.paths.push(request.clone()),
+                Request::AnyProgram(request) => accepted.any_program.push(request.clone()),
             }
         }
-        let (granted, name) = (accepted.commands.len() + accepted.paths.len(), &examined.description().name);
+        let granted = accepted.commands.len() + accepted.paths.len() + accepted.any_program.len();
+        let name = &examined.description().name;
         let without = if declined > 0 { format!(" and without {declined}") } else { String::new() };
         let question = format!("\nPin {name} with {granted} of its requests{without}?");
         Ok(prompt.yes(&question)?.then_some(accepted))

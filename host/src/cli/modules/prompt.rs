@@ -1,4 +1,4 @@
-//! Yes-or-no questions to the person at the terminal. Only `y` and `yes` count as yes.
+//! Questions to the person at the terminal. Only `y` and `yes` count as yes, and only the name itself as a name.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -16,24 +16,32 @@ impl Prompt {
 
     /// Asks until the answer is yes or no.
     pub(in crate::cli) fn yes(&self, question: &str) -> Result<bool, InstallError> {
-        let answer = || -> io::Result<String> {
-            let mut output = io::stdout().lock();
-            write!(output, "{question} [y/N] ")?;
-            output.flush()?;
-            let mut line = String::new();
-            match io::stdin().read_line(&mut line)? {
-                // The end of input ends the whole command.
-                0 => Err(io::ErrorKind::UnexpectedEof.into()),
-                _ => Ok(line),
-            }
-        };
         loop {
-            let answer = answer().map_err(|error| InstallError::NotAsked(error.to_string()))?;
-            match answer.trim().to_ascii_lowercase().as_str() {
+            match answer(&format!("{question} [y/N] "))?.trim().to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
                 "" | "n" | "no" => return Ok(false),
                 _ => {}
             }
         }
     }
+
+    /// Asks for a name, once. Any other answer than the name is a no.
+    pub(in crate::cli) fn name(&self, question: &str, name: &str) -> Result<bool, InstallError> {
+        Ok(answer(question)?.trim() == name)
+    }
+}
+
+/// Reads a line after the question. The end of input ends the whole command.
+fn answer(question: &str) -> Result<String, InstallError> {
+    let read = || -> io::Result<String> {
+        let mut output = io::stdout().lock();
+        write!(output, "{question}")?;
+        output.flush()?;
+        let mut line = String::new();
+        match io::stdin().read_line(&mut line)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            _ => Ok(line),
+        }
+    };
+    read().map_err(|error| InstallError::NotAsked(error.to_string()))
 }

@@ -8,7 +8,8 @@ use std::fmt::{self, Display, Formatter};
 use crate::cli::text::{risk_name, wrap};
 use host_base::Privilege;
 use host_capability::{
-    CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests, by_concern,
+    AnyProgramRequest, CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests,
+    by_concern,
 };
 use host_components::{Aliases, Description, Examined, Module, Origin};
 use host_text::visible::visible;
@@ -156,11 +157,15 @@ pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
     match request {
         Request::Command(request) => granted.commands.contains(request),
         Request::Path(request) => granted.paths.contains(request),
+        Request::AnyProgram(request) => granted.any_program.contains(request),
     }
 }
 
 pub(super) fn heading(concern: Concern) -> &'static str {
     match concern {
+        Concern::AnyProgram => {
+            "FULL CONTROL: runs any program with any arguments. The policy decides which of them you are asked about"
+        }
         Concern::Anything => {
             "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
         }
@@ -189,7 +194,10 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 true => ", with any standard input it likes",
                 false => "",
             };
-            (format!("{}, {does}{stdin}", account(privilege)), pattern, reason)
+            (format!("{}, {does}{stdin}", account(privilege)), pattern.as_str(), reason)
+        }
+        Request::AnyProgram(AnyProgramRequest { privilege, reason, .. }) => {
+            (format!("{}, to look and to change anything", account(privilege)), "any program", reason)
         }
         Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
             let does = match write {
@@ -204,7 +212,7 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 Concern::Secret(why) => format!("{whose}, {does}: {why}"),
                 _ => format!("{whose}, {does}"),
             };
-            (what, glob, reason)
+            (what, glob.as_str(), reason)
         }
     };
     let denied = if denied { "NOT GRANTED: " } else { "" };
@@ -286,6 +294,7 @@ mod tests {
         };
         let requests = Requests {
             commands: Vec::new(),
+            any_program: Vec::new(),
             paths: vec![
                 path("/etc/systemd/system/*", true, Privilege::Root),
                 path("/etc/hosts", false, Privilege::Root),

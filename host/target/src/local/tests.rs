@@ -5,6 +5,8 @@ use crate::command_problem::refused_by_sudo;
 use host_base::Keep;
 use host_base::Privilege;
 
+mod pipelines;
+
 fn command(program: &str, args: &[&str]) -> Command {
     Command::new(program, args.iter().copied(), Duration::from_secs(20))
 }
@@ -200,13 +202,33 @@ async fn what_a_command_said_before_its_time_was_over_is_told() {
     let script = "printf 'one\\ntwo\\nthree\\n'; echo 'password=Zq7hunter2 prompt?' >&2; sleep 86399.78";
     let mut wanted = command("sh", &["-c", script]);
     wanted.timeout = Duration::from_millis(300);
-    let said = run(wanted).await.unwrap_err().message;
+    let problem = run(wanted).await.unwrap_err();
+    let said = problem.message;
     assert!(
         said.starts_with("sh took longer than 0.3 s and was stopped; until then it said: two / three / "),
         "{said}"
     );
     assert!(said.ends_with("password=[redacted]"), "{said}");
+    let so_far = &problem.details["output_so_far"];
+    assert_eq!((&so_far["stdout"], &so_far["truncated"]), (&"one\ntwo\nthree\n".into(), &false.into()));
+    assert!(so_far["stderr"].as_str().is_some_and(|said| said.contains("[redacted]")), "{so_far}");
+    assert!(!so_far.to_string().contains("hunter2"), "{so_far}");
     gone("86399.78").await;
+}
+
+#[tokio::test]
+async fn a_long_output_so_far_is_cut_at_the_end_that_is_not_asked_for() {
+    for (keep, begins, ends) in [(Keep::Head, "first\n", "xx"), (Keep::Tail, "xx", "last\n")] {
+        let script = "echo first; head -c 40000 /dev/zero | tr '\\0' x; echo last; sleep 86399.84";
+        let mut wanted = command("sh", &["-c", script]);
+        (wanted.timeout, wanted.keep) = (Duration::from_millis(300), keep);
+        let problem = run(wanted).await.unwrap_err();
+        let so_far = &problem.details["output_so_far"];
+        let said = so_far["stdout"].as_str().unwrap();
+        assert!(said.starts_with(begins) && said.ends_with(ends) && said.len() == 16 << 10, "{keep:?}");
+        assert_eq!(so_far["truncated"], true);
+    }
+    gone("86399.84").await;
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! One command behind SSH, with a channel, a session and a process group of its own.
+//! One command or one pipeline behind SSH, with a channel, a session and a process group of its own.
 //!
 //! Closing a channel ends nothing on the other side. A command that has to end is therefore killed there by its
 //! process id, over another channel. A script of the host's prints that id first, on both streams. Output before it
@@ -15,10 +15,11 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::connection::Connection;
-use super::quote;
-use crate::cancelled;
+use super::exit_codes::ExitCodes;
+use crate::command_problem::{cancelled, timed_out};
+use crate::pipeline::{Pipeline, sole};
 use crate::rights::EndMethod;
-use crate::stream::{Captured, with_last_words};
+use crate::stream::{Captured, with_output_so_far};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output};
 use host_text::redact::excerpt;
@@ -36,50 +37,10 @@ const ON_ITS_WAY: Duration = Duration::from_secs(60);
 const STARTING: Duration = Duration::from_secs(30);
 /// The bytes that are kept of output before the command's own. It is shown where the command never started.
 const NOISE_KEPT: usize = 16 << 10;
-/// The longest command line. A login shell takes it as one argument, and the kernel takes no longer one
-/// (MAX_ARG_STRLEN).
-const LONGEST_LINE: usize = 128 << 10;
 /// The most bytes of a process id and the newline after it.
 const LONGEST_PID: usize = 12;
 /// The number of standard error, RFC 4254, section 5.2.
 const STDERR: u32 = 1;
-
-/// The script that starts a program. Data is only ever one of its arguments.
-const START_SCRIPT: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; exec "$@""#;
-
-/// The script for a program with standard input. It starts the program only once the announced number of bytes is
-/// there, because a lost connection and a killed writer look like the end of the input.
-const START_SCRIPT_WITH_STDIN: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; n=$1; shift; u=$(umask); umask 077
-f=$(mktemp /dev/shm/.linux-sysadmin.XXXXXX 2> /dev/null || mktemp /tmp/.linux-sysadmin.XXXXXX) || exit 126
-trap 'rm -f "$f"; exit 126' HUP INT TERM
-if cat > "$f" && test "$(wc -c < "$f")" -eq "$n"; then exec < "$f"; rm -f "$f"; trap - HUP INT TERM; umask "$u"; exec "$@"; fi
-rm -f "$f"; echo "linux-sysadmin: what the command reads is not there whole, so it was not started" >&2; exit 126"#;
-
-/// Returns the line for the login shell. `argv` begins with a path, or with a name in this environment's PATH. `reads`
-/// is the length of the standard input, if there is any.
-pub(super) fn line(
-    environment: &[(String, String)],
-    nonce: &str,
-    argv: &[String],
-    reads: Option<usize>,
-) -> Result<String, Problem> {
-    let variables: Vec<String> = environment.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    let reads = reads.map(|bytes| bytes.to_string());
-    let script = if reads.is_some() { START_SCRIPT_WITH_STDIN } else { START_SCRIPT };
-    let words = ["exec", "/usr/bin/env", "-i"]
-        .into_iter()
-        .chain(variables.iter().map(String::as_str))
-        .chain(["/bin/sh", "-c", script, nonce])
-        .chain(reads.as_deref())
-        .chain(argv.iter().map(String::as_str));
-    let line = quote::line(words);
-    if line.len() >= LONGEST_LINE {
-        let message =
-            format!("a command line of {} bytes; over SSH expected fewer than {LONGEST_LINE}", line.len());
-        return Err(Problem::new("COMMAND_TOO_LONG", Category::Validation, message));
-    }
-    Ok(line)
-}
 
 /// The reason why a command has no output.
 #[derive(Debug)]
@@ -110,6 +71,8 @@ pub(super) struct RemoteCommand {
     pub(super) out: MarkedStream,
     err: MarkedStream,
     ends: EndMethod,
+    /// Takes the exit codes out of stderr, where several commands run.
+    pub(super) exit_codes: Option<ExitCodes>,
     status: Option<i32>,
     pub(super) eof: bool,
 }
@@ -146,6 +109,7 @@ impl RemoteCommand {
             out,
             err,
             ends,
+            exit_codes: None,
             status: None,
             eof: false,
         };
@@ -177,7 +141,10 @@ impl RemoteCommand {
                     }
                 }
                 Some(ChannelMsg::ExtendedData { data, ext: STDERR }) => {
-                    let own_part = self.err.own_part(data);
+                    let mut own_part = self.err.own_part(data);
+                    if let Some(exit_codes) = &mut self.exit_codes {
+                        own_part = exit_codes.own_part(own_part);
+                    }
                     if !own_part.is_empty() {
                         return Ok(ChannelEvent::Err(own_part));
                     }
@@ -215,54 +182,63 @@ impl RemoteCommand {
 
     /// Waits for the end of the command, or for its timeout.
     pub(super) async fn finish(self, command: &Command) -> Result<Output, Problem> {
-        self.finish_unless(command, std::future::pending()).await
+        sole(self.finish_unless(command.into(), std::future::pending()).await?)
     }
 
-    /// Does the same, or ends the command when `stop` is ready. Where the command can't be told to end, the connection
-    /// is the problem.
+    /// Does the same for a pipeline, or ends it when `stop` is ready. Where it can't be told to end, the connection is the
+    /// problem.
     pub(super) async fn finish_unless(
         mut self,
-        command: &Command,
+        pipeline: Pipeline<'_>,
         stop: impl Future<Output = ()>,
-    ) -> Result<Output, Problem> {
-        let started = Instant::now();
-        let (mut out, mut err) = (Captured::of(command), Captured::of(command));
-        let keep = command.keep;
+    ) -> Result<Vec<Output>, Problem> {
+        let (started, limit, last) = (Instant::now(), pipeline.limit(), pipeline.last());
+        let (mut out, mut err) = (Captured::of(last), Captured::of(last));
         let (ended, is_told) = tokio::select! {
-            ended = tokio::time::timeout(command.timeout, self.collect(keep, &mut out, &mut err)) => (ended.ok(), false),
+            ended = tokio::time::timeout(limit, self.collect(last.keep, &mut out, &mut err)) => (ended.ok(), false),
             () = stop => (None, true),
+        };
+        if let Some(exit_codes) = &mut self.exit_codes {
+            err.add(&exit_codes.take_rest(), last.keep);
+        }
+        let stopped = |left, out, err| {
+            with_output_so_far(timed_out(&pipeline.name(), limit, left), last.keep, out, err)
         };
         let Some(ended) = ended else {
             let left = self.end().await;
             return Err(match left && self.connection.is_closed() {
                 true => self.connection.lost(),
-                false if is_told && left => may_go_on(&command.program),
-                false if is_told => cancelled(&command.program),
-                false => {
-                    let problem = crate::command_problem::timed_out(&command.program, command.timeout, left);
-                    with_last_words(problem, out, err)
-                }
+                false if is_told && left => may_go_on(&pipeline.name()),
+                false if is_told => cancelled(&pipeline.name()),
+                false => stopped(left, out, err),
             });
         };
         ended?;
         if !self.out.is_past() {
             return Err(self.not_run_problem());
         }
-        let exit_code = self.status.unwrap_or(-1);
+        let status = self.status.unwrap_or(-1);
         self.close_ended();
-        if started.elapsed() >= command.timeout && self.ends.was_backstop(exit_code) {
-            let problem = crate::command_problem::timed_out(&command.program, command.timeout, false);
-            return Err(with_last_words(problem, out, err));
+        let exit_codes = match &self.exit_codes {
+            None => vec![status],
+            Some(exit_codes) => match exit_codes.of_all(status) {
+                Some(exit_codes) => exit_codes,
+                None => return Err(with_output_so_far(ended_early(status), last.keep, out, err)),
+            },
+        };
+        if started.elapsed() >= limit && exit_codes.iter().any(|exit_code| self.ends.was_backstop(*exit_code))
+        {
+            return Err(stopped(false, out, err));
         }
-        Ok(Output {
-            exit_code,
-            truncated: out.truncated || err.truncated,
-            stdout_bytes: out.total_bytes,
-            stdout_lines: out.total_lines(),
-            stdout: out.into_bytes(),
-            stderr: err.into_bytes(),
-            duration: started.elapsed(),
-        })
+        let duration = started.elapsed();
+        let output = |exit_code| Output { exit_code, duration, ..Output::default() };
+        let mut outputs: Vec<Output> = exit_codes.into_iter().map(output).collect();
+        if let Some(last) = outputs.last_mut() {
+            last.truncated = err.truncated;
+            last.stderr = err.into_bytes();
+            out.into_stdout_of(last);
+        }
+        Ok(outputs)
     }
 
     /// Returns what the channel says after the command has ended, and `None` once no output of the command can come any
@@ -451,6 +427,12 @@ fn may_go_on(program: &str) -> Problem {
     Problem::new("IO_ERROR", Category::Other, message)
 }
 
+/// The problem of a pipeline whose shell ended before it told the exit codes.
+fn ended_early(status: i32) -> Problem {
+    let message = format!("the shell around the commands ended early, with exit code {status}");
+    Problem::new("IO_ERROR", Category::Other, message)
+}
+
 /// Closes a channel. Nobody waits for the answer, or for a connection that takes no more data.
 pub(super) async fn close(write: ChannelWriteHalf<Msg>) {
     let _ = tokio::time::timeout(LEFTOVER, write.close()).await;
@@ -563,55 +545,5 @@ mod tests {
             (marked.own_part(Bytes::from_static(b"\nN0 5\nabc")), marked.pid),
             ("abc".into(), Some(5))
         );
-    }
-
-    #[test]
-    fn a_line_that_no_shell_could_take_is_refused() {
-        let argv = |bytes: usize| vec!["/usr/bin/echo".to_owned(), "x".repeat(bytes)];
-        assert!(line(&[], "n", &argv(100_000), None).is_ok());
-        assert_eq!(line(&[], "n", &argv(131_000), None).unwrap_err().code, "COMMAND_TOO_LONG");
-    }
-
-    #[test]
-    fn variables_are_words_and_the_script_is_one() {
-        let environment = [("A".to_owned(), "b c".to_owned())];
-        let line = line(&environment, "n", &["/bin/x".into(), "$y".into()], None).unwrap();
-        assert_eq!(
-            line,
-            r#"exec /usr/bin/env -i 'A=b c' /bin/sh -c 'echo "$0 $$"; echo "$0 $$" >&2; exec "$@"' n /bin/x '$y'"#
-        );
-    }
-
-    /// Returns what a login shell does for a program that expects `reads` bytes and gets `given`.
-    fn read_by(reads: usize, given: &[u8]) -> std::process::Output {
-        let environment = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
-        let argv = ["/bin/sh", "-c", "umask; cat; test -p /dev/stdin && echo pipe"].map(str::to_owned);
-        let line = line(&environment, "n", &argv, Some(reads)).unwrap();
-        let mut child = std::process::Command::new("/bin/sh")
-            .args(["-c", &format!("umask 027; {line}")])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), given).unwrap();
-        child.wait_with_output().unwrap()
-    }
-
-    #[test]
-    fn a_program_reads_all_that_it_is_given_or_does_not_start() {
-        let given = b"a\0b\n$(id)\n";
-        let whole = read_by(given.len(), given);
-        let said = String::from_utf8(whole.stdout).unwrap();
-        let (marker, rest) = said.split_once('\n').unwrap();
-        assert!(marker.starts_with("n "), "{marker}");
-        assert_eq!(rest, "0027\na\0b\n$(id)\n");
-        for (reads, given) in [(given.len() + 1, &given[..]), (3, b""), (0, b"more")] {
-            let cut = read_by(reads, given);
-            assert_eq!(cut.status.code(), Some(126), "{reads}");
-            assert!(String::from_utf8(cut.stdout).unwrap().lines().count() == 1, "{reads}");
-            assert!(String::from_utf8(cut.stderr).unwrap().contains("was not started"), "{reads}");
-        }
-        assert_eq!(read_by(0, b"").status.code(), Some(1), "test(1) said that it is no pipe");
     }
 }

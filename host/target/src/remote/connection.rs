@@ -12,8 +12,9 @@ use tokio_util::task::TaskTracker;
 
 use super::channel::{self, RemoteCommand, StartError};
 use super::programs::Programs;
+use super::script;
 use super::sftp::Sftp;
-use crate::AT_ONCE;
+use crate::commands::AT_ONCE;
 use crate::facts;
 use crate::file_commands::Runner;
 use crate::rights::{EndMethod, Signal};
@@ -45,6 +46,15 @@ exit 1"#;
 const TELL: &str = r#"pid=$1; shift
 for signal; do kill -s "$signal" "$pid" 2>/dev/null || break; sleep 1; done
 for again in 1 2 3; do kill -s 0 "$pid" 2>/dev/null || break; sleep 1; done
+for group in $(ps -e -o pgid= 2>/dev/null); do if [ "$group" = "$pid" ]; then exit 1; fi; done"#;
+
+/// A script that does the same for a process group in which sudo is among others, and kills the others at the end. It exits
+/// with 1 where a process of the group is left, or had to be killed: that may have been a sudo, which then leaves what it
+/// runs.
+const TELL_GROUP: &str = r#"pid=$1; shift
+for signal; do kill -s "$signal" -- "-$pid" 2>/dev/null || break; sleep 1; done
+for again in 1 2 3; do kill -s 0 -- "-$pid" 2>/dev/null || break; sleep 1; done
+kill -s KILL -- "-$pid" 2>/dev/null && exit 1
 for group in $(ps -e -o pgid= 2>/dev/null); do if [ "$group" = "$pid" ]; then exit 1; fi; done"#;
 
 /// Login shells that are known to read the words of [`super::quote`] as they are meant.
@@ -274,6 +284,7 @@ impl Connection {
             EndMethod::Group => argv.extend([KILL, "sh", &number]),
             // There is no terminal here, and so sudo can't give a command one.
             EndMethod::Sudo(_) => argv.extend([TELL, "sh", &number]),
+            EndMethod::SudoAmongOthers(_) => argv.extend([TELL_GROUP, "sh", &number]),
         }
         argv.extend(ends.signals(false).iter().map(|signal| name(*signal)));
         let told = self.tell(&argv).await;
@@ -286,7 +297,7 @@ impl Connection {
     /// Runs a command over a channel beside those of other commands. Returns the exit code.
     async fn tell(&self, argv: &[&str]) -> Result<u32, Problem> {
         let argv: Vec<String> = argv.iter().map(|word| (*word).to_owned()).collect();
-        let line = channel::line(&[], &self.nonce, &argv, None)?;
+        let line = script::line(&[], &self.nonce, &argv, None)?;
         let (mut read, write) = self.session_channel().await?.split();
         let telling = async {
             write.exec(true, line).await.map_err(|_| self.lost())?;
@@ -381,7 +392,7 @@ impl Runner for BootstrapRunner<'_> {
             let argv: Vec<String> =
                 std::iter::once(command.program.clone()).chain(command.args.iter().cloned()).collect();
             let line =
-                channel::line(&environment, self.0.nonce(), &argv, command.stdin.as_ref().map(Vec::len))?;
+                script::line(&environment, self.0.nonce(), &argv, command.stdin.as_ref().map(Vec::len))?;
             let running =
                 RemoteCommand::start(self.0, self.0, line, command.stdin.clone(), EndMethod::Group).await;
             running.map_err(StartError::into_problem)?.finish(command).await

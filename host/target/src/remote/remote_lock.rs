@@ -12,8 +12,9 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::Remote;
-use super::channel::{close, drain_forever, line};
+use super::channel::{close, drain_forever};
 use super::connection::{BootstrapRunner, Connection, host_command};
+use super::script::line;
 use crate::file_commands::Runner;
 use crate::lock::{Lock, LockOutcome, RemoteHold};
 use host_base::problem::Problem;

@@ -17,7 +17,7 @@ fn found(name: &str) -> Result<String, Problem> {
 }
 
 fn prefix_for(privilege: &Privilege, rights: Rights) -> Result<CommandPrefix, Problem> {
-    command_prefix(&command(privilege, Duration::from_millis(1500)), rights, found)
+    command_prefix(&command(privilege, Duration::MAX), Duration::from_millis(1500), rights, found)
 }
 
 fn user() -> Privilege {
@@ -82,7 +82,7 @@ fn what_sudo_runs_is_called_and_ended_by_what_sudo_allows() {
 #[test]
 fn a_command_without_a_limit_has_nobody_beside_it_who_could_end_it() {
     let command_prefix =
-        command_prefix(&command(&Privilege::Root, Duration::MAX), EVERYTHING, found).unwrap();
+        command_prefix(&command(&Privilege::Root, Duration::MAX), Duration::MAX, EVERYTHING, found).unwrap();
     assert_eq!(command_prefix.argv.join(" "), "/usr/bin/sudo -n DEBIAN_FRONTEND=noninteractive --");
     assert!(command_prefix.ends.may_leave());
 }
@@ -96,10 +96,10 @@ fn timeout_is_done_without_and_sudo_is_not() {
         }
     };
     let command = command(&Privilege::Root, Duration::from_secs(1));
-    let untimed = command_prefix(&command, EVERYTHING, without("timeout")).unwrap();
+    let untimed = command_prefix(&command, command.timeout, EVERYTHING, without("timeout")).unwrap();
     assert_eq!(untimed.argv.last().unwrap(), "--");
     assert_eq!(untimed.ends, EndMethod::Sudo(Signal::ALARM));
-    assert!(command_prefix(&command, EVERYTHING, without("sudo")).is_err());
+    assert!(command_prefix(&command, command.timeout, EVERYTHING, without("sudo")).is_err());
 }
 
 #[test]
@@ -125,4 +125,22 @@ fn only_a_limit_of_timeouts_own_is_taken_for_one() {
     ] {
         assert_eq!(ends.was_backstop(exit_code), was, "{ends:?} {exit_code}");
     }
+}
+
+#[test]
+fn several_commands_are_ended_by_the_signals_of_sudo_where_sudo_is_among_them() {
+    let (own, sudo) = (EndMethod::Group, EndMethod::Sudo(Signal::CONT));
+    let among = EndMethod::SudoAmongOthers(Signal::CONT);
+    for (methods, expected) in [
+        (&[own][..], own),
+        (&[sudo], sudo),
+        (&[own, own], own),
+        (&[own, sudo], among),
+        (&[sudo, sudo], among),
+    ] {
+        assert_eq!(EndMethod::of_all(methods), expected, "{methods:?}");
+    }
+    assert_eq!(among.signals(false), sudo.signals(false));
+    assert!(among.was_backstop(124) && !among.may_leave());
+    assert!(EndMethod::SudoAmongOthers(Signal::ALARM).may_leave());
 }

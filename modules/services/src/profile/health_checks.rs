@@ -1,10 +1,9 @@
 //! The health checks of a profile, and the verdict on their outputs.
 
-use linux_sysadmin_sdk::knowledge::{self, HealthCheck, Profile};
+use linux_sysadmin_sdk::knowledge::{self, HealthCheck, Profile, evidence_lines};
 use linux_sysadmin_sdk::prelude::*;
 
 use super::command_batch::{CommandBatch, CommandIndex, Outputs};
-use super::evidence_lines;
 
 /// The number of checks that found the service well, and the verdicts of the others.
 #[derive(Debug, Default, Serialize, PartialEq, Eq)]

@@ -3,10 +3,7 @@
 
 pub(crate) mod change_warnings;
 pub(crate) mod command_batch;
-pub(crate) mod config_checks;
-pub(crate) mod config_paths;
 pub(crate) mod dependants;
-pub(crate) mod evidence_lines;
 pub(crate) mod health_checks;
 pub(crate) mod log_timestamps;
 pub(crate) mod needs_restart;

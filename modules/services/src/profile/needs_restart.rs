@@ -1,10 +1,9 @@
 //! The reasons why a service needs a restart or a reload: its configuration has been changed since the service read it,
 //! or an update has replaced its program or libraries.
 
+use linux_sysadmin_sdk::knowledge::config_paths::{covers, root};
 use linux_sysadmin_sdk::knowledge::{ApplyBy, ConfigFile, Profile};
 use linux_sysadmin_sdk::{Output, Privilege, prelude::*, time::rfc3339};
-
-use super::config_paths::{covers, root};
 
 /// The number of files that are named.
 const NAMED: usize = 3;

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use linux_sysadmin_sdk::knowledge::{Log, LogFormat, LogSource, Profile, expression};
+use linux_sysadmin_sdk::knowledge::{Log, LogFormat, LogSource, Profile, evidence_lines, expression};
 use linux_sysadmin_sdk::{JournalEntry, Privilege, prelude::*, time::rfc3339};
 
 use super::command_batch::{CommandBatch, CommandIndex, Outputs};
-use super::{evidence_lines, log_timestamps};
+use super::log_timestamps;
 use crate::excerpt;
 use crate::systemd::unit_name;
 

@@ -1,9 +1,9 @@
 //! `svc_config_check`: has a service's own checker check a text that isn't its configuration yet.
 
+use linux_sysadmin_sdk::knowledge::config_checks::{Validated, checked, validated};
 use linux_sysadmin_sdk::knowledge::{self, Candidate, Profile, Validator};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::profile::config_checks::{Validated, checked, validated};
 use crate::profile::service_lookup;
 
 /// All exit codes: whatever the checker's verdict is, the plan has not failed.

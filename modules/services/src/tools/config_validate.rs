@@ -1,11 +1,11 @@
 //! `svc_config_validate`: has a service's own checker check the configuration on disk.
 
+use linux_sysadmin_sdk::knowledge::config_checks::{Validated, checked, validated};
+use linux_sysadmin_sdk::knowledge::config_paths::covers;
 use linux_sysadmin_sdk::knowledge::{self, Profile, Validator};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::profile::command_batch::CommandBatch;
-use crate::profile::config_checks::{Validated, checked, validated};
-use crate::profile::config_paths::covers;
 use crate::profile::service_lookup;
 use crate::systemd::unit_name;
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::knowledge::{self, Cause, Diagnosis, Finding, Profile, Symptom};
+use linux_sysadmin_sdk::knowledge::{self, Cause, Diagnosis, Finding, Profile, Symptom, evidence_lines};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::ports::{declared, listening};
 use crate::profile::command_batch::{CommandBatch, CommandIndex};
-use crate::profile::{evidence_lines, service_lookup};
+use crate::profile::service_lookup;
 use crate::systemd::{properties, systemctl, unit_name};
 
 #[derive(Deserialize, JsonSchema)]

@@ -122,6 +122,14 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
             format!("calls with host {alias} would work on {after} from then on; so far on {before}");
         warnings.insert(0, warning);
     }
+    // The account on the other machine may allow one key more than another.
+    let takes_another_key = is_host
+        && wish.settings.iter().any(|(keyword, _)| matches!(*keyword, "IdentityFile" | "IdentitiesOnly"));
+    if takes_another_key {
+        warnings.push(format!(
+            "connections to {alias} may take another key from then on, which may have other rights"
+        ));
+    }
     let what = if edited.is_new { "Add the host" } else { "Change the host" };
     let said: Vec<String> =
         wish.settings.iter().map(|(keyword, value)| format!("{keyword} {value}")).collect();
@@ -137,7 +145,7 @@ pub(crate) fn ssh_config_add(args: AddArgs, cx: &Context) -> Result<Noted<Added>
         None => change.step(write.mode(0o600)),
     };
     // Calls may name the host as soon as the server is started anew.
-    if !is_host {
+    if !is_host || takes_another_key {
         change = change.risk(Risk::High);
     }
     if leads_elsewhere {

@@ -83,14 +83,51 @@ printf '[Service]\nDynamicUser=yes\nUser=lsa-apid\nExecStart=/usr/bin/sleep infi
 systemctl daemon-reload
 "#;
 
+/// Makes units of the administrator's own that do what people shouldn't be surprised by, and a shell outside the system's
+/// directories.
+const OWN_UNITS: &str = r#"
+set -e
+unit() { printf "$2\n" > /etc/systemd/system/"$1"; }
+runs='[Service]\nExecStart=/usr/bin/sleep infinity'
+once='[Service]\nType=oneshot\nExecStart=/usr/bin/true\n[Install]\nWantedBy=multi-user.target'
+unit lsa-remote.service "[Unit]\nBefore=remote-fs.target\n$once"
+unit lsa-mid.service "[Unit]\nBefore=ssh.service sshd.service\n$once"
+unit lsa-before.service "[Unit]\nBefore=lsa-mid.service\n$once"
+unit lsa-wanted.service '[Service]\nExecStart=/usr/bin/true\n[Install]\nWantedBy=remote-fs.target'
+unit lsa-jobs.service "[Unit]\nBefore=cron.service\n$once"
+unit lsa-fails.service '[Service]\nExecStart=/usr/bin/false\n[Install]\nRequiredBy=cron.service'
+unit lsa-turns.service "[Unit]\nConflicts=serial-getty@ttyS9.service\n$once"
+unit lsa-calmly.service "[Unit]\nBefore=lsa-own.service\n$once"
+unit lsa-reboots.service '[Service]\nType=oneshot\nExecStart=/usr/sbin/reboot'
+unit lsa-offs.service "[Service]\nType=oneshot\nExecStart=/bin/sh -c 'systemctl stop ssh sshd'"
+unit lsa-wraps.service '[Service]\nType=oneshot\nExecStart=/bin/systemctl start lsa-reboots.service'
+unit lsa-theirs.service '[Service]\nType=oneshot\nUser=lsa-ada\nExecStart=/usr/sbin/reboot'
+unit lsa-reloads.service "$runs\nExecReload=/bin/systemctl stop ssh sshd"
+unit lsa-ends.service "$runs\nExecStop=/bin/systemctl stop ssh sshd"
+unit lsa-posts.service "$runs\nExecStopPost=/sbin/poweroff"
+unit lsa-jump.service '[Service]\nExecStart=/usr/sbin/sshd -D -p 18025 -o PidFile=none'
+unit lsa-unneeded.service "[Unit]\nStopWhenUnneeded=yes\nPropagatesStopTo=ssh.service sshd.service\n$runs"
+unit lsa-needs.service "[Unit]\nWants=lsa-unneeded.service\n$runs"
+unit lsa-accepts.socket '[Socket]\nListenStream=18026\nAccept=yes'
+unit lsa-accepts@.service "[Unit]\nConflicts=ssh.service sshd.service\n$runs"
+mkdir -p /run/sshd
+systemctl daemon-reload; systemctl start lsa-reloads.service lsa-ends.service lsa-posts.service lsa-jump.service
+install -D -m 755 /bin/sh /srv/lsa-shells/bin/sh
+useradd --create-home --shell /srv/lsa-shells/bin/sh lsa-shelled
+install -D -m 600 -o lsa-shelled /dev/null /home/lsa-shelled/dotfiles/ssh/authorized_keys
+ln -s dotfiles/ssh /home/lsa-shelled/.ssh; chown -R lsa-shelled /home/lsa-shelled/dotfiles
+"#;
+
 const CLEAN: &str = r"
 for place in usr home; do while umount --lazy /srv/lsa-roots-text/chroot/$place; do :; done; done 2>/dev/null
-for user in lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --force --remove $user; done 2>/dev/null
+for user in lsa-shelled lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk lsa-daemon lsa-wiki lsa-boss lsa-boss2 lsa-boss3 lsa-deploy lsa-tools lsa-log lsa-site; do crontab -u $user -r; pkill -KILL -u $user; userdel --force --remove $user; done 2>/dev/null
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 groupdel lsa-team; groupdel lsa-tools; groupdel lsa-wiki; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
 sed -i '/^lsa-sudoer:/d' /etc/subuid
 rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 systemctl stop lsa-second.service lsa-queue@a-b.service lsa.slice lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-* /etc/systemd/system.attached/lsa-*; systemctl daemon-reload
+# Without their files, these units have no commands for their ends any more.
+systemctl stop lsa-reloads.service lsa-ends.service lsa-posts.service lsa-jump.service; rm -rf /srv/lsa-shells
 ";
 
 fn changing(test: &str) -> Option<Changing> {
@@ -607,6 +644,71 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
             ["SYSTEM_DIRECTORY", "SENSITIVE_FILE", "SYMLINK", "CAPABILITY_DENIED", "UNTRUSTED_DIRECTORY"];
         let is_refused = refusals.iter().any(|code| envelope["error_code"] == *code);
         assert!(envelope["status"] == "confirmation_required" || is_refused, "{call}: {envelope}");
+    }
+}
+
+#[tokio::test]
+async fn units_of_the_administrators_ask_by_what_they_do() {
+    let Some(machine) = changing("units_of_the_administrators_ask_by_what_they_do") else { return };
+    machine.sh(OWN_UNITS);
+    let mut rows = vec![
+        // What people log in by would wait for these, directly or by others between.
+        ("svc_enable", "lsa-remote.service"),
+        ("svc_enable", "lsa-mid.service"),
+        ("svc_enable", "lsa-before.service"),
+        ("svc_enable", "lsa-wanted.service"),
+        // The other unit doesn't run now, but it may at the next start.
+        ("svc_enable", "lsa-turns.service"),
+        ("svc_start", "lsa-reboots.service"),
+        ("svc_start", "lsa-offs.service"),
+        ("svc_start", "lsa-wraps.service"),
+        ("svc_reload", "lsa-reloads.service"),
+        ("svc_stop", "lsa-ends.service"),
+        ("svc_restart", "lsa-ends.service"),
+        ("svc_stop", "lsa-posts.service"),
+        ("svc_restart", "lsa-posts.service"),
+        ("svc_stop", "lsa-jump.service"),
+        ("svc_restart", "lsa-jump.service"),
+        // These end what only they needed.
+        ("svc_start", "lsa-needs.service"),
+        ("svc_start", "lsa-unneeded.service"),
+        ("svc_start", "lsa-accepts.socket"),
+    ];
+    if machine.holds("systemctl cat cron.service") {
+        rows.extend([("svc_enable", "lsa-jobs.service"), ("svc_enable", "lsa-fails.service")]);
+    }
+    let mut calls: Vec<(&str, Value)> =
+        rows.into_iter().map(|(tool, unit)| (tool, json!({"service": unit}))).collect();
+    for other in ["lsa-reboots.service", "lsa-offs.service", "lsa-unneeded.service", "lsa-accepts.socket"] {
+        let raw = format!("[Unit]\nWants={other}\n[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep 1\n");
+        calls.push(("svc_create_unit", unit(&raw)));
+    }
+    for unit in ["lsa-reboots.service", "lsa-offs.service"] {
+        calls.push(("timer_create", json!({"name": "lsa-evil", "unit": unit, "on_calendar": "daily"})));
+    }
+    for (path, mode) in [
+        ("/srv/lsa-shells", "700"),
+        ("/srv/lsa-shells", "644"),
+        ("/srv/lsa-shells/bin", "750"),
+        ("/srv/lsa-shells/bin/sh", "700"),
+        ("/srv/lsa-shells/bin/sh", "644"),
+        ("/home/lsa-shelled/dotfiles/ssh/authorized_keys", "000"),
+        ("/home/lsa-shelled/dotfiles", "000"),
+    ] {
+        calls.push(("perms_set", json!({"path": path, "mode": mode})));
+    }
+    each_asks(&machine, calls).await;
+    let free = [
+        ("svc_enable", "lsa-calmly.service"),
+        ("svc_start", "lsa-own.service"),
+        ("svc_start", "lsa-turns.service"),
+        ("svc_start", "lsa-theirs.service"),
+        ("svc_stop", "lsa-reloads.service"),
+    ];
+    let free = free.map(|(tool, unit)| (tool, json!({"service": unit, "dry_run": true})));
+    for (call, envelope) in answers(&machine, &free).await {
+        assert_eq!(envelope["status"], "success", "{call}: {envelope}");
+        assert_ne!(envelope["needs_confirmation"], true, "{call}: {envelope}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Paths of configuration in profiles, and the files that they cover.
 
 /// The directory above the first wildcard, or the path itself.
-pub(crate) fn root(path: &str) -> String {
+pub fn root(path: &str) -> String {
     let literal = path.split('*').next().unwrap_or(path);
     let end = if literal.len() < path.len() { literal.rfind('/').unwrap_or(0) } else { literal.len() };
     literal[..end].trim_end_matches('/').to_owned()
@@ -9,7 +9,7 @@ pub(crate) fn root(path: &str) -> String {
 
 /// Whether a profile's path covers a file. `*` stands for any part of a name and `**` for any depth; a path with `/` at
 /// its end covers everything in that directory.
-pub(crate) fn covers(pattern: &str, path: &str) -> bool {
+pub fn covers(pattern: &str, path: &str) -> bool {
     if let Some(directory) = pattern.strip_suffix('/') {
         return path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
     }

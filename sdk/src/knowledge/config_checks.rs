@@ -1,54 +1,62 @@
 //! Runs of a service's own configuration checkers: the verdict, and the errors that a checker prints.
 
-use linux_sysadmin_sdk::knowledge::{Validator, expression, text_of};
-use linux_sysadmin_sdk::prelude::*;
+use serde::Serialize;
 
-use super::evidence_lines;
-use crate::excerpt;
+use super::{Validator, evidence_lines, expression, text_of};
+use crate::text::of_line;
+use crate::{Analysis, Output, Problem, Result, Severity};
 
 /// The number of errors of one checker in an answer.
 const MOST: usize = 20;
 
 /// The answer of the tools that check a configuration.
 #[derive(Debug, Serialize)]
-pub(crate) struct Validated {
-    pub(crate) profile: String,
+pub struct Validated {
+    /// The profile's id.
+    pub profile: String,
     /// The action in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) would: Option<&'static str>,
+    pub would: Option<&'static str>,
     /// The verdict. None where no checker could tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) valid: Option<bool>,
-    pub(crate) checks: Vec<Checked>,
+    pub valid: Option<bool>,
+    /// The verdict of each checker.
+    pub checks: Vec<Checked>,
 }
 
 /// The verdict of one checker.
 #[derive(Debug, Serialize)]
-pub(crate) struct Checked {
-    command: String,
+pub struct Checked {
+    /// The checker's command line.
+    pub command: String,
+    /// The verdict. None where the checker couldn't tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    valid: Option<bool>,
+    pub valid: Option<bool>,
+    /// The errors that it found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) errors: Vec<Mistake>,
+    pub errors: Vec<Mistake>,
     /// The reason why the checker couldn't tell.
     #[serde(skip_serializing_if = "Option::is_none")]
-    unknown: Option<String>,
+    pub unknown: Option<String>,
     /// The extent of the check, and its limits.
-    what: String,
+    pub what: String,
 }
 
 /// An error in a configuration.
 #[derive(Debug, Serialize, PartialEq, Eq)]
-pub(crate) struct Mistake {
+pub struct Mistake {
+    /// The file that it is in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) file: Option<String>,
+    pub file: Option<String>,
+    /// The number of the line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<u64>,
-    pub(crate) message: String,
+    pub line: Option<u64>,
+    /// The checker's message.
+    pub message: String,
 }
 
 /// The answer from the verdicts of all checkers.
-pub(crate) fn validated(profile: String, subject: &str, checks: Vec<Checked>) -> Analysis<Validated> {
+pub fn validated(profile: String, subject: &str, checks: Vec<Checked>) -> Analysis<Validated> {
     let valid = match checks.iter().any(|check| check.valid == Some(false)) {
         true => Some(false),
         false => checks.iter().any(|check| check.valid == Some(true)).then_some(true),
@@ -66,7 +74,8 @@ pub(crate) fn validated(profile: String, subject: &str, checks: Vec<Checked>) ->
 }
 
 impl Mistake {
-    fn shown(&self) -> String {
+    /// The error in one line, with its place.
+    pub fn shown(&self) -> String {
         let at = match (&self.file, self.line) {
             (Some(file), Some(line)) => format!("{file}:{line}: "),
             (Some(file), None) => format!("{file}: "),
@@ -78,12 +87,7 @@ impl Mistake {
 }
 
 /// The verdict of one checker. `wants_root` says whether missing rights may have kept it from what it reads.
-pub(crate) fn checked(
-    checker: &Validator,
-    argv: &[String],
-    wants_root: bool,
-    answer: &Result<Output>,
-) -> Checked {
+pub fn checked(checker: &Validator, argv: &[String], wants_root: bool, answer: &Result<Output>) -> Checked {
     let mut checked = Checked {
         command: argv.join(" "),
         valid: None,
@@ -129,7 +133,7 @@ fn mistakes(checker: &Validator, output: &Output) -> Result<Vec<Mistake>> {
         let mistake = Mistake {
             file: group("file").map(str::to_owned),
             line: group("line").and_then(|line| line.parse().ok()),
-            message: excerpt::of_line(message),
+            message: of_line(message),
         };
         if !mistakes.contains(&mistake) {
             mistakes.push(mistake);

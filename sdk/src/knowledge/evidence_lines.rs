@@ -1,9 +1,8 @@
 //! The one or two lines of an output that support a verdict about it.
 
-use linux_sysadmin_sdk::knowledge::{Expectation, Finding, expression, text_of};
-use linux_sysadmin_sdk::{Output, prelude::*};
-
-use crate::excerpt;
+use super::{Expectation, Finding, expression, text_of};
+use crate::text::of_line;
+use crate::{Output, Problem};
 
 /// The number of lines that are shown.
 const LINES: usize = 2;
@@ -33,23 +32,23 @@ const TROUBLE: [&str; 20] = [
 ];
 
 /// The lines that show why an output isn't what was expected.
-pub(crate) fn against(expect: &Expectation, output: &Output) -> String {
+pub fn against(expect: &Expectation, output: &Output) -> String {
     let unwanted = expect.lacks.as_deref().map(|lacks| found(output, Some(lacks), None)).unwrap_or_default();
     if !unwanted.is_empty() {
         return unwanted.join("\n");
     }
     let says_nothing = telling(output).is_empty() && text_of(output).lines().count() > LINES;
     match (&expect.contains, &expect.matches) {
-        (Some(text), _) if says_nothing => format!("its output lacks {}", excerpt::of_line(text)),
+        (Some(text), _) if says_nothing => format!("its output lacks {}", of_line(text)),
         (_, Some(pattern)) if says_nothing => {
-            format!("nothing in its output matches {}", excerpt::of_line(pattern))
+            format!("nothing in its output matches {}", of_line(pattern))
         }
         _ => shown(of_trouble(output), output),
     }
 }
 
 /// The lines that show why a finding holds.
-pub(crate) fn of(finding: &Finding, output: &Output) -> String {
+pub fn of(finding: &Finding, output: &Output) -> String {
     let matching = found(output, finding.matches.as_deref(), finding.contains.as_deref());
     match matching.is_empty()
         && finding.lacks.is_some()
@@ -62,7 +61,7 @@ pub(crate) fn of(finding: &Finding, output: &Output) -> String {
 }
 
 /// The most telling lines of an output about which nothing is known.
-pub(crate) fn summary(output: &Output) -> String {
+pub fn summary(output: &Output) -> String {
     shown(of_trouble(output), output)
 }
 
@@ -75,7 +74,7 @@ fn found(output: &Output, pattern: Option<&str>, text: Option<&str>) -> Vec<Stri
     let all = text_of(output);
     let lines: Vec<&str> = all.lines().filter(is_meant).collect();
     // The last lines are the latest ones.
-    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| excerpt::of_line(line)).collect()
+    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| of_line(line)).collect()
 }
 
 /// The lines that say what is wrong, or else the last lines.
@@ -86,7 +85,7 @@ fn of_trouble(output: &Output) -> Vec<String> {
     }
     let all = text_of(output);
     let lines: Vec<&str> = all.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| excerpt::of_line(line)).collect()
+    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| of_line(line)).collect()
 }
 
 fn telling(output: &Output) -> Vec<String> {
@@ -94,7 +93,7 @@ fn telling(output: &Output) -> Vec<String> {
         let line = line.to_ascii_lowercase();
         TROUBLE.iter().any(|word| line.contains(word))
     };
-    text_of(output).lines().filter(speaks).take(LINES).map(excerpt::of_line).collect()
+    text_of(output).lines().filter(speaks).take(LINES).map(of_line).collect()
 }
 
 fn shown(lines: Vec<String>, output: &Output) -> String {
@@ -102,7 +101,7 @@ fn shown(lines: Vec<String>, output: &Output) -> String {
 }
 
 /// Whether an output may lack, or say otherwise, what the command would tell root.
-pub(crate) fn is_limited(argv: &[String], output: &Output) -> bool {
+pub fn is_limited(argv: &[String], output: &Output) -> bool {
     const SIGNS: [&str; 7] = [
         "permission denied",
         "operation not permitted",
@@ -120,14 +119,14 @@ pub(crate) fn is_limited(argv: &[String], output: &Output) -> bool {
 }
 
 /// The reason why a command gave no output, in one line.
-pub(crate) fn why(problem: &Problem) -> String {
-    excerpt::of_line(&problem.message.replace('\n', "; "))
+pub fn why(problem: &Problem) -> String {
+    of_line(&problem.message.replace('\n', "; "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux_sysadmin_sdk::testkit::output;
+    use crate::testkit::output;
 
     fn expect(lacks: Option<&str>) -> Expectation {
         Expectation { exit: Some(0), contains: None, matches: None, lacks: lacks.map(Into::into) }
@@ -167,7 +166,10 @@ mod tests {
         for (lacks, stdout, stderr, expected) in table {
             assert_eq!(against(&expect(lacks), &output(3, stdout, stderr)), expected, "{stdout}{stderr}");
         }
-        assert_eq!(against(&expect(None), &output(1, &long, "")).chars().count(), excerpt::LONGEST_LINE + 1);
+        assert_eq!(
+            against(&expect(None), &output(1, &long, "")).chars().count(),
+            crate::text::LONGEST_LINE + 1
+        );
         let listens = Expectation { contains: Some("\"nginx\"".into()), ..expect(None) };
         assert_eq!(against(&listens, &output(0, "a\nb\nc\n", "")), "its output lacks \"nginx\"");
         assert_eq!(against(&listens, &output(3, "inactive\n", "")), "inactive");

@@ -1,0 +1,56 @@
+//! Checks that the programs are there, before anybody is asked about one that isn't.
+
+use linux_sysadmin_sdk::Pipeline;
+use linux_sysadmin_sdk::prelude::*;
+
+/// The directories in which the host finds programs.
+pub(crate) const DIRECTORIES: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin"];
+/// The number of names that are told.
+const MOST: usize = 3;
+
+/// Refuses a program that is in none of the directories, and names those that are close to it. A program by its path is the
+/// host's to find.
+pub(crate) fn all_there(pipelines: &[Pipeline], cx: &Context) -> Result<()> {
+    let mut programs: Vec<&str> =
+        pipelines.iter().flat_map(|pipeline| &pipeline.commands).map(named).collect();
+    programs.retain(|program| !program.contains('/'));
+    let paths: Vec<String> = programs
+        .iter()
+        .flat_map(|program| DIRECTORIES.map(|directory| format!("{directory}/{program}")))
+        .collect();
+    let found = cx.stat_all(&paths);
+    for (program, found) in programs.iter().zip(found.chunks(DIRECTORIES.len())) {
+        // What can't be looked at may be there.
+        if found.iter().all(|found| matches!(found, Ok(None))) {
+            return Err(missing(program, cx));
+        }
+    }
+    Ok(())
+}
+
+/// The program that the caller named, also where `env` starts it in a directory.
+pub(crate) fn named(command: &Command) -> &str {
+    match (command.program.as_str(), command.args.as_slice()) {
+        ("env", [directory, program, ..]) if directory.starts_with("--chdir=") => program,
+        (program, _) => program,
+    }
+}
+
+fn missing(program: &str, cx: &Context) -> Problem {
+    let listed = cx.list_all(&DIRECTORIES).into_iter().flatten().flatten();
+    let mut near: Vec<(usize, String)> = listed
+        .map(|name| (strsim::damerau_levenshtein(program, &name), name))
+        .filter(|(distance, name)| *distance <= 2 && *distance < program.len().min(name.len()))
+        .collect();
+    near.sort();
+    near.dedup();
+    let names: Vec<String> = near.into_iter().take(MOST).map(|(_, name)| name).collect();
+    let problem = Problem::not_found(
+        "PROGRAM_NOT_FOUND",
+        format!("there is no program {program} in {}", DIRECTORIES.join(", ")),
+    );
+    match names.is_empty() {
+        true => problem.remedy("pkg_search finds the package that has it"),
+        false => problem.remedy(format!("Programs with a similar name: {}", names.join(", "))),
+    }
+}

@@ -1,0 +1,50 @@
+//! `file_copy`: copies a file with its mode, and as root with its owner.
+
+use linux_sysadmin_sdk::{Privilege, prelude::*};
+
+use crate::original;
+use crate::places::{check, shown, writer};
+use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct CopyArgs {
+    path: String,
+    /// Where nothing is yet
+    to: String,
+    /// Default: as the path needs
+    as_root: Option<bool>,
+}
+
+pub(crate) fn file_copy(args: CopyArgs, cx: &Context) -> Result<Noted<Done>> {
+    let CopyArgs { path, to, as_root } = args;
+    check(&path, cx)?;
+    check(&to, cx)?;
+    let before = original::must_read(&path, cx)?;
+    must_be_free(&to, cx)?;
+    must_have_directory(&to, cx)?;
+    let keeps_owner = matches!(writer(&to, as_root, cx)?, Privilege::Root);
+    let metadata = before.metadata;
+    let entry = Entry {
+        path: path.clone(),
+        change: "copied",
+        to: Some(to.clone()),
+        bytes: Some(before.contents.len()),
+        mode: Some(format!("{:04o}", metadata.mode)),
+        ..Entry::default()
+    };
+    let work = Work::Write {
+        path: to.clone(),
+        contents: before.contents,
+        mode: Some(metadata.mode),
+        owner: keeps_owner.then_some((metadata.owner, metadata.group)),
+    };
+    Plan {
+        verb: "copy",
+        summary: format!("Copy {} to {}", shown(&path), shown(&to)),
+        works: vec![work],
+        entries: vec![entry],
+        as_root,
+        ..Plan::default()
+    }
+    .apply(cx)
+}

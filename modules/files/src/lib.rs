@@ -1,0 +1,78 @@
+//! The tools for files: read, list, search, patch, write, copy, move and remove them.
+//!
+//! Reads and plans go through path grants, which exclude secrets. Commands only list names and metadata, or narrow a search
+//! down to files that are then read; none of them shows contents.
+#![forbid(unsafe_code)]
+
+mod copy;
+mod decode;
+mod find;
+mod lines;
+mod list;
+mod mkdir;
+mod move_;
+mod original;
+mod owner;
+mod patch;
+mod patch_files;
+mod places;
+mod plan;
+mod read;
+mod remove;
+mod search;
+mod service;
+mod stat;
+mod write;
+
+use linux_sysadmin_sdk::{DurationCategory, prelude::*};
+
+/// The module, with its tools and grants.
+pub fn module() -> Module {
+    let module = Module::new("files", env!("CARGO_PKG_VERSION"), "files", "Files and directories")
+        .license(env!("CARGO_PKG_LICENSE"));
+    changing(looking(grants(module)))
+}
+
+fn grants(module: Module) -> Module {
+    let anyone = |grant: CommandGrant| [grant.clone().as_root_if_available(), grant.as_user("*")];
+    module
+        .paths(places::grants())
+        .commands(anyone(original::READLINK.read("where a symlink leads")))
+        .commands(anyone(original::LSATTR.read("whether a file is immutable")))
+        .commands(find::grants())
+        .commands(search::grants())
+        .commands(stat::grants())
+        .commands(owner::grants())
+}
+
+fn looking(module: Module) -> Module {
+    module
+        .tool(Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read))
+        .tool(Tool::new("file_list", "Entries of a directory", list::file_list))
+        .tool(
+            Tool::new("file_search", "Lines of files that match", search::file_search)
+                .duration(DurationCategory::Normal),
+        )
+        .tool(Tool::new(
+            "file_stat",
+            "Type, owner, mode, symlinks, ACL, attributes, package, who has it open",
+            stat::file_stat,
+        ))
+}
+
+fn changing(module: Module) -> Module {
+    let moderate = |tool: Tool| tool.risk(Risk::Moderate).duration(DurationCategory::Normal);
+    module
+        .tool(moderate(Tool::new(
+            "file_patch",
+            "Apply a unified diff; a service's configuration is checked before it stays",
+            patch_files::file_patch,
+        )))
+        .tool(moderate(Tool::new("file_write", "Write a whole file", write::file_write)))
+        .tool(moderate(Tool::new("file_copy", "Copy a file", copy::file_copy)))
+        .tool(moderate(Tool::new("file_move", "Move or rename", move_::file_move)))
+        .tool(moderate(Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir)))
+        .tool(moderate(Tool::new("file_remove", "Remove files or directories", remove::file_remove)))
+}
+
+linux_sysadmin_sdk::export!(module);

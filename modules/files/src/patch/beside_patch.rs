@@ -1,0 +1,140 @@
+//! The engine of patches beside diff(1) and patch(1): made-up edits, in place and moved.
+
+use std::path::Path;
+use std::process::Command;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::{apply, parse};
+use crate::lines::Lines;
+
+/// A line of a made-up file. Few words make lines repeat, as `}` does in a configuration.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        3 => "[a-z]{1,8} = [0-9]{1,4}",
+        1 => Just("}".to_owned()),
+        1 => Just(String::new()),
+        1 => Just("-- x".to_owned()),
+        1 => Just("++ x".to_owned()),
+    ]
+}
+
+/// An edit of a list of lines: where, how many are removed, and what is put there.
+type Edit = (prop::sample::Index, usize, Vec<String>);
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    prop::collection::vec(
+        (any::<prop::sample::Index>(), 0..4usize, prop::collection::vec(line(), 0..4)),
+        1..6,
+    )
+}
+
+fn edited(lines: &[String], edits: &[Edit]) -> Vec<String> {
+    let mut lines = lines.to_vec();
+    for (at, removed, added) in edits {
+        let at = at.index(lines.len() + 1);
+        let end = (at + removed).min(lines.len());
+        lines.splice(at..end, added.iter().cloned());
+    }
+    lines
+}
+
+fn text(lines: &[String], end: &str, newline: bool) -> String {
+    let text = lines.join(end);
+    if newline && !lines.is_empty() { text + end } else { text }
+}
+
+fn run(program: &str, arguments: &[&str], directory: &Path) -> (bool, Vec<u8>) {
+    let output = Command::new(program).args(arguments).current_dir(directory).output().unwrap();
+    (output.status.success(), output.stdout)
+}
+
+fn are_there() -> bool {
+    let there = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    let both = there("diff") && there("patch");
+    if !both {
+        eprintln!("skipped: diff or patch isn't installed");
+    }
+    both
+}
+
+fn ours(file: &[u8], diff: &str) -> Option<Vec<u8>> {
+    let lines = Lines::new(file)?;
+    let files = parse::parse(diff).unwrap();
+    apply::apply(&lines, &files[0].hunks).ok().map(|patched| patched.contents)
+}
+
+#[test]
+fn a_diff_gives_what_it_was_made_from() {
+    if !are_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
+    let strategy = (
+        prop::collection::vec(line(), 0..40),
+        edits(),
+        prop::sample::select(vec!["\n", "\r\n"]),
+        any::<(bool, bool)>(),
+        0..4usize,
+    );
+    let result = runner.run(&strategy, |(lines, edits, end, newlines, context)| {
+        let (old, new) = (text(&lines, end, newlines.0), text(&edited(&lines, &edits), end, newlines.1));
+        std::fs::write(directory.join("old"), &old).unwrap();
+        std::fs::write(directory.join("new"), &new).unwrap();
+        // Without context, a hunk that only adds lines is refused.
+        let context = format!("-U{}", context.max(1));
+        let diff = String::from_utf8(run("diff", &[&context, "old", "new"], directory).1).unwrap();
+        prop_assume!(!diff.is_empty());
+        prop_assert_eq!(ours(old.as_bytes(), &diff), Some(new.into_bytes()), "{}", diff);
+        Ok(())
+    });
+    result.unwrap();
+}
+
+#[test]
+fn a_moved_diff_gives_what_patch_gives_or_a_conflict() {
+    if !are_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
+    let strategy = (prop::collection::vec(line(), 4..40), edits(), edits());
+    let (same, conflicts) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
+    let result = runner.run(&strategy, |(lines, edits, others)| {
+        let (old, new) = (text(&lines, "\n", true), text(&edited(&lines, &edits), "\n", true));
+        // Somebody else has changed the file meanwhile.
+        let now = text(&edited(&lines, &others), "\n", true);
+        std::fs::write(directory.join("old"), &old).unwrap();
+        std::fs::write(directory.join("new"), &new).unwrap();
+        let diff = String::from_utf8(run("diff", &["-u", "old", "new"], directory).1).unwrap();
+        prop_assume!(!diff.is_empty());
+        std::fs::write(directory.join("diff"), &diff).unwrap();
+        std::fs::write(directory.join("now"), &now).unwrap();
+        let arguments =
+            ["--fuzz=0", "--force", "--silent", "--no-backup-if-mismatch", "--reject-file=-", "now", "diff"];
+        let (fits, _) = run("patch", &arguments, directory);
+        let theirs = std::fs::read(directory.join("now")).unwrap_or_default();
+        match ours(now.as_bytes(), &diff) {
+            // patch takes the nearest of several places, and this engine takes none of them.
+            Some(ours) if fits => {
+                prop_assert_eq!(String::from_utf8(ours), String::from_utf8(theirs), "{}\n{}", diff, now);
+                same.set(same.get() + 1);
+            }
+            // patch wants a hunk with little context at the beginning or end of the file only.
+            Some(_) => {}
+            None => conflicts.set(conflicts.get() + 1),
+        }
+        Ok(())
+    });
+    result.unwrap();
+    assert!(
+        same.get() > 100 && conflicts.get() > 10,
+        "{} the same, {} conflicts",
+        same.get(),
+        conflicts.get()
+    );
+}
