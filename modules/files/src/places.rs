@@ -79,14 +79,6 @@ pub(crate) fn grants() -> Vec<PathGrant> {
     grants
 }
 
-/// A hole of a command's pattern for the directories that may be read and all below them.
-pub(crate) fn hole() -> String {
-    let directories = CHANGED.iter().chain(&READ).chain(&HOMES);
-    let globs: Vec<String> =
-        directories.map(|directory| format!("<path:{directory}>|<path:{directory}/**>")).collect();
-    format!("({})", globs.join("|"))
-}
-
 /// A path as messages show it.
 pub(crate) fn shown(path: &str) -> String {
     excerpt(path, SHOWN)

@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::find::{Kind, tree};
+use crate::find::{Kind, must_be_directory, tree};
 use crate::original;
 use crate::places::{check, shown};
 use crate::plan::{Done, Entry, Plan, Work};
@@ -60,6 +60,7 @@ pub(crate) fn file_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Done>>
             add(&mut plan, path, Some(before.contents.len()));
             continue;
         }
+        must_be_directory(path, cx)?;
         let found = tree(path, cx)?;
         if !found.items.is_empty() && !args.recursive {
             let message = format!("{} is a directory with {} entries", shown(path), found.items.len());

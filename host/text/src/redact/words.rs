@@ -1,6 +1,6 @@
 //! The words that [`super::names`] and [`super::value`] use.
 
-/// Every name of a secret contains one of these.
+/// Every name of a secret contains one of these, or ends with one of [`KEYS`].
 pub(super) const HINTS: &[&str] = &[
     "pass",
     "pwd",
@@ -9,31 +9,10 @@ pub(super) const HINTS: &[&str] = &[
     "token",
     "credential",
     "authorization",
+    "authtok",
     "psk",
-    "api key",
     "masterauth",
     "preshared",
-    "apikey",
-    "api_key",
-    "api-key",
-    "accesskey",
-    "access_key",
-    "access-key",
-    "privatekey",
-    "private_key",
-    "private-key",
-    "accountkey",
-    "account_key",
-    "account-key",
-    "encryptionkey",
-    "encryption_key",
-    "encryption-key",
-    "signingkey",
-    "signing_key",
-    "signing-key",
-    "masterkey",
-    "master_key",
-    "master-key",
 ];
 
 /// The endings of secrets' names, without the marks between their words.
@@ -47,22 +26,29 @@ pub(super) const ENDINGS: &[&str] = &[
     "credential",
     "credentials",
     "authorization",
-    "apikey",
-    "accesskey",
-    "privatekey",
+    "authtok",
     "presharedkey",
     "secretkey",
     "secretkeybase",
-    "accountkey",
-    "encryptionkey",
-    "signingkey",
-    "masterkey",
     "requirepass",
     "masterauth",
     "mysqlpwd",
     "bindpw",
     "rootpw",
+    "sshpass",
+    "dbpass",
+    "userpass",
+    "rootpass",
+    "storepass",
 ];
+
+/// Words before `key` with which it means a secret.
+pub(super) const KEYS: &[&str] =
+    &["access", "private", "account", "signing", "wep", "aes", "enc", "subscription", "app"];
+
+/// Words before `key` with which it means a secret, and that may stand apart from it, as in `api key: x`.
+pub(super) const SPOKEN_KEYS: &[&str] =
+    &["api", "encryption", "master", "unseal", "recovery", "license", "hmac", "auth"];
 
 /// Names with such an ending that hold no secret: a position in a list, a tag of sudoers, a PAM file, a setting with
 /// which systemd finds the secret elsewhere.
@@ -266,4 +252,111 @@ pub(super) const ROOTS: &[&str] = &[
     "etc", "var", "usr", "run", "home", "root", "opt", "srv", "tmp", "mnt", "media", "dev", "proc", "sys",
     "data", "app", "private", "secrets", "boot", "path", "lib", "bin", "sbin", "nix", "snap", "config",
     "vault", "certs", "keys",
+];
+
+/// Names behind which a value with letters and digits is a secret, in prose, in code and in other languages: patterns
+/// for [`super::guessed`].
+pub(super) const PASSWORDS: &[&str] = &[
+    "password",
+    "passphrase",
+    "passcode",
+    "passwort",
+    "kennwort",
+    "parola",
+    "has[l\u{142}]o",
+    "senha",
+    "wachtwoord",
+    "salasana",
+    "heslo",
+    "jelsz[o\u{f3}]",
+    "lozinka",
+    "[s\u{15f}]ifre",
+    "mot de passe",
+    "contrase\u{f1}a",
+    "\u{43f}\u{430}\u{440}\u{43e}\u{43b}\u{44c}",
+    "\u{5bc6}\u{7801}",
+    "\u{5bc6}\u{78bc}",
+    "\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9}",
+    "\u{5e1}\u{5d9}\u{5e1}\u{5de}\u{5d4}",
+    // A variable in a command or in prose.
+    "(?-i:[A-Z][A-Z0-9]{0,32}_(?:[A-Z0-9]{1,16}_){0,4}(?:PASSWORD|PASSWD|PASS|PWD|PW|TOKEN|SECRET))",
+    "(?:env|export|setenv|-e)[ \\t]+[a-z_]{0,64}(?:password|passwd|pass|pwd|token|secret)",
+    "[a-z]{2,16}_(?:api_key|token|secret)",
+    "(?:secret|token)[ \\t]+has[ \\t]+(?:the[ \\t]+)?value",
+    "secret_?id",
+    "wep_key",
+    "mnemonic",
+    "(?:recovery|backup) codes?",
+    "auth=\\(",
+    "login\\(",
+    "credentials?\\(",
+    "connect\\(",
+    "convertto-securestring(?:[ \\t]+-string)?",
+    // Commands whose secret is known by its place.
+    "net[ \\t]+user?[ \\t]+[!-~]{1,64}",
+    "user[ \\t]+set[ \\t]+password",
+    "com2sec[ \\t]+[!-~]{1,64}[ \\t]+[!-~]{1,64}",
+    "createuser[ \\t]+[!-~]{1,32}[ \\t]+(?:md5|sha)",
+    "createuser[ \\t]+[!-~]{1,32}[ \\t]+(?:md5|sha)[ \\t]+[!-~]{1,64}[ \\t]+(?:des|aes)",
+    "smbclient[ \\t]+[/\\\\][!-~]{1,64}",
+];
+
+/// Names behind which also what may be a sum is a secret.
+pub(super) const PROOFS: &[&str] = &[
+    "pass(?:wd|wds)?",
+    "pwd?",
+    "[a-z]{1,8}(?:pass|pwd?)",
+    "secret",
+    "[a-z]{0,12}token",
+    "jwt",
+    "credentials?",
+    "creds",
+    "otp",
+    "totp",
+    "mfa",
+    "psk",
+    "[cx]srf",
+    "[a-z]{0,8}sess(?:ion)?(?:[_-]?id)?",
+    "cookie",
+    "bearer",
+    "xauth",
+    "authtok",
+    "_auth",
+    "--auth",
+    "(?:api|app|access|auth|aes|enc|encryption|hmac|private|pre-?shared|secret|shared|signing|master|account|storage|subscription|license|unseal|recovery|join|tacacs|zfs)[ _-]?key",
+    "(?:code_)?verifier",
+    "samlresponse",
+    "vault[ \\t]+login",
+    "-u[ \\t]*[a-z0-9_.@-]{1,32}:",
+    "(?:auth|user|sasl)[= \\t]+[a-z0-9_.@-]{1,32}:",
+    "[a-z0-9.-]{1,64}\\]:[0-9]{2,5}[ \\t]+[!-9;-~]{1,64}:",
+];
+
+/// Names behind which only what looks generated is a secret.
+pub(super) const SIGNS: &[&str] = &[
+    "pin",
+    "sid",
+    "auth",
+    "nonce",
+    "(?:ro|rw|trap)?community",
+    "[a-z]{0,8}key",
+    "codes?",
+    "phrase",
+    "seed",
+    "salt",
+    "plain",
+    "eap",
+    "basic",
+    "access",
+    "ticket",
+    "response",
+    "login(?::?[ \\t]+[!-9;<>-~]{1,32})?(?:[ \\t]*/)?",
+    "rsa[ \\t]+[!-~]{1,64}",
+];
+
+/// Words that stand between a name and its value.
+pub(super) const VALUE_WORDS: &[&str] = &[
+    "is", "was", "now", "ist", "est", "has", "the", "set", "reset", "changed", "updated", "to", "new",
+    "value", "string", "plain", "PLAIN", "login", "LOGIN", "root", "attempt", "rejected", "refused", "tried",
+    "used", "entered", "given", "v[0-9]",
 ];
