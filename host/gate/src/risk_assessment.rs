@@ -94,7 +94,7 @@ impl<'a> RiskAssessment<'a> {
         for piped in &command.piped {
             Box::pin(self.step_or_undo(piped, None)).await?;
         }
-        self.step_or_undo(command, before).await
+        Box::pin(self.step_or_undo(command, before)).await
     }
 
     /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
@@ -361,7 +361,7 @@ impl<'a> RiskAssessment<'a> {
         match self.removes_what_is_made(undo).await {
             true => Ok(()),
             // It puts back what was there: no job that was there goes by it.
-            false => self.step_or_undo(undo, before).await,
+            false => Box::pin(self.step_or_undo(undo, before)).await,
         }
     }
 
