@@ -5,8 +5,8 @@
 //! identifiers stay. Where it isn't clear how far a secret goes, too much is hidden rather than too little.
 //!
 //! Most text holds no secret. One pass finds hints, which are the words that every secret has in it or before it, and
-//! only the secrets that they hint at are looked for. Another pass finds values that look generated, and reads the text
-//! before each of them. Every pass is linear.
+//! only the secrets that they hint at are looked for. Some hints stand in many lines; behind them, values that look
+//! generated are looked for first, and then the text before each of them is read. Every pass is linear.
 
 mod block;
 mod commands;
@@ -116,7 +116,9 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
             }
         }
     }
-    text = edited(text, guessed::find).0;
+    if seen & (NAMES | GUESSES) != 0 {
+        text = edited(text, guessed::find).0;
+    }
     if seen & NAMES != 0 {
         text = edited(text, names::find).0;
     }
@@ -130,7 +132,8 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
 fn by_itself(hints: &Hints, text: &str) -> Option<Vec<Edit>> {
     let seen = hints.seen(text);
     let names = if seen & NAMES != 0 { names::find(text)? } else { Vec::new() };
-    Some(merged([known(text, seen)?, names, guessed::find(text)?].concat()))
+    let guessed = if seen & (NAMES | GUESSES) != 0 { guessed::find(text)? } else { Vec::new() };
+    Some(merged([known(text, seen)?, names, guessed].concat()))
 }
 
 /// The most rounds. Hiding a secret brings at most one other to light, and a bound keeps this linear.
@@ -183,21 +186,22 @@ fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) 
     (Cow::Owned(result), true)
 }
 
-/// The kinds of secrets that a text hints at, as bits: [`block`], [`names`], [`joined`], and each of [`forms::ALL`] and
+/// The kinds of secrets that a text hints at, as bits: [`block`], [`names`], [`guessed`], [`joined`], and each of [`forms::ALL`] and
 /// [`commands::ALL`].
 const BLOCKS: u128 = 1;
 const NAMES: u128 = 2;
-const JOINTS: u128 = 4;
+const GUESSES: u128 = 4;
+const JOINTS: u128 = 8;
 
 const fn form_bit(at: usize) -> u128 {
-    8 << at
+    16 << at
 }
 
 const fn command_bit(at: usize) -> u128 {
     form_bit(forms::ALL.len() + at)
 }
 
-/// The words of which every secret that [`guessed`] doesn't find has one in it or before it.
+/// The words of which every secret has one in it or before it.
 struct Hints {
     automaton: AhoCorasick,
     /// The kind of secret that each word hints at.
@@ -208,7 +212,7 @@ impl Hints {
     fn new() -> Option<Self> {
         let forms = forms::ALL.iter().enumerate().map(|(at, form)| (form.hints, form_bit(at)));
         let commands = commands::ALL.iter().enumerate().map(|(at, command)| (command.hints, command_bit(at)));
-        let of_their_own = [(block::HINTS, BLOCKS), (joined::HINTS, JOINTS)];
+        let of_their_own = [(block::HINTS, BLOCKS), (words::GUESS_HINTS, GUESSES), (joined::HINTS, JOINTS)];
         let all = of_their_own.into_iter().chain(forms).chain(commands);
         let all = all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (Cow::Borrowed(*hint), bit)));
         let (hints, bits): (Vec<_>, Vec<_>) = all.chain(names::hints().map(|hint| (hint, NAMES))).unzip();

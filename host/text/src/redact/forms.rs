@@ -214,6 +214,8 @@ form!(LITERAL, r#"--from-literal[= \t]+["']?[^\s="']+=(?P<s>[^\s"'\\]+)"#);
 
 // A token in place of a URL's account, as Sentry and GitHub have it.
 form!(URL_TOKEN, r"://(?P<s>[A-Za-z0-9_-]{13,})@");
+// A line of Postfix's map of passwords: `[mail.example]:587 account:password`.
+form!(POSTFIX, r#"\]:(?:25|465|587|2525)[ \t]+[^\s:"']+:(?P<s>[^\s"'\\]+)"#);
 form!(ORACLE, r#"jdbc:oracle:[a-z0-9]+:[^\s/@:"']+/(?P<s>[^\s@"'\\]+)@"#);
 // A rule of an account in Redis begins with `>` for its password.
 form!(
@@ -291,6 +293,11 @@ pub(super) const ALL: &[Form] = &[
     Form { hints: &["passcommand"], pattern: &PASS_COMMAND, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["--from-literal"], pattern: &LITERAL, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["://"], pattern: &URL_TOKEN, is_secret: |found, _| is_generated(found) },
+    Form {
+        hints: &["]:25", "]:465", "]:587"],
+        pattern: &POSTFIX,
+        is_secret: |found, _| !is_no_secret(found),
+    },
     Form { hints: &["jdbc:oracle"], pattern: &ORACLE, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["setuser", "on >", "off >"], pattern: &REDIS, is_secret: always },
     Form { hints: &["response="], pattern: &DIGEST, is_secret: |found, _| looks_random(found) },

@@ -239,9 +239,14 @@ impl Iterator for Runs<'_> {
 
     fn next(&mut self) -> Option<Range<usize>> {
         loop {
-            let least = self.bytes.get(self.at..self.at + SHORTEST)?;
-            if let Some(back) = least.iter().rposition(|byte| KINDS[usize::from(*byte)] == 0) {
-                self.at += back + 1;
+            let least = self.bytes.get(self.at..)?.first_chunk::<SHORTEST>()?;
+            // One bit for each byte that belongs to no value. The place of the last one costs no branch for each byte.
+            let gaps = least
+                .iter()
+                .enumerate()
+                .fold(0u32, |gaps, (at, byte)| gaps | u32::from(KINDS[usize::from(*byte)] == 0) << at);
+            if gaps != 0 {
+                self.at += (u32::BITS - gaps.leading_zeros()) as usize;
                 continue;
             }
             let start = self.at;
