@@ -312,9 +312,10 @@ impl Task {
         match armed {
             Err(problem) => report.failure = Some(problem),
             Ok(guard) => {
-                // A panic counts as a failed step, so that it leaves nothing half-done.
-                let steps =
-                    AssertUnwindSafe(execution.steps(guard.as_ref(), &mut report)).catch_unwind().await;
+                // A panic counts as a failed step, so that it leaves nothing half-done. The steps are on the heap, since the
+                // stack of a thread is small for all that they await.
+                let steps = Box::pin(execution.steps(guard.as_ref(), &mut report));
+                let steps = AssertUnwindSafe(steps).catch_unwind().await;
                 if steps.is_err() {
                     let message = "the host failed in the middle of the plan; its log says how";
                     report.failure = Some(Problem::new("INTERNAL_ERROR", Category::Internal, message));
@@ -327,7 +328,7 @@ impl Task {
         if let (Err(error), None) = (&on_record, &report.failure) {
             // A change whose end isn't on record would be taken for a half-done one, and be put back later.
             report.failure = Some(end_not_on_record(error));
-            execution.undo(&mut report).await;
+            Box::pin(execution.undo(&mut report)).await;
             on_record = put_end_on_record(&audit, &id, &report, interrupted).await;
         }
         if on_record.is_ok() && report.not_undone.is_empty() && !report.uncertain {
@@ -365,7 +366,7 @@ async fn ended(execution: &Execution, report: &mut ExecutionReport, guard: Optio
     };
     match watched {
         GuardOutcome::Disarmed if report.uncertain => execution.leave(report),
-        GuardOutcome::Disarmed if report.failure.is_some() => execution.undo(report).await,
+        GuardOutcome::Disarmed if report.failure.is_some() => Box::pin(execution.undo(report)).await,
         GuardOutcome::Disarmed => {}
         GuardOutcome::Fired(undone, not_undone) => {
             // The target has also undone a step whose end wasn't known.

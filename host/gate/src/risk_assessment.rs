@@ -94,7 +94,7 @@ impl<'a> RiskAssessment<'a> {
         for piped in &command.piped {
             Box::pin(self.step_or_undo(piped, None)).await?;
         }
-        self.step_or_undo(command, before).await
+        Box::pin(self.step_or_undo(command, before)).await
     }
 
     /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
@@ -361,7 +361,7 @@ impl<'a> RiskAssessment<'a> {
         match self.removes_what_is_made(undo).await {
             true => Ok(()),
             // It puts back what was there: no job that was there goes by it.
-            false => self.step_or_undo(undo, before).await,
+            false => Box::pin(self.step_or_undo(undo, before)).await,
         }
     }
 
@@ -419,7 +419,8 @@ impl<'a> RiskAssessment<'a> {
             self.apply_verdict(&verdict, &shown)?;
             objections.extend(self.objection(line, &shown).await);
         }
-        self.acts(&code.unit_actions, &before.unit_actions, what).await?;
+        // On the heap, since the stack of a thread is small for all that this awaits.
+        Box::pin(self.acts(&code.unit_actions, &before.unit_actions, what)).await?;
         let ports: Vec<u16> =
             code.ports.iter().filter(|port| !before.ports.contains(port)).copied().collect();
         if let Some(why) = units::taken(self.target, &ports).await {

@@ -116,10 +116,10 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
             }
         }
     }
+    text = edited(text, guessed::find).0;
     if seen & NAMES != 0 {
         text = edited(text, names::find).0;
     }
-    text = edited(text, guessed::find).0;
     if seen & JOINTS != 0 {
         text = edited(text, |text| joined::find(text, |text| by_itself(hints, text))).0;
     }

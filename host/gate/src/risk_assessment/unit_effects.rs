@@ -2,6 +2,7 @@
 //! template may use as code or as a path.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 
 use host_base::Risk;
 use host_base::problem::Problem;
@@ -24,8 +25,16 @@ const BY_FILES: [&str; 7] = ["enable", "disable", "reenable", "preset", "mask", 
 const TRIGGERS: [&str; 4] = [".timer", ".path", ".socket", ".automount"];
 
 impl RiskAssessment<'_> {
-    /// Assesses what a command of systemctl does to units that it doesn't name.
-    pub(super) async fn reaches(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
+    /// Assesses what a command of systemctl does to units that it doesn't name. Their commands may lead here again.
+    pub(super) fn reaches<'f>(
+        &'f mut self,
+        argv: &'f [String],
+        line: &'f str,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Problem>> + Send + 'f>> {
+        Box::pin(self.reaches_units(argv, line))
+    }
+
+    async fn reaches_units(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
         let Some((effect, verb, units)) = UnitEffect::of_command(argv) else { return Ok(()) };
         if effect == UnitEffect::Reload {
             let Some((along, own)) = unit_reach::of_reload(self.target, &units).await else {

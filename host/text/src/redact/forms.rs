@@ -201,7 +201,7 @@ form!(
 form!(SET_COOKIE, r#"(?:(?-u:\b)|\\[nrt])(?i-u:set-cookie)[ \t]*:[ \t]*[^\s"'\\=;]+=(?P<s>[^\s"';\\]+)"#);
 form!(
     CHPASSWD,
-    r#"(?i-u:echo|printf)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:%s(?:\\+n)?\\*["']?[ \t]+\\*["']?)?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)(?:\\+n)?\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?"#,
+    r#"(?i-u:echo|printf)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:(?:[a-z_][a-z0-9_-]*:)?%s(?:\\+n)?\\*["']?[ \t]+\\*["']?)?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)(?:\\+n)?\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?"#,
     r#"(?:chpasswd|passwd[ \t][^\n|;&]*--stdin|sudo[ \t]+-S|cryptsetup|kinit|su(?-u:\b)|gpg[ \t][^\n|;&]*--passphrase-fd|openssl[ \t][^\n|;&]*stdin|[a-z]+[ \t]+login[ \t][^\n|;&]*--password-stdin|smbpasswd|vncpasswd|mkpasswd)"#
 );
 // A here-string of a program that reads a password.
@@ -209,6 +209,7 @@ form!(
     HERE_STRING,
     r#"(?:chpasswd|passwd|sudo|su|cryptsetup|kinit|gpg|openssl|smbpasswd|vncpasswd|mkpasswd|login)(?-u:\b)[^\n|;&<]{0,200}<<<[ \t]*\\*["']?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)"#
 );
+form!(PASS_COMMAND, r#"(?i-u:passcommand)[ \t]*=[ \t]*\\*["']?(?:echo|printf)[ \t]+(?P<s>[^\s"'\\]+)"#);
 form!(LITERAL, r#"--from-literal[= \t]+["']?[^\s="']+=(?P<s>[^\s"'\\]+)"#);
 
 // A token in place of a URL's account, as Sentry and GitHub have it.
@@ -287,6 +288,7 @@ pub(super) const ALL: &[Form] = &[
     Form { hints: &["echo", "printf"], pattern: &CHPASSWD, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["psk"], pattern: &PSK, is_secret: always },
     Form { hints: HERE_STRINGS, pattern: &HERE_STRING, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["passcommand"], pattern: &PASS_COMMAND, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["--from-literal"], pattern: &LITERAL, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["://"], pattern: &URL_TOKEN, is_secret: |found, _| is_generated(found) },
     Form { hints: &["jdbc:oracle"], pattern: &ORACLE, is_secret: |found, _| !is_no_secret(found) },

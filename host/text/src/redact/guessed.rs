@@ -144,8 +144,8 @@ fn value_in(text: &str, run: Range<usize>) -> Range<usize> {
 /// Says what a value looks like. None if it looks like no secret.
 fn look(value: &str) -> Option<Look> {
     let run = value.trim_end_matches('=');
-    // An option begins with dashes, the rest of a URL with slashes, a public key with this number of zeros.
-    if run.len() < SHORTEST || ["-", "//", "AAAA"].iter().any(|other| run.starts_with(other)) {
+    // An option begins with dashes, the rest of a URL with slashes, a number with `0x`, a public key with many zeros.
+    if run.len() < SHORTEST || ["-", "//", "0x", "AAAA"].iter().any(|other| run.starts_with(other)) {
         return None;
     }
     let count = |of: fn(&u8) -> bool| run.bytes().filter(of).count();
@@ -226,8 +226,8 @@ fn is_made_of_words(text: &str) -> bool {
     letters >= 3 * words
 }
 
-/// Goes through the longest runs of a text that consist of what values consist of, and skips short ones without reading
-/// all of them.
+/// Goes through the longest runs of bytes that values consist of, as far as they may be values by the kinds of their
+/// bytes. It skips short ones without reading all of them.
 struct Runs<'a> {
     bytes: &'a [u8],
     /// No run begins before this place and goes on behind it.
@@ -240,32 +240,52 @@ impl Iterator for Runs<'_> {
     fn next(&mut self) -> Option<Range<usize>> {
         loop {
             let least = self.bytes.get(self.at..self.at + SHORTEST)?;
-            if let Some(back) = least.iter().rposition(|byte| !OF_A_VALUE[usize::from(*byte)]) {
+            if let Some(back) = least.iter().rposition(|byte| KINDS[usize::from(*byte)] == 0) {
                 self.at += back + 1;
                 continue;
             }
             let start = self.at;
-            let rest = &self.bytes[start + SHORTEST..];
-            let more = rest.iter().position(|byte| !OF_A_VALUE[usize::from(*byte)]).unwrap_or(rest.len());
-            self.at = start + SHORTEST + more;
-            return Some(start..self.at);
+            let mut kinds = 0;
+            while let Some(byte) = self.bytes.get(self.at)
+                && KINDS[usize::from(*byte)] != 0
+            {
+                kinds |= KINDS[usize::from(*byte)];
+                self.at += 1;
+            }
+            let has = |kind: u8| kinds & kind != 0;
+            // A time and a path have marks, and not letters of both kinds and digits.
+            if has(DIGIT) && (has(SMALL) && has(CAPITAL) || (has(SMALL) || has(CAPITAL)) && !has(OF_NAMES)) {
+                return Some(start..self.at);
+            }
         }
     }
 }
 
-static OF_A_VALUE: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut at = 0;
-    while at < 256 {
-        let byte = at as u8;
-        table[at] = byte.is_ascii_alphanumeric();
-        at += 1;
+const SMALL: u8 = 1;
+const CAPITAL: u8 = 2;
+const DIGIT: u8 = 4;
+/// A mark that also divides names, paths and times.
+const OF_NAMES: u8 = 8;
+const MARK: u8 = 16;
+
+/// The kind of each byte that values consist of.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let of_kinds: [(&[u8], u8); 5] = [
+        (b"abcdefghijklmnopqrstuvwxyz", SMALL),
+        (b"ABCDEFGHIJKLMNOPQRSTUVWXYZ", CAPITAL),
+        (b"0123456789", DIGIT),
+        (b"@/_.~-", OF_NAMES),
+        (b"!$%^&*+", MARK),
+    ];
+    let mut kind = 0;
+    while kind < of_kinds.len() {
+        let mut at = 0;
+        while at < of_kinds[kind].0.len() {
+            kinds[of_kinds[kind].0[at] as usize] = of_kinds[kind].1;
+            at += 1;
+        }
+        kind += 1;
     }
-    let marks = b"!@$%^&*+/_.~-";
-    let mut at = 0;
-    while at < marks.len() {
-        table[marks[at] as usize] = true;
-        at += 1;
-    }
-    table
+    kinds
 };

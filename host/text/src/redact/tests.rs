@@ -502,7 +502,8 @@ fn what_is_hidden_behind_a_backslash_is_hidden() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    // More are asked for by `PROPTEST_CASES`.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)))]
 
     #[test]
     fn redacting_twice_is_redacting_once(text in pieces()) {

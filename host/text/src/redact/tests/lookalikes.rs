@@ -245,6 +245,8 @@ pub(super) const LOOKALIKES: &[&str] = &[
     "phrase MatchNumber1Test2 found in index",
     "code Coverage2024Report1 done",
     "plain TEXTtoHTML2converter used",
+    "key 0xFFEEaabb1234 pressed",
+    "cookie: 0x7fA3B2c1D0 sctp",
     "sshd[812]: Accepted publickey for alice from 10.0.0.5 port 50022 ssh2: ED25519 SHA256:YLnyLFUrLGWdP8XFUNVxmTbnxEzqxcKhsYkXWj4rF+8",
     "sshd[812]: Postponed publickey for deploy01 from 192.0.2.10 port 51234 ssh2 [preauth]",
     "sshd[812]: Failed password for invalid user oracle12 from 203.0.113.5 port 51234 ssh2",
