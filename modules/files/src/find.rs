@@ -148,11 +148,6 @@ pub(crate) fn must_be_directory(path: &str, cx: &Context) -> Result<()> {
     }
 }
 
-/// All entries of a tree.
-pub(crate) fn tree(path: &str, cx: &Context) -> Result<Tree> {
-    to_depth(path, DEEPEST, cx)
-}
-
 /// The entries of a tree down to a depth.
 pub(crate) fn to_depth(path: &str, depth: u32, cx: &Context) -> Result<Tree> {
     look(path, cx, |privilege| entries(path, depth, privilege, cx))
@@ -240,8 +235,8 @@ mod tests {
     fn the_entries_of_a_tree_are_read() {
         // find (GNU findutils) 4.9.0
         let said = b"f/12/644/1767225600.1234567890/root/adm/a b\0\0d/4096/755/1767225600.0/ada/ada/d\nx\0\0l/3/777/1.0/root/root/l\0/etc\0";
-        let argv = ["find", "/etc/x", "-mindepth", "1", "-maxdepth", "32", "-printf", FORMAT];
-        let tree = tree("/etc/x", &FakeTarget::new().answer(&argv, 0, said, "").context()).unwrap();
+        let argv = ["find", "/etc/x", "-mindepth", "1", "-maxdepth", "2", "-printf", FORMAT];
+        let tree = to_depth("/etc/x", 2, &FakeTarget::new().answer(&argv, 0, said, "").context()).unwrap();
         let found: Vec<_> =
             tree.items.iter().map(|item| (item.path.as_str(), item.kind, item.size)).collect();
         assert_eq!(
