@@ -6,6 +6,7 @@
 
 mod copy;
 mod decode;
+mod effects;
 mod find;
 mod lines;
 mod list;

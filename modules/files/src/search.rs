@@ -138,7 +138,12 @@ pub(crate) fn file_search(args: SearchArgs, cx: &Context) -> Result<Listing<Foun
         }
     }
     let total = answer.found.len() as u64;
-    let mut notes = vec![format!("{} matches in {total} of {searched} files", answer.matches)];
+    let mut notes = Vec::new();
+    if total == 0 {
+        notes.push(format!("{searched} files were searched"));
+    } else if answer.matches as u64 > total {
+        notes.push(format!("{} lines match", answer.matches));
+    }
     notes.extend(skipped.told());
     if answer.is_cut {
         notes.push(format!("lines after the first {MOST_LINES} or {MOST_SHOWN} bytes are left out"));

@@ -156,7 +156,8 @@ async fn a_long_call_is_a_job_that_says_everything_to_whoever_comes_back() {
 
 #[tokio::test]
 async fn a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started() {
-    let Some(lab) = lab("a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started")
+    let Some(lab) =
+        lab("a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started")
     else {
         return;
     };
@@ -180,7 +181,11 @@ async fn a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_al
             let (told, _) = ended(&mut client, &id).await;
             let commands = &told["result"]["data"]["commands"];
             assert_eq!(commands[1]["stdout"], "line 0\nline 1\n", "{told}");
-            assert_eq!((&commands[0]["exit_code"], &commands[1]["exit_code"]), (&json!(0), &json!(0)), "{told}");
+            assert_eq!(
+                (&commands[0]["exit_code"], &commands[1]["exit_code"]),
+                (&json!(0), &json!(0)),
+                "{told}"
+            );
         }
         assert!(!lab.host(HOST).holds(IS_READ));
     }
