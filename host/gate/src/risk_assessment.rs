@@ -419,7 +419,7 @@ impl<'a> RiskAssessment<'a> {
             self.apply_verdict(&verdict, &shown)?;
             objections.extend(self.objection(line, &shown).await);
         }
-        self.acts(&code.unit_actions, &before.unit_actions, what).await?;
+        Box::pin(self.acts(&code.unit_actions, &before.unit_actions, what)).await?;
         let ports: Vec<u16> =
             code.ports.iter().filter(|port| !before.ports.contains(port)).copied().collect();
         if let Some(why) = units::taken(self.target, &ports).await {
