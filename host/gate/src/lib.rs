@@ -219,7 +219,7 @@ impl Gate {
             observed: &request.observed,
         };
         let (plan, left) = tokio::join!(
-            context.prepare(&id, change),
+            Box::pin(context.prepare(&id, change)),
             recover::left_behind(self.audit.directory(), &request.facts)
         );
         let mut plan = plan?;
@@ -227,7 +227,9 @@ impl Gate {
         let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;
         let waits = needs_confirmation || request.confirmer.holds_plans() && !request.dry_run;
         let (plan, identity, decided_by) = match request.dry_run && self.safety.dry_run_bypass_confirmation {
-            false if waits => self.confirmed(&request, &context, &id, plan, needs_confirmation).await?,
+            false if waits => {
+                Box::pin(self.confirmed(&request, &context, &id, plan, needs_confirmation)).await?
+            }
             _ => {
                 let identity = identity(&request, &plan, None)?;
                 (plan, identity, DecidedBy::Policy)

@@ -197,7 +197,7 @@ impl RiskAssessment<'_> {
         }
         let before = before.and_then(|before| text::code_in_unit(path, before, &along));
         match text::code_in_unit(path, contents, &along) {
-            Some(code) => self.code(code, before, &what).await,
+            Some(code) => Box::pin(self.code(code, before, &what)).await,
             None => Ok(()),
         }
     }
