@@ -6,6 +6,7 @@ use super::super::plan::{Action, Attributes};
 use super::super::privilege_check::LoginPath;
 use super::super::units;
 use super::{NAMED, RiskAssessment};
+use crate::heap::on_heap;
 use host_base::problem::Problem;
 use host_base::{Privilege, Risk};
 use host_policy::{FileStep, text};
@@ -124,7 +125,7 @@ impl RiskAssessment<'_> {
                 self.risks.push((Risk::High, format!("changes {shown}, {why}")));
             }
             if part.is_directory {
-                let why = self.takes_home(&part).await;
+                let why = on_heap(|| self.takes_home(&part)).await;
                 self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
             }
         }
@@ -136,15 +137,16 @@ impl RiskAssessment<'_> {
                     .as_ref()
                     .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
                 let before = site.before.as_deref().filter(|_| is_roots);
-                self.contents(&site.path, site.found.is_none(), before, &write.contents).await
+                on_heap(|| self.contents(&site.path, site.found.is_none(), before, &write.contents)).await
             }
             Action::Move(moved) => match &site.before {
                 Some(contents) => {
-                    self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents).await
+                    on_heap(|| self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents))
+                        .await
                 }
                 None => Ok(()),
             },
-            Action::SetAttributes(attributes) => self.attributes(attributes, site).await,
+            Action::SetAttributes(attributes) => on_heap(|| self.attributes(attributes, site)).await,
             _ => Ok(()),
         }
     }
@@ -197,7 +199,7 @@ impl RiskAssessment<'_> {
         }
         let before = before.and_then(|before| text::code_in_unit(path, before, &along));
         match text::code_in_unit(path, contents, &along) {
-            Some(code) => Box::pin(self.code(code, before, &what)).await,
+            Some(code) => on_heap(|| self.code(code, before, &what)).await,
             None => Ok(()),
         }
     }
