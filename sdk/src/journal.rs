@@ -25,6 +25,12 @@ pub struct JournalEntry<'a> {
     unit: Field<'a>,
     #[serde(rename = "_COMM", default, borrow)]
     comm: Field<'a>,
+    #[serde(rename = "_SYSTEMD_INVOCATION_ID", default, borrow)]
+    systemd_invocation: Field<'a>,
+    #[serde(rename = "INVOCATION_ID", default, borrow)]
+    invocation: Field<'a>,
+    #[serde(rename = "JOB_RESULT", default, borrow)]
+    job_result: Field<'a>,
 }
 
 impl<'a> JournalEntry<'a> {
@@ -53,6 +59,11 @@ impl<'a> JournalEntry<'a> {
         self.priority.text()?.parse().ok().filter(|priority| *priority < 8)
     }
 
+    /// Whether the entry is an error, or worse.
+    pub fn is_error(&self) -> bool {
+        self.priority().is_some_and(|priority| priority <= 3)
+    }
+
     /// The name that the program gave itself.
     pub fn identifier(&self) -> Option<&str> {
         self.identifier.text()
@@ -66,6 +77,21 @@ impl<'a> JournalEntry<'a> {
     /// The unit that the entry is about, or else the unit of the process that wrote it.
     pub fn unit(&self) -> Option<&str> {
         self.unit.text().or(self.systemd_unit.text())
+    }
+
+    /// Whether systemd says it about a unit. Otherwise a process of the unit says it.
+    pub fn is_of_manager(&self) -> bool {
+        self.unit.text().is_some()
+    }
+
+    /// The id of the unit's run, which each start changes. `None` also where the process ended before journald asked.
+    pub fn invocation(&self) -> Option<&str> {
+        self.invocation.text().or(self.systemd_invocation.text())
+    }
+
+    /// The end of a unit's job, such as `done`, `failed` or `dependency`, where systemd tells of one.
+    pub fn job_result(&self) -> Option<&str> {
+        self.job_result.text()
     }
 }
 

@@ -13,7 +13,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use ports::listening;
 use profile::{needs_restart, recent_errors};
-use systemd::systemctl;
+use systemd::{journal, systemctl};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
@@ -47,7 +47,8 @@ fn systemd_commands(module: Module) -> Module {
 
 /// The commands for what systemd does not know of a service. A profile grants the commands of its own checks.
 fn profile_commands(module: Module) -> Module {
-    module.commands(needs_restart::grants()).commands(recent_errors::grants()).command(listening::grant())
+    let module = module.commands(needs_restart::grants()).commands(recent_errors::grants());
+    module.command(journal::grant()).command(listening::grant())
 }
 
 fn changing_commands(module: Module) -> Module {

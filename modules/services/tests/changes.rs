@@ -404,10 +404,19 @@ fn the_answer_says_what_has_become_of_it_and_what_was() {
         (&data["active_state"], &data["result"], &data["exit_code"]),
         (&json!("failed"), &json!("exit-code"), &json!(3))
     );
+    assert_eq!(data["last_output"], json!(["no database"]));
     let note = "lsa-fails was started and ended badly at once (exit-code, exit code 3): see svc_status service=lsa-fails";
     assert_eq!(notes, [note]);
 
-    // systemd unloads a unit that nothing needs at once, and forgets why it didn't start.
+    let (answer, _) = run(target(&[]), "svc_start", of("lsa-ran"));
+    let (data, notes) = answer.unwrap();
+    assert_eq!((&data["sub_state"], &data["result"], notes.len()), (&json!("dead"), &json!("success"), 0));
+
+    // systemd unloads a unit that nothing needs at once, and forgets how it ended and why it didn't start.
+    let (answer, _) = run(target(&[]), "svc_start", of("lsa-gone"));
+    let (data, notes) = answer.unwrap();
+    let note = "lsa-gone has run to its end, or a condition of its unit file isn't met";
+    assert_eq!((&data["result"], notes), (&Value::Null, vec![note.to_owned()]));
     let (answer, _) = run(target(&[]), "svc_start", of("lsa-cond"));
     let note = "lsa-cond was started and is inactive: it has ended already, or a condition of its unit file isn't met; \
                 see svc_status service=lsa-cond";
@@ -454,19 +463,40 @@ fn a_start_that_failed_says_why_and_where_to_look() {
     let (answer, _) = run(target(&[]).outcome(Err(broke(0, 1, said))), "svc_start", of("lsa-notify"));
     let problem = answer.unwrap_err();
     assert_eq!((problem.code.as_str(), problem.category), ("SERVICE_START_FAILED", Category::State));
-    let start = "systemctl start lsa-notify.service failed (exit-code, exit code 4): Job for lsa-notify.service failed";
-    assert!(problem.message.starts_with(start) && !problem.message.contains('\n'), "{}", problem.message);
-    let remedies = [
-        "Look at its state: svc_status service=lsa-notify",
-        "Read its log, on the target: journalctl --unit=lsa-notify.service --lines=50",
-    ];
+    let failed = "systemctl start lsa-notify.service failed (exit-code, exit code 4)";
+    let wrote =
+        "checking the lock; shop-backup: /run/lock/shop-backup.lock: another backup runs as process 4190000";
+    assert_eq!(problem.message, format!("{failed}: {wrote}"));
+    let remedies =
+        ["Look at its state: svc_status service=lsa-notify", "Read its log: svc_logs service=lsa-notify"];
     assert_eq!(problem.remediation, remedies);
+
+    let hint =
+        "See \"systemctl status lsa-notify.service\" and \"journalctl -xeu lsa-notify.service\" for details.";
+    let often = "Job for lsa-notify.service failed because start of the service was attempted too often.";
+    let dependency = "A dependency job for lsa-notify.service failed. See 'journalctl -xe' for details.";
+    let journal =
+        format!("{} --unit=lsa-notify.service", granted("journalctl --no-pager").split(" (").next().unwrap())
+            .replace(" --unit", " --priority=debug --lines=300 --unit");
+    let unreadable =
+        [(journal.as_str(), 1, "", "No journal files were opened due to insufficient permissions.\n")];
+    for (said, told) in [
+        (said.to_owned(), String::new()),
+        (format!("{often}\n{hint}\n"), format!(": {often}")),
+        (dependency.to_owned(), format!(": {dependency}")),
+    ] {
+        let (answer, _) =
+            run(target(&unreadable).outcome(Err(broke(0, 1, &said))), "svc_start", of("lsa-notify"));
+        assert_eq!(answer.unwrap_err().message, format!("{failed}{told}"));
+    }
 
     let arguments = json!({"service": "lsa-notify", "now": true});
     let (answer, _) = run(target(&[]).outcome(Err(broke(1, 1, said))), "svc_enable", arguments.clone());
     assert_eq!(answer.unwrap_err().code, "SERVICE_START_FAILED", "the step that broke");
     let (answer, _) = run(target(&[]).outcome(Err(broke(0, 1, said))), "svc_enable", arguments);
-    assert_eq!(answer.unwrap_err().code, "SERVICE_ENABLE_FAILED");
+    let problem = answer.unwrap_err();
+    assert_eq!(problem.code, "SERVICE_ENABLE_FAILED");
+    assert!(!problem.message.contains("lock") && problem.remediation.len() == 1, "{problem:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Tests the tools that use profiles against recordings of a booted Debian 12 with systemd 252, nginx 1.22.1 and iproute2
 //! 6.1.0. In the first recording nginx runs, its configuration on disk is broken, and a library has been replaced. In the
-//! second one, nginx then failed to start. The profile is `knowledge/nginx.yaml`.
+//! second one, nginx then failed to start. The profile is `knowledge/nginx.yaml`. In the third one, a unit without a profile
+//! failed twice.
 //!
 //! Each file in the fixtures holds `$ COMMAND`, the exit code, stdout and stderr.
 #![allow(clippy::unwrap_used)]
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 const BROKEN: &str = "debian12-nginx-broken";
 const FAILED: &str = "debian12-nginx-failed";
+const OWN: &str = "debian12-own-failed";
 
 /// The path to which a text is written before the checker reads it.
 const CANDIDATE: &str = "/etc/nginx/.candidate.linux-sysadmin";
@@ -228,7 +230,8 @@ fn the_status_of_what_runs_says_what_will_break_and_what_it_runs_on() {
 fn the_status_of_what_failed_says_why() {
     let (data, _) = nginx(FAILED, "svc_status");
     let errors = data["recent_errors"].as_array().unwrap();
-    assert_eq!(errors.len(), 2, "{data}");
+    assert_eq!(errors.len(), 1, "that it failed is said already: {data}");
+    assert!(data["last_output"].is_null(), "its lines are in the answer already: {data}");
     assert!(errors[0]["message"].as_str().unwrap().ends_with(LINE), "{data}");
     assert_eq!((&errors[0]["severity"], &errors[0]["symptom"]), (&json!("critical"), &json!("doesnt-start")));
     let sick: Vec<&Value> =
@@ -236,6 +239,14 @@ fn the_status_of_what_failed_says_why() {
     assert_eq!(sick, ["running", "configuration", "listening"]);
     assert_eq!(data["health"]["unknown"][0]["check"], "answers");
     assert!(data["needs_restart"].is_null() && data["needs_reload"].is_null(), "{data}");
+}
+
+#[test]
+fn the_status_of_a_failed_unit_without_a_profile_has_the_last_lines_that_it_wrote() {
+    let (data, reply) = call(recorded(OWN), "svc_status", json!({"service": "lsa-notify"})).unwrap();
+    let said = "shop-backup: /run/lock/shop-backup.lock: another backup runs as process 4190000";
+    assert_eq!(data["last_output"], json!(["checking the lock", said]), "{data}");
+    assert!(data["recent_errors"].is_null() && reply.notes.is_empty(), "{data} {:?}", reply.notes);
 }
 
 #[test]

@@ -108,7 +108,7 @@ pub fn checked(checker: &Validator, argv: &[String], wants_root: bool, answer: &
             checked.valid = Some(is_met);
             checked.errors = errors;
             if !is_met && checked.errors.is_empty() {
-                let message = evidence_lines::against(&checker.expect, output);
+                let message = evidence_lines::against(argv, &checker.expect, output);
                 checked.errors.push(Mistake { file: None, line: None, message });
             }
         }

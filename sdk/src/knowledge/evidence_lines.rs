@@ -32,8 +32,9 @@ const TROUBLE: [&str; 20] = [
 ];
 
 /// The lines that show why an output isn't what was expected.
-pub fn against(expect: &Expectation, output: &Output) -> String {
-    let unwanted = expect.lacks.as_deref().map(|lacks| found(output, Some(lacks), None)).unwrap_or_default();
+pub fn against(argv: &[String], expect: &Expectation, output: &Output) -> String {
+    let lacks = expect.lacks.as_deref();
+    let unwanted = lacks.map(|lacks| found(argv, output, Some(lacks), None)).unwrap_or_default();
     if !unwanted.is_empty() {
         return unwanted.join("\n");
     }
@@ -48,8 +49,8 @@ pub fn against(expect: &Expectation, output: &Output) -> String {
 }
 
 /// The lines that show why a finding holds.
-pub fn of(finding: &Finding, output: &Output) -> String {
-    let matching = found(output, finding.matches.as_deref(), finding.contains.as_deref());
+pub fn of(argv: &[String], finding: &Finding, output: &Output) -> String {
+    let matching = found(argv, output, finding.matches.as_deref(), finding.contains.as_deref());
     match matching.is_empty()
         && finding.lacks.is_some()
         && finding.exit.is_none()
@@ -65,7 +66,14 @@ pub fn summary(output: &Output) -> String {
     shown(of_trouble(output), output)
 }
 
-fn found(output: &Output, pattern: Option<&str>, text: Option<&str>) -> Vec<String> {
+/// Whether a command prints the end of a log.
+pub fn reads_log(argv: &[String]) -> bool {
+    matches!(argv.first().map(String::as_str), Some("journalctl" | "tail"))
+}
+
+/// The lines that match. Of a log the last ones count, which are the latest. A checker names the cause first, and then what
+/// follows from it.
+fn found(argv: &[String], output: &Output, pattern: Option<&str>, text: Option<&str>) -> Vec<String> {
     let pattern = pattern.and_then(|pattern| expression(pattern).ok());
     let is_meant = |line: &&str| {
         pattern.as_ref().is_some_and(|pattern| pattern.is_match(line))
@@ -73,8 +81,8 @@ fn found(output: &Output, pattern: Option<&str>, text: Option<&str>) -> Vec<Stri
     };
     let all = text_of(output);
     let lines: Vec<&str> = all.lines().filter(is_meant).collect();
-    // The last lines are the latest ones.
-    lines[lines.len().saturating_sub(LINES)..].iter().map(|line| of_line(line)).collect()
+    let others = if reads_log(argv) { lines.len().saturating_sub(LINES) } else { 0 };
+    lines[others..].iter().take(LINES).map(|line| of_line(line)).collect()
 }
 
 /// The lines that say what is wrong, or else the last lines.
@@ -148,11 +156,38 @@ mod tests {
         }
     }
 
+    fn argv(program: &str) -> Vec<String> {
+        vec![program.to_owned()]
+    }
+
+    #[test]
+    fn evidence_is_the_first_that_a_checker_says_and_the_last_that_a_log_says() {
+        // What logrotate 3.21 says with --debug of a rule with `create 0640 www-date adm`.
+        let said = "error: shop:6 unknown user 'www-date'\n\
+                    error: found error in /var/log/shop/*.log , skipping\n\
+                    error: found error in file shop, skipping\n";
+        let (first, rest) = said.split_once('\n').unwrap();
+        let (second, third) = rest.split_once('\n').unwrap();
+        for (program, lines) in [("logrotate", [first, second]), ("journalctl", [second, third.trim()])] {
+            let evidence = against(&argv(program), &expect(Some("^error: ")), &output(0, "", said));
+            assert_eq!(evidence, lines.join("\n"), "{program}");
+            let finding = Finding {
+                exit: None,
+                exit_not: None,
+                contains: None,
+                matches: Some("^error: ".into()),
+                lacks: None,
+                cause: None,
+                means: String::new(),
+            };
+            assert_eq!(of(&argv(program), &finding, &output(0, "", said)), lines.join("\n"), "{program}");
+        }
+    }
+
     #[test]
     fn evidence_is_what_was_not_to_be_there_or_what_speaks_of_trouble_or_what_was_said_last() {
         let long = "x".repeat(10_000);
         let table = [
-            (Some("^W"), "a\nW1\nerror\nW2\nW3\n", "", "W2\nW3"),
             (Some("^W"), "a\nerror: b\nc\n", "", "error: b"),
             (None, "one\ntwo\n\nthree\n", "", "two\nthree"),
             (
@@ -164,14 +199,15 @@ mod tests {
             (None, "", "", "exit code 3 and no output"),
         ];
         for (lacks, stdout, stderr, expected) in table {
-            assert_eq!(against(&expect(lacks), &output(3, stdout, stderr)), expected, "{stdout}{stderr}");
+            let output = output(3, stdout, stderr);
+            assert_eq!(against(&argv("x"), &expect(lacks), &output), expected, "{stdout}{stderr}");
         }
         assert_eq!(
-            against(&expect(None), &output(1, &long, "")).chars().count(),
+            against(&argv("x"), &expect(None), &output(1, &long, "")).chars().count(),
             crate::text::LONGEST_LINE + 1
         );
         let listens = Expectation { contains: Some("\"nginx\"".into()), ..expect(None) };
-        assert_eq!(against(&listens, &output(0, "a\nb\nc\n", "")), "its output lacks \"nginx\"");
-        assert_eq!(against(&listens, &output(3, "inactive\n", "")), "inactive");
+        assert_eq!(against(&argv("x"), &listens, &output(0, "a\nb\nc\n", "")), "its output lacks \"nginx\"");
+        assert_eq!(against(&argv("x"), &listens, &output(3, "inactive\n", "")), "inactive");
     }
 }

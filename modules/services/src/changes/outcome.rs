@@ -5,7 +5,8 @@ use std::time::Duration;
 use linux_sysadmin_sdk::{Output, prelude::*};
 
 use crate::excerpt;
-use crate::systemd::exit_status::exit_status;
+use crate::systemd::exit_status::{exit_status, has_failed};
+use crate::systemd::journal;
 use crate::systemd::properties::{self, Properties};
 use crate::systemd::systemctl;
 use crate::systemd::unit::{self, Unit};
@@ -28,13 +29,16 @@ pub(crate) struct Outcome {
     pub(crate) would: Option<String>,
     #[serde(flatten)]
     pub(crate) state: State,
-    /// The failure of the last run, in words.
+    /// The failure of the last run, in words. It is `success` where the unit was started and has run to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exit_code: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) exit_signal: Option<String>,
+    /// The last lines that the unit wrote, where it was started and failed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) last_output: Vec<String>,
     /// Running units that stop or restart along with the unit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) along: Vec<String>,
@@ -85,17 +89,16 @@ pub(crate) fn after(unit: &Unit, verbs: &[Verb], applied: &Applied, cx: &Context
     }
     let mut outcome = Outcome::unchanged(unit);
     outcome.before = Some(std::mem::take(&mut outcome.state));
-    let shown = systemctl::answer(cx.run(systemctl::AFTERWARDS.with([unit.id.as_str()])));
+    let (shown, printed) = look(unit, started && dies_unnoticed, cx);
     let shown = shown.and_then(|text| match properties::parse(&text).as_slice() {
-        [found] => Ok(fill(&mut outcome, found)),
+        [found] => {
+            fill(&mut outcome, found);
+            Ok(if started { of_start(&mut outcome, found, &printed) } else { None })
+        }
         _ => Err(Problem::unexpected("systemctl show", &text)),
     });
     match shown {
-        Ok(remark) => {
-            if started {
-                notes.extend(remark);
-            }
-        }
+        Ok(remark) => notes.extend(remark),
         Err(problem) => {
             outcome.state.active_state = "unknown".to_owned();
             let why = problem.message.replace('\n', "; ");
@@ -105,8 +108,19 @@ pub(crate) fn after(unit: &Unit, verbs: &[Verb], applied: &Applied, cx: &Context
     Noted { data: outcome, notes }
 }
 
-/// Fills in the state. Returns a remark where a unit that was just started doesn't run.
-fn fill(outcome: &mut Outcome, found: &Properties<'_>) -> Option<String> {
+/// The unit's properties, and its journal where it is wanted.
+fn look(unit: &Unit, wants_journal: bool, cx: &Context) -> (Result<String>, String) {
+    let shown = systemctl::AFTERWARDS.with([unit.id.as_str()]);
+    if !wants_journal {
+        return (systemctl::answer(cx.run(shown)), String::new());
+    }
+    let journal = journal::command(std::slice::from_ref(&unit.id), false, None);
+    let [shown, printed] = cx.run_each([shown, journal]);
+    (systemctl::answer(shown), journal::printed(&printed))
+}
+
+/// Fills in the state.
+fn fill(outcome: &mut Outcome, found: &Properties<'_>) {
     let string = |key: &str| found.string(key).unwrap_or_default();
     outcome.state = State {
         active_state: string("ActiveState"),
@@ -115,17 +129,29 @@ fn fill(outcome: &mut Outcome, found: &Properties<'_>) -> Option<String> {
     };
     outcome.result = found.string("Result").filter(|result| result != "success");
     (outcome.exit_code, outcome.exit_signal) = exit_status(found);
+}
+
+/// Adds how a run ended that was just started. Returns a remark where the unit doesn't run as it should.
+fn of_start(outcome: &mut Outcome, found: &Properties<'_>, printed: &str) -> Option<String> {
     let service = &outcome.service;
     let see = format!("see svc_status service={service}");
     let is_ended = outcome.state.active_state == "inactive";
-    if outcome.state.active_state == "failed" || outcome.state.sub_state == "auto-restart" {
+    if has_failed(found) {
+        let id = found.text("Id").unwrap_or_default();
+        outcome.last_output = journal::last_output(printed, id, found.text("InvocationID"));
         return Some(format!("{service} was started and ended badly at once{}: {see}", how(outcome)));
     }
     if is_ended && found.text("ConditionTimestamp").is_some() && found.text("ConditionResult") == Some("no") {
         return Some(format!("{service} was not started: a condition of its unit file isn't met; {see}"));
     }
-    let runs_to_the_end = found.text("Type") == Some("oneshot") || !service_has_processes(found);
-    (is_ended && !runs_to_the_end).then(|| format!(
+    if is_ended && found.text("Type") == Some("oneshot") {
+        // systemd forgets at once how a unit ended that nothing needs.
+        let is_known = found.yes("ConditionResult");
+        outcome.result = found.string("Result").filter(|_| is_known);
+        let unknown = format!("{service} has run to its end, or a condition of its unit file isn't met");
+        return (!is_known).then_some(unknown);
+    }
+    (is_ended && service_has_processes(found)).then(|| format!(
         "{service} was started and is inactive: it has ended already, or a condition of its unit file isn't met; {see}"
     ))
 }
@@ -159,18 +185,32 @@ pub(crate) fn failed(unit: &Unit, verb: Verb, failure: Failure, cx: &Context) ->
     else {
         return failure.problem;
     };
-    let said = output.error_text();
-    let said = if said.is_empty() { failure.problem.message } else { said };
     let mut outcome = Outcome::unchanged(unit);
-    let shown = systemctl::answer(cx.run(systemctl::AFTERWARDS.with([unit.id.as_str()])));
+    let runs = !matches!(verb, Verb::Enable | Verb::Disable);
+    let (shown, printed) = look(unit, runs, cx);
+    let mut lines = Vec::new();
     if let [found] = properties::parse(&shown.unwrap_or_default()).as_slice() {
         fill(&mut outcome, found);
+        lines = journal::last_output(&printed, &unit.id, found.text("InvocationID"));
     }
-    let said = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    let name = verb.name();
-    let message =
-        format!("systemctl {name} {} failed{}: {}", unit.id, how(&outcome), excerpt::of_text(&said));
-    unit::state(&format!("SERVICE_{}_FAILED", name.to_ascii_uppercase()), message)
-        .remedy(format!("Look at its state: svc_status service={}", unit.short()))
-        .remedy(format!("Read its log, on the target: journalctl --unit={} --lines=50", unit.id))
+    let (name, how) = (verb.name(), how(&outcome));
+    let said = output.error_text();
+    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let telling: Vec<&str> = said.iter().copied().filter(|line| !is_usual(line)).collect();
+    let is_told = !(telling.is_empty() && lines.is_empty() && how.is_empty());
+    let said = excerpt::of_text(&if is_told { telling } else { said }.join("; "));
+    let why: Vec<String> = Some(said).filter(|said| !said.is_empty()).into_iter().chain(lines).collect();
+    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+    let message = format!("systemctl {name} {} failed{how}{why}", unit.id);
+    let short = unit.short();
+    let problem = unit::state(&format!("SERVICE_{}_FAILED", name.to_ascii_uppercase()), message)
+        .remedy(format!("Look at its state: svc_status service={short}"));
+    if runs { problem.remedy(format!("Read its log: svc_logs service={short}")) } else { problem }
+}
+
+/// True for what systemctl says of every job that failed. The unit's result says it too, except that there were too many
+/// starts.
+fn is_usual(line: &str) -> bool {
+    let is_of_job = line.starts_with("Job for ") && line.contains(" failed") && !line.contains(" too often");
+    is_of_job || line.starts_with("See \"systemctl status ")
 }

@@ -4,6 +4,7 @@ use linux_sysadmin_sdk::knowledge::{self, HealthCheck, Profile, evidence_lines};
 use linux_sysadmin_sdk::prelude::*;
 
 use super::command_batch::{CommandBatch, CommandIndex, Outputs};
+use super::recent_errors::without_numbers;
 
 /// The number of checks that found the service well, and the verdicts of the others.
 #[derive(Debug, Default, Serialize, PartialEq, Eq)]
@@ -23,6 +24,14 @@ pub(crate) struct Sick {
     severity: &'static str,
     /// The lines of the output that say so.
     evidence: String,
+}
+
+impl Health {
+    /// Whether the evidence of a check has a line that differs from this one in numbers at most.
+    pub(crate) fn says(&self, line: &str) -> bool {
+        let line = without_numbers(line);
+        self.sick.iter().flat_map(|sick| sick.evidence.lines()).any(|own| without_numbers(own) == line)
+    }
 }
 
 #[derive(Debug, Serialize, PartialEq, Eq)]
@@ -66,7 +75,7 @@ fn verdict(check: &HealthCheck, answer: &Result<Output>) -> std::result::Result<
             check: check.id.clone(),
             means: check.sick.clone(),
             severity: check.severity.name(),
-            evidence: evidence_lines::against(&check.expect, output),
+            evidence: evidence_lines::against(&check.argv, &check.expect, output),
         })),
     }
 }

@@ -10,8 +10,7 @@ use linux_sysadmin_sdk::{JournalEntry, Privilege, prelude::*, time::rfc3339};
 
 use super::command_batch::{CommandBatch, CommandIndex, Outputs};
 use super::log_timestamps;
-use crate::excerpt;
-use crate::systemd::unit_name;
+use crate::systemd::{journal, unit_name};
 
 /// The time before now, in seconds, in which errors count as recent.
 const WINDOW: i64 = 3600;
@@ -19,16 +18,8 @@ const WINDOW: i64 = 3600;
 /// The number of kinds of messages in an answer.
 const MOST: usize = 5;
 
-/// The number of messages that are read.
-const LINES: usize = 300;
-
 /// The number of units whose journals are read.
 const UNITS: usize = 16;
-
-/// Prints a unit's messages, the latest first. With `--since` and without `--reverse`, `--lines` of journalctl 252 would
-/// count from the oldest message on. A unit's journal also holds what systemd says of it.
-const PATTERN: &str = "journalctl --no-pager --quiet --reverse --output=json --output-fields=MESSAGE,PRIORITY \
-                       (--priority=err|--priority=debug) --lines=<int> --since=<time> --unit=<unit>...";
 
 /// Prints the end of a text log.
 const TAIL: CommandLine = CommandLine::new("tail --lines=<int> -- <path:/var/log/**>");
@@ -39,9 +30,8 @@ const ZONE: CommandLine = CommandLine::new("date +%z");
 /// The number of text logs that are read.
 const FILES: usize = 4;
 
-pub(crate) fn grants() -> [CommandGrant; 3] {
+pub(crate) fn grants() -> [CommandGrant; 2] {
     [
-        CommandGrant::read(PATTERN, "recent errors of a service").as_root_if_available(),
         TAIL.read("recent errors in a service's text logs").as_root_if_available(),
         ZONE.read("the time zone of text logs"),
     ]
@@ -66,6 +56,13 @@ pub(crate) struct RepeatedMessage {
     symptom: Option<String>,
 }
 
+impl RepeatedMessage {
+    /// Whether a line differs from the message in numbers at most.
+    pub(crate) fn says(&self, line: &str) -> bool {
+        without_numbers(&self.message) == without_numbers(line)
+    }
+}
+
 fn is_one(count: &u64) -> bool {
     *count == 1
 }
@@ -82,7 +79,7 @@ pub(crate) fn since(now: i64, started: Option<i64>, ended: Option<i64>) -> i64 {
 
 /// The commands that read the logs, and the time that they cover.
 pub(crate) struct LogCommands {
-    journal: CommandIndex,
+    pub(crate) journal: CommandIndex,
     files: Vec<CommandIndex>,
     zone: Option<CommandIndex>,
     now: i64,
@@ -106,16 +103,16 @@ pub(crate) fn add(
     let paths: Vec<String> =
         known.flat_map(|profile| &profile.logs).filter(is_telling).filter_map(path).collect();
     let tail = |path: &String| {
-        let tail = TAIL.with([LINES.to_string(), path.clone()]);
+        let tail = TAIL.with([journal::LINES.to_string(), path.clone()]);
         batch.add(tail.privilege(Privilege::RootIfAvailable))
     };
     let files: Vec<CommandIndex> = paths.iter().take(FILES).map(tail).collect();
     let zone = (!files.is_empty()).then(|| batch.add(ZONE.command()));
-    LogCommands { journal: batch.add(journal(unit, profile, since, runs)), files, zone, now, since }
+    LogCommands { journal: batch.add(journal_of(unit, profile, since, runs)), files, zone, now, since }
 }
 
 /// The command that reads the journal of the unit and of the units whose journals the profile names.
-fn journal(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Command {
+fn journal_of(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Command {
     let mut units = vec![unit.to_owned()];
     for log in profile.iter().flat_map(|profile| &profile.logs) {
         let LogSource::Journal(journal) = &log.source else { continue };
@@ -125,20 +122,16 @@ fn journal(unit: &str, profile: Option<&Profile>, since: i64, runs: bool) -> Com
         }
     }
     units.truncate(UNITS);
-    Command::new("journalctl")
-        .args(["--no-pager", "--quiet", "--reverse", "--output=json", "--output-fields=MESSAGE,PRIORITY"])
-        .arg(if runs { "--priority=err" } else { "--priority=debug" })
-        .arg(format!("--lines={LINES}"))
-        .arg(format!("--since=@{}", since.max(0)))
-        .args(units.iter().map(|unit| format!("--unit={unit}")))
-        .privilege(Privilege::RootIfAvailable)
+    journal::command(&units, runs, Some(since))
 }
 
-/// The kinds of messages, the most recent first, and a note on what couldn't be read or is left out.
+/// The kinds of messages, the most recent first, and a note on what couldn't be read or is left out. That the unit `failed`
+/// is none of them.
 pub(crate) fn read(
     commands: &LogCommands,
     outputs: &Outputs,
     profile: Option<&Profile>,
+    failed: Option<&str>,
 ) -> (Vec<RepeatedMessage>, Option<String>) {
     let (text, unreadable) = match outputs.of(commands.journal) {
         Ok(output) if output.exit_code == 0 || !output.stdout.is_empty() => {
@@ -158,7 +151,7 @@ pub(crate) fn read(
     };
     let lines = files.iter().flat_map(|file| file.lines());
     // The oldest message comes first, because the last one of a second is the latest of its kind.
-    let mut all: Vec<_> = text.lines().filter_map(message).collect();
+    let mut all: Vec<_> = text.lines().filter_map(|line| message(line, failed)).collect();
     all.reverse();
     let (kinds, note) = kinds(all.into_iter(), lines, &written, profile);
     (kinds, unreadable.or(note))
@@ -202,12 +195,17 @@ struct Message {
     is_error: bool,
 }
 
-/// Reads a line of journalctl. None where it holds no text message.
-fn message(line: &str) -> Option<Message> {
+/// Reads a line of journalctl. None where it holds no text message, or only that the unit `failed`.
+fn message(line: &str, failed: Option<&str>) -> Option<Message> {
     let entry = JournalEntry::parse(line.as_bytes())?;
-    // 0 is an emergency, 3 an error.
-    let is_error = entry.priority().is_some_and(|priority| priority <= 3);
-    Some(Message { time: entry.microseconds()? / 1_000_000, text: entry.message()?.to_owned(), is_error })
+    if failed.is_some() && entry.unit() == failed && journal::is_failed_job(&entry) {
+        return None;
+    }
+    Some(Message {
+        time: entry.microseconds()? / 1_000_000,
+        text: entry.message()?.to_owned(),
+        is_error: entry.is_error(),
+    })
 }
 
 /// Folds messages that differ in numbers only.
@@ -223,7 +221,7 @@ fn fold(messages: &[Message]) -> Vec<RepeatedMessage> {
     let mut kinds: Vec<(i64, &str, u64)> = kinds.into_values().collect();
     kinds.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     let repeated = |(time, text, count): (i64, &str, u64)| RepeatedMessage {
-        message: excerpt::of_line(&text.replace('\n', "; ")),
+        message: journal::line(text),
         last: rfc3339(time),
         count,
         means: None,
@@ -233,7 +231,7 @@ fn fold(messages: &[Message]) -> Vec<RepeatedMessage> {
     kinds.into_iter().map(repeated).collect()
 }
 
-fn without_numbers(text: &str) -> String {
+pub(super) fn without_numbers(text: &str) -> String {
     let mut kind = String::new();
     for character in text.chars().take(300) {
         let character = if character.is_ascii_digit() { '#' } else { character };
@@ -266,7 +264,7 @@ mod tests {
             let time = log_timestamps::written(line, 0, 0)?;
             Some(Message { time, text: line.to_owned(), is_error: false })
         };
-        super::kinds(journal.lines().filter_map(message), lines.lines(), &written, profile)
+        super::kinds(journal.lines().filter_map(|line| message(line, None)), lines.lines(), &written, profile)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::recent_errors::{self, RepeatedMessage};
 use crate::ports::declared::{self, Ports};
 use crate::ports::listening;
 use crate::systemd::properties::{self, Properties};
-use crate::systemd::{systemctl, time, unit_name};
+use crate::systemd::{exit_status, journal, systemctl, time, unit_name};
 
 /// A service flaps where it had this many restarts, the last of them at most this many seconds ago.
 const FLAPPING: (u64, i64) = (3, 600);
@@ -32,6 +32,9 @@ pub(crate) struct ServiceReport {
     flapping: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     recent_errors: Vec<RepeatedMessage>,
+    /// The last lines that a unit wrote before it failed, without those that the answer has already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    last_output: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ports: Option<Ports>,
     /// The files that it still uses in an older state, and that a restart would read again.
@@ -47,6 +50,9 @@ pub(crate) struct ServiceReport {
 struct UnitState<'a> {
     id: &'a str,
     is_active: bool,
+    has_failed: bool,
+    /// The id of the last run.
+    invocation: Option<&'a str>,
     pid: Option<u64>,
     started: Option<i64>,
     /// The time of the last reload or, without one, of the start.
@@ -77,6 +83,8 @@ impl<'a> UnitState<'a> {
         Self {
             id: unit.text("Id").unwrap_or_default(),
             is_active,
+            has_failed: exit_status::has_failed(unit),
+            invocation: unit.text("InvocationID"),
             pid: unit.number("MainPID").filter(|pid| is_active && *pid > 1),
             started: started.filter(|_| is_active),
             changed: started.max(at("StateChangeTimestamp")).filter(|_| is_active),
@@ -118,7 +126,18 @@ pub(crate) fn report(
     let running = (!around.is_empty()).then(|| batch.add(systemctl::ACTIVE.with(around)));
     let outputs = batch.run(cx);
 
-    let (recent_errors, note) = recent_errors::read(&errors, &outputs, known);
+    let failed = state.has_failed.then_some(state.id);
+    let (recent_errors, note) = recent_errors::read(&errors, &outputs, known, failed);
+    let health = health_checks::judge(&checks, &outputs);
+    let mut last_output = failed
+        .map(|unit| {
+            journal::last_output(&journal::printed(outputs.of(errors.journal)), unit, state.invocation)
+        })
+        .unwrap_or_default();
+    last_output.retain(|line| {
+        !recent_errors.iter().any(|error| error.says(line))
+            && !health.as_ref().is_some_and(|health| health.says(line))
+    });
     let changed = known
         .zip(read)
         .zip(newer)
@@ -128,9 +147,10 @@ pub(crate) fn report(
         .unwrap_or_default();
     let report = ServiceReport {
         profile: profile.map(|profile| profile.id.clone()),
-        health: health_checks::judge(&checks, &outputs),
+        health,
         flapping: is_flapping(unit, now, state.started),
         recent_errors,
+        last_output,
         ports: known
             .zip(sockets(listening, &outputs))
             .and_then(|(profile, sockets)| declared::compare(profile, state.pid, state.is_active, &sockets)),

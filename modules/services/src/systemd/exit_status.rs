@@ -1,6 +1,11 @@
-//! The end of a service's main process, in words.
+//! How a unit ended: whether it failed, and its main process's end in words.
 
 use super::properties::Properties;
+
+/// Whether a unit's last run ended badly, and none has begun since.
+pub(crate) fn has_failed(unit: &Properties<'_>) -> bool {
+    unit.text("ActiveState") == Some("failed") || unit.text("SubState") == Some("auto-restart")
+}
 
 /// The exit code or the signal of a main process that ended badly. `ExecMainCode` is `si_code` of waitid(2): 1 exited,
 /// 2 killed, 3 dumped core.

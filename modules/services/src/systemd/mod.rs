@@ -2,6 +2,7 @@
 
 pub(crate) mod calendar;
 pub(crate) mod exit_status;
+pub(crate) mod journal;
 pub(crate) mod properties;
 pub(crate) mod stopped_units;
 pub(crate) mod systemctl;

@@ -34,8 +34,8 @@ pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
     "FragmentPath,SourcePath,DropInPaths,NeedDaemonReload,Type,MainPID,User,Restart,NRestarts,Result,ExecMainCode,",
     "ExecMainStatus,StatusText,MemoryCurrent,MemoryPeak,MemoryMax,TasksCurrent,CPUUsageNSec,ActiveEnterTimestamp,",
     "InactiveEnterTimestamp,StateChangeTimestamp,ConditionResult,ConditionTimestamp,AssertResult,AssertTimestamp,",
-    "Triggers,TriggeredBy,Listen,Where,What,ExecMainStartTimestamp,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,WantedBy ",
-    "-- <unit>"
+    "Triggers,TriggeredBy,Listen,Where,What,ExecMainStartTimestamp,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,WantedBy,",
+    "InvocationID -- <unit>"
 ));
 
 /// Shows which units a unit needs, and which units want it.
@@ -87,7 +87,7 @@ pub(crate) const STATE: CommandLine = CommandLine::new(concat!(
 /// Shows a unit after a change.
 pub(crate) const AFTERWARDS: CommandLine = CommandLine::new(concat!(
     "TZ=UTC systemctl show --property=Id,LoadState,LoadError,ActiveState,SubState,UnitFileState,Type,Result,",
-    "ExecMainCode,ExecMainStatus,ConditionResult,ConditionTimestamp -- <unit>"
+    "ExecMainCode,ExecMainStatus,ConditionResult,ConditionTimestamp,InvocationID -- <unit>"
 ));
 
 pub(crate) const START: CommandLine = CommandLine::new("systemctl start -- <unit>");

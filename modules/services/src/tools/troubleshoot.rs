@@ -79,7 +79,9 @@ pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analys
     for symptom in &symptoms {
         // The log of a failed start is no evidence after a start that succeeded.
         let is_over = is_active && is_of_starting(symptom) && args.symptom.is_none();
-        for check in symptom.checks.iter().filter(|check| !(is_over && reads_logs(check))) {
+        for check in
+            symptom.checks.iter().filter(|check| !(is_over && evidence_lines::reads_log(&check.argv)))
+        {
             checks.push((symptom, check, batch.add(knowledge::command(&check.argv, check.root))));
         }
     }
@@ -139,10 +141,6 @@ fn is_down(state: Option<&str>) -> bool {
 
 fn is_of_starting(symptom: &Symptom) -> bool {
     symptom.id.contains("start")
-}
-
-fn reads_logs(check: &Diagnosis) -> bool {
-    matches!(check.argv.first().map(String::as_str), Some("journalctl" | "tail"))
 }
 
 /// The symptom that the caller names. Without a name, those about starting where the service doesn't run, or else all.
@@ -213,7 +211,7 @@ fn held<'a>(
     let mut held = Vec::new();
     for finding in &check.findings {
         if finding.holds(output).map_err(|problem| evidence_lines::why(&problem))? {
-            held.push((finding, evidence_lines::of(finding, output)));
+            held.push((finding, evidence_lines::of(&check.argv, finding, output)));
         }
     }
     let is_said = |(finding, _): &(&Finding, String)| finding.matches.is_some() || finding.contains.is_some();
