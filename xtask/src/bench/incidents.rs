@@ -1,6 +1,6 @@
-//! Plays the everyday incidents of `tests/data/incidents.yaml` on a host, by the calls of tools and by the commands of a shell,
-//! and compares the bytes that a model writes and reads. A call that asks for a confirmation counts twice, because a client
-//! that confirms in two steps repeats it.
+//! Plays the everyday incidents of `tests/data/incidents.yaml` on a host, by the calls of tools and by the commands of a
+//! shell, and compares the bytes that a model writes and reads. The questions before changes are counted apart, because a
+//! person reads them.
 
 use super::knowledge::{HOST, serve, sh};
 use super::lab::Hosts;
@@ -28,6 +28,14 @@ struct Call {
     fails: Option<String>,
 }
 
+/// What was sent and what came back.
+#[derive(Default)]
+struct Count {
+    bytes: usize,
+    questions: usize,
+    bytes_of_questions: usize,
+}
+
 /// Gives the figures, or none where there can be no hosts.
 pub(super) fn played(built: &Built) -> Result<Vec<Row>> {
     let path = workspace::root().join("tests/data/incidents.yaml");
@@ -39,55 +47,61 @@ pub(super) fn played(built: &Built) -> Result<Vec<Row>> {
 
 impl Incident {
     fn row(&self, server: &mut Server) -> Result<Row> {
-        let (calls, ours) = self.plays(|| self.by_tools(server))?;
-        let (commands, floor) = self.plays(|| self.by_shell())?;
+        let ours = self.played(|| self.by_tools(server))?;
+        let shell = self.played(|| self.by_shell())?;
+        let kilobytes = |bytes: usize| bytes as f64 / 1000.0;
         Ok(Row {
-            what: self.id.clone().into(),
+            what: format!("{}, {} calls", self.id, self.calls.len()).into(),
             unit: "kB",
-            ours: ours as f64 / 1000.0,
-            floor: floor as f64 / 1000.0,
-            floor_is: format!("{calls} calls beside {commands} commands in a shell").into(),
+            ours: kilobytes(ours.bytes),
+            floor: kilobytes(shell.bytes),
+            floor_is: format!(
+                "{} commands; questions: {}, {:.2} kB",
+                self.shell.len(),
+                ours.questions,
+                kilobytes(ours.bytes_of_questions)
+            )
+            .into(),
         })
     }
 
-    /// Makes the incident, has it mended, and removes it.
-    fn plays(&self, mend: impl FnOnce() -> Result<(usize, usize)>) -> Result<(usize, usize)> {
+    /// Makes the incident, mends it in this way, and removes it.
+    fn played(&self, mend: impl FnOnce() -> Result<Count>) -> Result<Count> {
         sh(&format!("set -e\n{}", self.r#break))?;
         let counted = mend();
         // Some services reload after the command that asks them to has ended.
-        let wait = format!("for i in $(seq 100); do ( {} ) && exit 0; sleep 0.1; done; exit 1", self.mended);
-        let mended = counted.and_then(|counted| sh(&wait).map(|_| counted));
-        sh(&format!("{}\ntrue", self.clean))?;
-        mended
+        let wait = format!("for i in $(seq 100); do ( {}\n) && exit 0; sleep 0.1; done; exit 1", self.mended);
+        let counted = counted.and_then(|count| sh(&wait).map(|_| count));
+        sh(&format!("( {}\n) 2> /dev/null; true", self.clean))?;
+        counted
     }
 
-    /// The number of calls, and the bytes of their arguments and answers.
-    fn by_tools(&self, server: &mut Server) -> Result<(usize, usize)> {
-        let (mut calls, mut bytes) = (0, 0);
+    fn by_tools(&self, server: &mut Server) -> Result<Count> {
+        let mut count = Count::default();
+        let mut call = |tool: &str, arguments: &Value| -> Result<Value> {
+            let params = json!({"name": tool, "arguments": arguments});
+            Ok(server.request("tools/call", params)?["structuredContent"].take())
+        };
         for Call { tool, arguments, fails } in &self.calls {
-            let mut arguments = arguments.clone();
-            let mut answer = Value::Null;
-            for _ in 0..2 {
-                let params = json!({"name": tool, "arguments": arguments});
-                answer = server.request("tools/call", params)?["structuredContent"].take();
-                calls += 1;
-                bytes += arguments.to_string().len() + answer.to_string().len();
-                if answer["status"] != "confirmation_required" {
-                    break;
-                }
-                arguments["confirmed"] = json!(true);
+            let mut answer = call(tool, arguments)?;
+            if answer["status"] == "confirmation_required" {
+                count.questions += 1;
+                count.bytes_of_questions += answer.to_string().len();
+                let mut confirmed = arguments.clone();
+                confirmed["confirmed"] = json!(true);
+                answer = call(tool, &confirmed)?;
             }
+            count.bytes += arguments.to_string().len() + answer.to_string().len();
             ensure!(answer["error_code"].as_str() == fails.as_deref(), "{tool} answers {answer}");
         }
-        Ok((calls, bytes))
+        Ok(count)
     }
 
-    /// The number of commands, and the bytes of their lines and output.
-    fn by_shell(&self) -> Result<(usize, usize)> {
-        let mut bytes = 0;
+    fn by_shell(&self) -> Result<Count> {
+        let mut count = Count::default();
         for line in &self.shell {
-            bytes += line.len() + sh(&format!("{{ {line}\n}} 2>&1; true"))?.len();
+            count.bytes += line.len() + sh(&format!("{{ {line}\n}} 2>&1; true"))?.len();
         }
-        Ok((self.shell.len(), bytes))
+        Ok(count)
     }
 }

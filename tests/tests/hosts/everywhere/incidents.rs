@@ -28,11 +28,13 @@ struct Call {
     fails: Option<String>,
 }
 
-/// What a client sent and got.
+/// What was sent and what came back.
 #[derive(Default)]
 struct Count {
     calls: usize,
     bytes: usize,
+    /// The bytes of questions, which a person reads. In two steps a model reads them as well.
+    asked: usize,
 }
 
 #[tokio::test]
@@ -56,8 +58,8 @@ async fn everyday_incidents_are_mended_by_tools_alone() {
         let shell = by_shell(&machine, incident);
         is_mended(&machine, incident);
         println!(
-            "{:<24} {:>2} calls {:>6} bytes, in a shell {:>2} commands {:>6} bytes",
-            incident.id, tools.calls, tools.bytes, shell.calls, shell.bytes
+            "{:<24} {:>2} calls {:>5} bytes and {:>5} of questions; {:>2} commands {:>5} bytes",
+            incident.id, tools.calls, tools.bytes, tools.asked, shell.calls, shell.bytes
         );
     }
 }
@@ -77,17 +79,15 @@ fn is_mended(machine: &Changing, incident: &Incident) {
 async fn by_tools(client: &mut Client, incident: &Incident) -> Count {
     let mut count = Count::default();
     for Call { tool, arguments, fails } in &incident.calls {
-        let mut arguments = arguments.clone();
-        let mut envelope = Value::Null;
-        for _ in 0..2 {
-            envelope = client.envelope(tool, arguments.clone()).await;
-            count.calls += 1;
-            count.bytes += arguments.to_string().len() + envelope.to_string().len();
-            if envelope["status"] != "confirmation_required" {
-                break;
-            }
-            arguments["confirmed"] = json!(true);
+        let mut envelope = client.envelope(tool, arguments.clone()).await;
+        if envelope["status"] == "confirmation_required" {
+            count.asked += envelope.to_string().len();
+            let mut confirmed = arguments.clone();
+            confirmed["confirmed"] = json!(true);
+            envelope = client.envelope(tool, confirmed).await;
         }
+        count.calls += 1;
+        count.bytes += arguments.to_string().len() + envelope.to_string().len();
         let code = envelope["error_code"].as_str();
         assert_eq!(code, fails.as_deref(), "{}: {tool} {arguments}: {envelope}", incident.id);
     }
@@ -97,5 +97,5 @@ async fn by_tools(client: &mut Client, incident: &Incident) -> Count {
 fn by_shell(machine: &Changing, incident: &Incident) -> Count {
     let outputs =
         incident.shell.iter().map(|line| line.len() + machine.sh(&format!("{{ {line}\n}} 2>&1 || :")).len());
-    Count { calls: incident.shell.len(), bytes: outputs.sum() }
+    Count { calls: incident.shell.len(), bytes: outputs.sum(), asked: 0 }
 }
