@@ -57,7 +57,7 @@ async fn everyday_incidents_are_mended_by_tools_alone() {
         breaks(&machine, incident);
         let shell = by_shell(&machine, incident);
         is_mended(&machine, incident);
-        println!(
+        eprintln!(
             "{:<24} {:>2} calls {:>5} bytes and {:>5} of questions; {:>2} commands {:>5} bytes",
             incident.id, tools.calls, tools.bytes, tools.asked, shell.calls, shell.bytes
         );
