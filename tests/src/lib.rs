@@ -32,7 +32,7 @@ pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
 pub use machine::{Helper, Machine, Reach};
 pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with, until_gone};
-pub use raw::Raw;
+pub use raw::{FROZEN, Raw};
 pub use sandbox::Sandbox;
 pub use shipped::{Shipped, shipped};
 pub use snapshot::{Expected, Snapshot};

@@ -117,6 +117,7 @@ mod tests {
             ("systemctl status ssh", ""),
             ("systemctl restart ssh", "NEEDS_PLAN"),
             ("frobnicate", "NEEDS_PLAN"),
+            ("touch /tmp/x", "NEEDS_PLAN"),
             ("python3 -c 1", "NEEDS_PLAN"),
             ("rm -rf /", "POLICY_BLOCKED"),
         ] {

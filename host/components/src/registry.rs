@@ -172,7 +172,8 @@ impl Registry {
             let added = match loaded {
                 Ok(module) if !may_run_any(&self.config, &module) => {
                     let reason = "it asks to run any program, and modules.any_program of the configuration doesn't name it";
-                    self.unused.push(UnusedModule::disabled(&name, origin, &path, reason));
+                    let disabled = (name.as_str(), origin, path.as_path(), module.sha256.as_str());
+                    self.unused.push(UnusedModule::disabled(disabled, reason));
                     continue;
                 }
                 Ok(module) => self.add(module).map_err(|conflict| conflict.to_string()),
@@ -273,6 +274,14 @@ impl Registry {
     /// The modules that are not used, with the reasons.
     pub fn unused_modules(&self) -> &[UnusedModule] {
         &self.unused
+    }
+
+    /// The module that isn't used now and has a tool of this name, as far as the cache knows its description.
+    pub fn unused_with(&self, tool: &str) -> Option<&UnusedModule> {
+        self.unused.iter().find(|unused| {
+            let known = self.loader.cache.known(&unused.sha256);
+            known.is_some_and(|known| known.description.tools.iter().any(|own| own.name == tool))
+        })
     }
 
     /// Each tool once, in the order of names.

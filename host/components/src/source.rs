@@ -121,18 +121,23 @@ pub struct UnusedModule {
     pub reason: String,
     /// True where the operator has disabled the module, so that nothing is wrong.
     pub disabled: bool,
+    /// The SHA-256 that its component should have. It is empty where it isn't known.
+    #[serde(skip)]
+    pub(super) sha256: String,
 }
 
 impl UnusedModule {
     /// A module that isn't used because something is wrong.
     pub(super) fn refused(name: &str, origin: Origin, path: &Path, reason: impl ToString) -> Self {
         let (name, reason) = (name.to_owned(), reason.to_string());
-        Self { name, origin, path: path.to_owned(), reason, disabled: false }
+        Self { name, origin, path: path.to_owned(), reason, disabled: false, sha256: String::new() }
     }
 
     /// A module that the configuration doesn't allow, so that nothing is wrong.
-    pub(super) fn disabled(name: &str, origin: Origin, path: &Path, reason: &str) -> Self {
-        Self { disabled: true, ..Self::refused(name, origin, path, reason) }
+    pub(super) fn disabled(candidate: (&str, Origin, &Path, &str), reason: &str) -> Self {
+        let (name, origin, path, sha256) = candidate;
+        let sha256 = sha256.to_owned();
+        Self { disabled: true, sha256, ..Self::refused(name, origin, path, reason) }
     }
 }
 
@@ -177,8 +182,8 @@ pub(super) fn candidates(
         match reason {
             None => kept.push(candidate),
             Some(reason) => {
-                let Candidate { name, origin, path, .. } = candidate;
-                unused.push(UnusedModule { name, origin, path, reason, disabled: true });
+                let Candidate { name, origin, path, sha256, .. } = candidate;
+                unused.push(UnusedModule { name, origin, path, reason, disabled: true, sha256 });
             }
         }
     }

@@ -92,7 +92,7 @@ impl Gate {
             false => request.replan.plan().await.map_err(no_more)?,
         };
         let context = PlanContext { file_hashes: &now.file_hashes, observed: &now.observed, ..*context };
-        let again = context.prepare(id, now.change).await.map_err(no_more)?;
+        let again = Box::pin(context.prepare(id, now.change)).await.map_err(no_more)?;
         let simulation = simulated(request, &again).await?;
         if identity(request, &again, simulation.as_deref())? != identity_shown {
             let now = with_simulation(&again, simulation.as_deref());

@@ -567,9 +567,10 @@ impl Site {
     }
 }
 
-/// Runs a command that changes the target.
+/// Runs a command that changes the target. Its future is large, and a step awaits many of them one inside the other: in a box
+/// they don't fill the stack.
 pub(super) async fn run_one(target: &Target, command: &Command) -> Result<Output, Problem> {
-    target.act(command).await
+    Box::pin(target.act(command)).await
 }
 
 /// The mode in the form that `chmod` takes.

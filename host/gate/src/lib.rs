@@ -19,6 +19,7 @@ mod expected_target;
 mod file_problems;
 mod files;
 mod guard;
+mod heap;
 mod mounts;
 mod observed_output;
 mod origin;
@@ -218,7 +219,7 @@ impl Gate {
             observed: &request.observed,
         };
         let (plan, left) = tokio::join!(
-            context.prepare(&id, change),
+            Box::pin(context.prepare(&id, change)),
             recover::left_behind(self.audit.directory(), &request.facts)
         );
         let mut plan = plan?;
@@ -226,7 +227,9 @@ impl Gate {
         let needs_confirmation = plan.asks || plan.risk >= self.safety.confirmation_threshold;
         let waits = needs_confirmation || request.confirmer.holds_plans() && !request.dry_run;
         let (plan, identity, decided_by) = match request.dry_run && self.safety.dry_run_bypass_confirmation {
-            false if waits => self.confirmed(&request, &context, &id, plan, needs_confirmation).await?,
+            false if waits => {
+                Box::pin(self.confirmed(&request, &context, &id, plan, needs_confirmation)).await?
+            }
             _ => {
                 let identity = identity(&request, &plan, None)?;
                 (plan, identity, DecidedBy::Policy)
@@ -313,13 +316,13 @@ impl Task {
             Err(problem) => report.failure = Some(problem),
             Ok(guard) => {
                 // A panic counts as a failed step, so that it leaves nothing half-done.
-                let steps =
-                    AssertUnwindSafe(execution.steps(guard.as_ref(), &mut report)).catch_unwind().await;
+                let steps = heap::on_heap(|| execution.steps(guard.as_ref(), &mut report));
+                let steps = AssertUnwindSafe(steps).catch_unwind().await;
                 if steps.is_err() {
                     let message = "the host failed in the middle of the plan; its log says how";
                     report.failure = Some(Problem::new("INTERNAL_ERROR", Category::Internal, message));
                 }
-                ended(&execution, &mut report, guard).await;
+                heap::on_heap(|| ended(&execution, &mut report, guard)).await;
             }
         }
         let interrupted = execution.cancelled.is_cancelled();
@@ -327,7 +330,7 @@ impl Task {
         if let (Err(error), None) = (&on_record, &report.failure) {
             // A change whose end isn't on record would be taken for a half-done one, and be put back later.
             report.failure = Some(end_not_on_record(error));
-            execution.undo(&mut report).await;
+            heap::on_heap(|| execution.undo(&mut report)).await;
             on_record = put_end_on_record(&audit, &id, &report, interrupted).await;
         }
         if on_record.is_ok() && report.not_undone.is_empty() && !report.uncertain {
@@ -365,7 +368,7 @@ async fn ended(execution: &Execution, report: &mut ExecutionReport, guard: Optio
     };
     match watched {
         GuardOutcome::Disarmed if report.uncertain => execution.leave(report),
-        GuardOutcome::Disarmed if report.failure.is_some() => execution.undo(report).await,
+        GuardOutcome::Disarmed if report.failure.is_some() => heap::on_heap(|| execution.undo(report)).await,
         GuardOutcome::Disarmed => {}
         GuardOutcome::Fired(undone, not_undone) => {
             // The target has also undone a step whose end wasn't known.

@@ -8,6 +8,7 @@ use super::allowed::AllowedCommand;
 use super::diff::{FileDiff, diff};
 use super::file_problems::changed;
 use super::files::Site;
+use super::heap::on_heap;
 use super::observed_output::ObservedOutputs;
 use super::plan::{Action, Change, FilePath, Step};
 use super::resource_locks::ResourceLock;
@@ -230,7 +231,7 @@ impl PlanContext<'_> {
             };
             match &action {
                 PreparedAction::Run(command) => {
-                    assessment.command(command, before.as_deref()).await?;
+                    on_heap(|| assessment.command(command, before.as_deref())).await?;
                     for command in command.all() {
                         let Command { program, args, .. } = &command.command;
                         learned.extend(raised_risks(
@@ -241,7 +242,7 @@ impl PlanContext<'_> {
                     }
                 }
                 PreparedAction::File(site, validate) => {
-                    assessment.file(&step.action, site).await?;
+                    on_heap(|| assessment.file(&step.action, site)).await?;
                     let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
                     let to = step.action.to().into_iter().chain(site.to.as_deref());
                     let edited: Vec<&str> = [asked, &site.path].into_iter().chain(to).collect();
@@ -251,7 +252,7 @@ impl PlanContext<'_> {
                 }
             }
             for undo in &undo {
-                assessment.undo(undo, before.as_deref()).await?;
+                on_heap(|| assessment.undo(undo, before.as_deref())).await?;
             }
             let diff = compared(&step.action, &action, before.as_deref());
             let prepared = PreparedStep { action, diff, before, looked_by, undo };
@@ -261,13 +262,13 @@ impl PlanContext<'_> {
             steps.push(prepared);
         }
         for argv in interrupted(&change) {
-            assessment.side_effect(&argv).await?;
+            on_heap(|| assessment.side_effect(&argv)).await?;
         }
         for command in after_undo.iter_mut().chain(&mut dry_run) {
             command.follow_paths(self.target, self.grants).await?;
         }
         for command in &after_undo {
-            assessment.command(command, None).await?;
+            on_heap(|| assessment.command(command, None)).await?;
         }
         dry_run.iter().try_for_each(|command| assessment.harmless(command))?;
         if after_undo.iter().chain(&dry_run).any(|command| !command.is_shown_whole()) {

@@ -10,6 +10,7 @@ mod unit_tests;
 use std::collections::BTreeSet;
 
 use super::allowed::AllowedCommand;
+use super::heap::on_heap;
 use super::path_rights::PathRights;
 use super::privilege_check::{LoginPath, PrivilegeCheck};
 use super::units;
@@ -92,9 +93,9 @@ impl<'a> RiskAssessment<'a> {
             self.pipeline(command)?;
         }
         for piped in &command.piped {
-            Box::pin(self.step_or_undo(piped, None)).await?;
+            on_heap(|| self.step_or_undo(piped, None)).await?;
         }
-        self.step_or_undo(command, before).await
+        on_heap(|| self.step_or_undo(command, before)).await
     }
 
     /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
@@ -158,7 +159,11 @@ impl<'a> RiskAssessment<'a> {
         }
         // No grant says what such a command is for, and it would have run at once if it only looked.
         if command.is_any_program {
-            self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
+            if verdict.level == Level::Safe && !verdict.changes() {
+                self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
+            } else if verdict.level == Level::Safe {
+                self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
+            }
             let takes_root = self.own_account(command).is_none();
             let why = takes_root.then(|| text::objection(&argv)).flatten();
             self.risks.extend(why.map(|why| (Risk::High, format!("root would run `{line}`: {why}"))));
@@ -361,7 +366,7 @@ impl<'a> RiskAssessment<'a> {
         match self.removes_what_is_made(undo).await {
             true => Ok(()),
             // It puts back what was there: no job that was there goes by it.
-            false => self.step_or_undo(undo, before).await,
+            false => on_heap(|| self.step_or_undo(undo, before)).await,
         }
     }
 
@@ -419,7 +424,7 @@ impl<'a> RiskAssessment<'a> {
             self.apply_verdict(&verdict, &shown)?;
             objections.extend(self.objection(line, &shown).await);
         }
-        self.acts(&code.unit_actions, &before.unit_actions, what).await?;
+        on_heap(|| self.acts(&code.unit_actions, &before.unit_actions, what)).await?;
         let ports: Vec<u16> =
             code.ports.iter().filter(|port| !before.ports.contains(port)).copied().collect();
         if let Some(why) = units::taken(self.target, &ports).await {

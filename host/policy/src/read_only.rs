@@ -31,8 +31,8 @@ pub fn check_is_known_to_look(policy: &Policy, command: &Command) -> Result<(), 
     let verdict = policy.verdict(&command_words(command));
     let line = excerpt(&command_line("", command), MAX_LINE);
     match verdict.level {
-        Level::Safe => check_only_looks(policy, command, command),
-        Level::Confirm => Err(needs_plan(&line, &verdict.reason_with_rule())),
+        Level::Safe if !verdict.changes() => check_only_looks(policy, command, command),
+        Level::Safe | Level::Confirm => Err(needs_plan(&line, &verdict.reason_with_rule())),
         Level::Block => {
             let message = format!("the policy forbids `{line}`: it {}", verdict.reason_with_rule());
             Err(Problem::new("POLICY_BLOCKED", Category::Denied, message))

@@ -47,6 +47,13 @@ impl LoadedModules {
     /// The error of a tool that does not exist, with tools of similar names.
     pub fn unknown_tool(&self, name: &str) -> Problem {
         let wanted = excerpt(name, 64);
+        if let Some(unused) = self.registry.unused_with(name) {
+            let message = format!(
+                "{wanted} is a tool of the module {}, which isn't used: {}",
+                unused.name, unused.reason
+            );
+            return Problem::new("UNKNOWN_TOOL", Category::NotFound, message);
+        }
         let close = suggestion::closest(name, self.registry.tools().map(|tool| tool.name.as_str()));
         let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
         match close.as_slice() {

@@ -5,11 +5,15 @@
 //! identifiers stay. Where it isn't clear how far a secret goes, too much is hidden rather than too little.
 //!
 //! Most text holds no secret. One pass finds hints, which are the words that every secret has in it or before it, and
-//! only the secrets that they hint at are looked for. Every pass is linear.
+//! only the secrets that they hint at are looked for. Some hints stand in many lines; behind them, values that look
+//! generated are looked for first, and then the text before each of them is read. Every pass is linear.
 
 mod block;
 mod commands;
+mod escapes;
 mod forms;
+mod guessed;
+mod joined;
 mod names;
 mod value;
 mod words;
@@ -102,7 +106,7 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
     if seen & BLOCKS != 0 {
         text = edited(text, |text| block::find(text, keep_lines)).0;
     }
-    if seen & !(BLOCKS | NAMES) != 0 {
+    if seen >= form_bit(0) {
         // A secret that is hidden now may have kept another from being found, such as a slash in a URL's password.
         for _ in 0..MOST_ROUNDS {
             let (next, has_changed) = edited(text, |text| known(text, seen));
@@ -112,33 +116,57 @@ fn run(text: &str, keep_lines: bool) -> Cow<'_, str> {
             }
         }
     }
+    if seen & (NAMES | GUESSES) != 0 {
+        text = edited(text, guessed::find).0;
+    }
     if seen & NAMES != 0 {
         text = edited(text, names::find).0;
     }
+    if seen & JOINTS != 0 {
+        text = edited(text, |text| joined::find(text, |text| by_itself(hints, text))).0;
+    }
     text
+}
+
+/// Finds the secrets of a text that is only read, and isn't shown.
+fn by_itself(hints: &Hints, text: &str) -> Option<Vec<Edit>> {
+    let seen = hints.seen(text);
+    let names = if seen & NAMES != 0 { names::find(text)? } else { Vec::new() };
+    let guessed = if seen & (NAMES | GUESSES) != 0 { guessed::find(text)? } else { Vec::new() };
+    Some(merged([known(text, seen)?, names, guessed].concat()))
 }
 
 /// The most rounds. Hiding a secret brings at most one other to light, and a bound keeps this linear.
 const MOST_ROUNDS: usize = 16;
 
 /// Finds secrets by their form and among the options of commands. All are looked for in the same text, as one secret
-/// may hold the beginning of another (`sshpass -p ;curl -u root:…`). Secrets that overlap are hidden as one.
-fn known(text: &str, seen: u32) -> Option<Vec<Edit>> {
-    let mut secrets = if seen & COMMANDS != 0 { commands::find(text)? } else { Vec::new() };
+/// may hold the beginning of another (`sshpass -p ;curl -u root:…`).
+fn known(text: &str, seen: u128) -> Option<Vec<Edit>> {
+    let mut secrets = Vec::new();
     for (at, form) in forms::ALL.iter().enumerate() {
         if seen & form_bit(at) != 0 {
             secrets.extend(form.find(text)?);
         }
     }
-    secrets.sort_unstable_by_key(|secret| secret.start);
-    let mut edits: Vec<Edit> = Vec::with_capacity(secrets.len());
-    for secret in secrets {
-        match edits.last_mut() {
-            Some((last, _)) if secret.start <= last.end => last.end = last.end.max(secret.end),
-            _ => edits.push((secret, Cow::Borrowed(REDACTED))),
+    for (at, command) in commands::ALL.iter().enumerate() {
+        if seen & command_bit(at) != 0 {
+            secrets.extend(command.find(text)?);
         }
     }
-    Some(edits)
+    Some(merged(secrets.into_iter().map(|secret| (secret, Cow::Borrowed(REDACTED))).collect()))
+}
+
+/// Hides secrets that overlap as one.
+fn merged(mut secrets: Vec<Edit>) -> Vec<Edit> {
+    secrets.sort_unstable_by_key(|(secret, _)| secret.start);
+    secrets.dedup_by(|(secret, _), (last, _)| {
+        let overlaps = secret.start <= last.end;
+        if overlaps {
+            last.end = last.end.max(secret.end);
+        }
+        overlaps
+    });
+    secrets
 }
 
 /// Returns the text with the edits applied, and whether there were any. The whole text is hidden where `find` failed.
@@ -158,41 +186,48 @@ fn edited<'a>(text: Cow<'a, str>, find: impl FnOnce(&str) -> Option<Vec<Edit>>) 
     (Cow::Owned(result), true)
 }
 
-/// The kinds of secrets that a text hints at, as bits: [`block`], [`names`], [`commands`], and each of [`forms::ALL`].
-const BLOCKS: u32 = 1;
-const NAMES: u32 = 2;
-const COMMANDS: u32 = 4;
+/// The kinds of secrets that a text hints at, as bits: [`block`], [`names`], [`guessed`], [`joined`], and each of [`forms::ALL`] and
+/// [`commands::ALL`].
+const BLOCKS: u128 = 1;
+const NAMES: u128 = 2;
+const GUESSES: u128 = 4;
+const JOINTS: u128 = 8;
 
-fn form_bit(at: usize) -> u32 {
-    8 << at
+const fn form_bit(at: usize) -> u128 {
+    16 << at
+}
+
+const fn command_bit(at: usize) -> u128 {
+    form_bit(forms::ALL.len() + at)
 }
 
 /// The words of which every secret has one in it or before it.
 struct Hints {
     automaton: AhoCorasick,
     /// The kind of secret that each word hints at.
-    bits: Vec<u32>,
+    bits: Vec<u128>,
 }
 
 impl Hints {
     fn new() -> Option<Self> {
         let forms = forms::ALL.iter().enumerate().map(|(at, form)| (form.hints, form_bit(at)));
-        let of_their_own = [(block::HINTS, BLOCKS), (words::HINTS, NAMES), (commands::HINTS, COMMANDS)];
-        let all = of_their_own.into_iter().chain(forms);
-        let (hints, bits): (Vec<_>, Vec<_>) =
-            all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (*hint, bit))).unzip();
+        let commands = commands::ALL.iter().enumerate().map(|(at, command)| (command.hints, command_bit(at)));
+        let of_their_own = [(block::HINTS, BLOCKS), (words::GUESS_HINTS, GUESSES), (joined::HINTS, JOINTS)];
+        let all = of_their_own.into_iter().chain(forms).chain(commands);
+        let all = all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (Cow::Borrowed(*hint), bit)));
+        let (hints, bits): (Vec<_>, Vec<_>) = all.chain(names::hints().map(|hint| (hint, NAMES))).unzip();
         let automaton = AhoCorasick::builder()
             .ascii_case_insensitive(true)
             .kind(Some(AhoCorasickKind::DFA))
-            .build(hints)
+            .build(hints.iter().map(|hint| hint.as_bytes()))
             .ok()?;
         Some(Self { automaton, bits })
     }
 
     /// Returns the kinds of secrets that the text hints at.
-    fn seen(&self, text: &str) -> u32 {
+    fn seen(&self, text: &str) -> u128 {
         let hits = self.automaton.find_overlapping_iter(text);
-        hits.fold(0, |seen, hit| seen | self.bits.get(hit.pattern().as_usize()).copied().unwrap_or(u32::MAX))
+        hits.fold(0, |seen, hit| seen | self.bits.get(hit.pattern().as_usize()).copied().unwrap_or(u128::MAX))
     }
 }
 

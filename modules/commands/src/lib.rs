@@ -66,7 +66,7 @@ pub fn module() -> Module {
         .any_program(AnyProgramGrant::new(reason).as_user("*"))
         .paths(programs::DIRECTORIES.map(|directory| {
             PathGrant::read(
-                &format!("{directory}/*"),
+                &format!("{directory}/**"),
                 "whether a program is there, and names like a misspelt one",
             )
         }))

@@ -1,8 +1,10 @@
-//! The entries of directory trees, as `find` prints them: names and metadata, never contents.
+//! The entries of directory trees, as `find` prints them: names and metadata, never contents. A tree is walked only where a
+//! path grant covers what is in it.
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::places::{UNTRUSTED, hole, look, shown};
+use crate::original;
+use crate::places::{UNTRUSTED, look, shown};
 
 /// Type, size, mode, time, owner, group, target of a symlink, and path below the directory.
 const FORMAT: &str = "%y/%s/%m/%T@/%u/%g/%P\\0%l\\0";
@@ -15,7 +17,7 @@ pub(crate) const DEEPEST: u32 = 32;
 
 pub(crate) fn grants() -> [CommandGrant; 2] {
     let grant = CommandGrant::read(
-        &format!("find {} -mindepth 1 -maxdepth <int> -printf '{FORMAT}'", hole()),
+        &format!("find <path> -mindepth 1 -maxdepth <int> -printf '{FORMAT}'"),
         "names and sizes of what is in a directory",
     );
     [grant.clone().as_root_if_available(), grant.as_user("*")]
@@ -97,9 +99,53 @@ pub(crate) struct Tree {
     pub(crate) is_cut: bool,
 }
 
-/// All entries of a tree.
-pub(crate) fn tree(path: &str, cx: &Context) -> Result<Tree> {
-    to_depth(path, DEEPEST, cx)
+/// What is at the top of a tree.
+pub(crate) enum Top {
+    Nothing,
+    Symlink,
+    File(Metadata),
+    /// A directory whose content a path grant covers.
+    Directory,
+}
+
+/// Looks what is at a path, and whether a tree there may be walked.
+pub(crate) fn top(path: &str, cx: &Context) -> Result<Top> {
+    // Nothing has this name. The host says whether a grant would cover it.
+    let inner = format!("{}/.any", path.trim_end_matches('/'));
+    let (own, inner) = look(path, cx, |privilege| {
+        let mut found = cx.files_as(privilege).stat_all(&[path, &inner]).into_iter();
+        let own = found.next().unwrap_or(Ok(None));
+        match own {
+            Err(problem) if is_untrusted(&problem) => Err(problem),
+            own => Ok((own, found.next().unwrap_or(Ok(None)))),
+        }
+    })?;
+    match own {
+        Ok(None) => return Ok(Top::Nothing),
+        Ok(Some(found)) if found.is_symlink => return Ok(Top::Symlink),
+        Ok(Some(found)) if !found.is_dir => return Ok(Top::File(found)),
+        // A grant covers what is in /etc, and not /etc itself.
+        Err(problem) if problem.code != "CAPABILITY_DENIED" => return Err(problem),
+        _ => {}
+    }
+    match inner {
+        Err(problem) if !is_untrusted(&problem) => Err(problem),
+        _ => Ok(Top::Directory),
+    }
+}
+
+/// The top of a tree that must be a directory.
+pub(crate) fn must_be_directory(path: &str, cx: &Context) -> Result<()> {
+    match top(path, cx)? {
+        Top::Directory => Ok(()),
+        Top::Nothing => Err(original::no_such(path)),
+        Top::Symlink => Err(original::is_symlink(path, cx)),
+        Top::File(_) => {
+            let message = format!("{} is no directory: expected one", shown(path));
+            Err(Problem::validation("NOT_A_DIRECTORY", message)
+                .remedy(format!("Look at it: file_stat path={}", shown(path))))
+        }
+    }
 }
 
 /// The entries of a tree down to a depth.
@@ -189,8 +235,8 @@ mod tests {
     fn the_entries_of_a_tree_are_read() {
         // find (GNU findutils) 4.9.0
         let said = b"f/12/644/1767225600.1234567890/root/adm/a b\0\0d/4096/755/1767225600.0/ada/ada/d\nx\0\0l/3/777/1.0/root/root/l\0/etc\0";
-        let argv = ["find", "/etc/x", "-mindepth", "1", "-maxdepth", "32", "-printf", FORMAT];
-        let tree = tree("/etc/x", &FakeTarget::new().answer(&argv, 0, said, "").context()).unwrap();
+        let argv = ["find", "/etc/x", "-mindepth", "1", "-maxdepth", "2", "-printf", FORMAT];
+        let tree = to_depth("/etc/x", 2, &FakeTarget::new().answer(&argv, 0, said, "").context()).unwrap();
         let found: Vec<_> =
             tree.items.iter().map(|item| (item.path.as_str(), item.kind, item.size)).collect();
         assert_eq!(

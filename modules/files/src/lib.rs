@@ -6,6 +6,7 @@
 
 mod copy;
 mod decode;
+mod effects;
 mod find;
 mod lines;
 mod list;
@@ -72,7 +73,7 @@ fn changing(module: Module) -> Module {
         .tool(moderate(Tool::new("file_copy", "Copy a file", copy::file_copy)))
         .tool(moderate(Tool::new("file_move", "Move or rename", move_::file_move)))
         .tool(moderate(Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir)))
-        .tool(moderate(Tool::new("file_remove", "Remove files or directories", remove::file_remove)))
+        .tool(moderate(Tool::new("file_remove", "Remove files and empty directories", remove::file_remove)))
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -3,7 +3,7 @@
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::time::rfc3339;
 
-use crate::find::{Item, Kind, MOST, depth, to_depth};
+use crate::find::{Item, Kind, MOST, Top, depth, must_be_directory, to_depth, top};
 use crate::original;
 use crate::places::{check, is_named, shown};
 
@@ -48,24 +48,13 @@ pub(crate) fn file_list(args: ListArgs, cx: &Context) -> Result<Listing<Listed>>
     let depth = depth(args.depth, 1)?;
     let mut path = args.path;
     let mut notes = Vec::new();
-    match original::metadata(&path, cx) {
-        Ok(None) => return Err(original::no_such(&path)),
-        Ok(Some(found)) if found.is_symlink => {
-            let target = original::leads_to(&path, cx).ok_or_else(|| original::no_such(&path))?;
-            check(&target, cx)?;
-            notes.push(format!("{} leads to {}", shown(&path), shown(&target)));
-            path = target;
-        }
-        Ok(Some(found)) if !found.is_dir => {
-            let message = format!("{} is no directory: expected one", shown(&path));
-            return Err(Problem::validation("NOT_A_DIRECTORY", message)
-                .remedy(format!("Look at it: file_stat path={}", shown(&path))));
-        }
-        Ok(Some(_)) => {}
-        // A grant covers what is in /etc and not /etc itself; the command has a grant of its own.
-        Err(problem) if problem.code == "CAPABILITY_DENIED" => {}
-        Err(problem) => return Err(problem),
+    if let Top::Symlink = top(&path, cx)? {
+        let target = original::leads_to(&path, cx).ok_or_else(|| original::no_such(&path))?;
+        check(&target, cx)?;
+        notes.push(format!("{} leads to {}", shown(&path), shown(&target)));
+        path = target;
     }
+    must_be_directory(&path, cx)?;
     let tree = to_depth(&path, depth, cx)?;
     if tree.is_cut {
         notes.push(format!(

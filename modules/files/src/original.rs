@@ -88,7 +88,7 @@ pub(crate) fn leads_to(path: &str, cx: &Context) -> Option<String> {
 
 /// The contents of a file of this size. Several parts are read at once.
 pub(crate) fn contents(path: &str, size: u64, cx: &Context) -> Result<Vec<u8>> {
-    // One byte more than the size shows whether the file grows; the host keeps the hash of what is read whole.
+    // The last part goes beyond the size, so that it shows whether the file grows.
     let parts = (0..=size / PIECE).map(|part| (path, (part * PIECE) as i64, PIECE)).collect::<Vec<_>>();
     look(path, cx, |privilege| {
         let mut contents = Vec::with_capacity(size as usize);

@@ -7,6 +7,9 @@ const RPM_OWNER: CommandLine = CommandLine::new("rpm --query --queryformat='%{NA
 const DPKG_VERIFY: CommandLine = CommandLine::new("dpkg --verify -- <package>");
 const RPM_VERIFY: CommandLine = CommandLine::new("rpm --verify --nodeps --noscripts -- <package>");
 
+/// Directories without files of packages.
+const NO_PACKAGES: [&str; 8] =
+    ["/proc/", "/sys/", "/home/", "/root/", "/srv/", "/usr/local/", "/var/log/", "/var/www/"];
 /// The number of files that are told.
 const MOST: usize = 20;
 
@@ -23,9 +26,7 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
 /// The package that owns a file. None where none does, or where no package manager can tell.
 pub(crate) fn package(path: &str, cx: &Context) -> Option<String> {
     // A path with a wildcard would be taken for a pattern.
-    if path.contains(['*', '?', '[', '\\'])
-        || ["/proc/", "/sys/", "/home/", "/root/"].iter().any(|top| path.starts_with(top))
-    {
+    if path.contains(['*', '?', '[', '\\']) || NO_PACKAGES.iter().any(|top| path.starts_with(top)) {
         return None;
     }
     let is_rpm = cx.distro().family == "rhel";

@@ -52,6 +52,8 @@ const KERNEL: [&str; 38] = [
 
 /// The host's error code for a path that another account could redirect.
 pub(crate) const UNTRUSTED: &str = "UNTRUSTED_DIRECTORY";
+/// The host's error code for a path that no grant covers.
+const DENIED: &str = "CAPABILITY_DENIED";
 /// The number of characters of a path in a message.
 const SHOWN: usize = 200;
 
@@ -66,7 +68,11 @@ pub(crate) fn grants() -> Vec<PathGrant> {
             PathGrant::write(&all(directory), "the same in directories of other accounts").as_user("*"),
         );
     }
+    for directory in CHANGED.iter().chain(&READ) {
+        grants.push(PathGrant::read(directory, "the directory itself").as_root_if_available());
+    }
     for directory in HOMES {
+        grants.push(PathGrant::read(directory, "the home of the account in use"));
         grants.push(PathGrant::write(&all(directory), "files of the account in use").as_caller());
     }
     for directory in READ {
@@ -79,12 +85,25 @@ pub(crate) fn grants() -> Vec<PathGrant> {
     grants
 }
 
-/// A hole of a command's pattern for the directories that may be read and all below them.
-pub(crate) fn hole() -> String {
-    let directories = CHANGED.iter().chain(&READ).chain(&HOMES);
-    let globs: Vec<String> =
-        directories.map(|directory| format!("<path:{directory}>|<path:{directory}/**>")).collect();
-    format!("({})", globs.join("|"))
+/// Whether a path is in one of the directories that the tools are for. What is refused there holds a secret.
+fn is_covered(path: &str) -> bool {
+    CHANGED.iter().chain(&READ).any(|directory| {
+        path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// The problem of a path elsewhere, with the way that is left.
+fn outside(path: &str) -> Problem {
+    let message = format!(
+        "{} is outside of the directories of the file tools: {}, /var/log, /usr/share/doc and the account's home",
+        shown(path),
+        CHANGED.join(", ")
+    );
+    Problem::new("PATH_OUTSIDE", Category::Denied, message).remedy(format!(
+        "Use command_run instead, which asks a person about changes: argv=[\"stat\", \"{0}\"], or \
+         argv=[\"rm\", \"{0}\"] as_root=true",
+        shown(path)
+    ))
 }
 
 /// A path as messages show it.
@@ -143,10 +162,12 @@ pub(crate) fn look<T>(path: &str, cx: &Context, look: impl Fn(Privilege) -> Resu
     }
     let untrusted = match look(Privilege::RootIfAvailable) {
         Err(problem) if problem.code == UNTRUSTED => problem,
+        Err(problem) if problem.code == DENIED && !is_covered(path) => return Err(outside(path)),
         answer => return answer,
     };
     match look(Privilege::Caller) {
-        Err(problem) if problem.category == Category::Privilege => {}
+        // Root itself is the account in use.
+        Err(problem) if problem.category == Category::Privilege || problem.code == UNTRUSTED => {}
         answer => return answer,
     }
     match above(path, cx)? {

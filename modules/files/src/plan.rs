@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
+use crate::effects;
 use crate::lines::Lines;
 use crate::original::{must_be_mutable, sha256};
 use crate::places::{shown, writer};
@@ -97,6 +98,9 @@ pub(crate) struct Done {
     would: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     services: Vec<Told>,
+    /// The calls that make a change of the system's own files take effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next: Vec<String>,
 }
 
 /// Everything that one call changes.
@@ -153,9 +157,11 @@ impl Plan {
                 if applied.dry_run { Vec::new() } else { service.outputs_after(before, &mut outputs) };
             service.told(&outputs, cx)
         });
-        let services = told.collect();
+        let services = told.filter(Told::says_something).collect();
         let would = applied.dry_run.then_some(self.verb);
-        Ok(Noted { data: Done { files: self.entries, would, services }, notes: self.notes })
+        let changed = self.entries.iter().flat_map(|entry| [Some(entry.path.as_str()), entry.to.as_deref()]);
+        let next = effects::next(changed.flatten());
+        Ok(Noted { data: Done { files: self.entries, would, services, next }, notes: self.notes })
     }
 
     fn changed_files(&self) -> Vec<ChangedFile<'_>> {

@@ -1,8 +1,9 @@
-//! `file_remove`: removes files, and a directory with all that is in it where that is asked for. Each file is one step.
+//! `file_remove`: removes files and empty directories. Each one is a step. The host keeps a removed file beside its place until
+//! the plan has ended, so that the files of a directory and the directory itself can't be removed by one plan.
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::find::{Kind, tree};
+use crate::find::to_depth;
 use crate::original;
 use crate::places::{check, shown};
 use crate::plan::{Done, Entry, Plan, Work};
@@ -13,9 +14,6 @@ const MOST: usize = 100;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RemoveArgs {
     path: Paths,
-    /// Directories with their content
-    #[serde(default)]
-    recursive: bool,
     /// Default: as the path needs
     as_root: Option<bool>,
 }
@@ -60,34 +58,13 @@ pub(crate) fn file_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Done>>
             add(&mut plan, path, Some(before.contents.len()));
             continue;
         }
-        let found = tree(path, cx)?;
-        if !found.items.is_empty() && !args.recursive {
-            let message = format!("{} is a directory with {} entries", shown(path), found.items.len());
+        let entries = to_depth(path, 1, cx)?.items.len();
+        if entries > 0 {
+            let message =
+                format!("{} holds {entries} entries: only an empty directory is removed", shown(path));
             return Err(Problem::new("DIRECTORY_NOT_EMPTY", Category::State, message)
-                .remedy("Look at it with file_list, and give recursive=true to remove all of it"));
-        }
-        // What is in a directory comes before the directory.
-        let mut items = found.items;
-        items.sort_by(|a, b| b.path.cmp(&a.path));
-        if found.is_cut || plan.works.len() + items.len() >= MOST {
-            let message = format!("{} has more than the {MOST} entries that one call removes", shown(path));
-            return Err(Problem::new("TOO_MANY_FILES", Category::Resource, message)
-                .remedy("Remove a part of it first, or have a person remove the directory"));
-        }
-        for item in items {
-            let inner = format!("{path}/{}", item.path);
-            match item.kind {
-                Kind::Directory => add(&mut plan, &inner, None),
-                Kind::File => add(&mut plan, &inner, Some(item.size as usize)),
-                kind => {
-                    let message = format!(
-                        "{} is a {}: only files and directories are removed",
-                        shown(&inner),
-                        kind.name()
-                    );
-                    return Err(Problem::new("NOT_A_REGULAR_FILE", Category::Denied, message));
-                }
-            }
+                .remedy(format!("Remove what is in it first: file_list path={}", shown(path)))
+                .remedy("Or move it out of the way with file_move, which can be undone"));
         }
         add(&mut plan, path, None);
     }

@@ -10,9 +10,9 @@ use regex::Regex;
 use regex_syntax::hir::literal::Extractor;
 
 use crate::decode::{Decoded, decode};
-use crate::find::{Kind, depth, is_untrusted, to_depth};
+use crate::find::{Kind, Top, depth, is_untrusted, to_depth, top};
 use crate::original::{self, LARGEST, PIECE};
-use crate::places::{check, hole, is_named, is_own, look};
+use crate::places::{check, is_named, is_own, look};
 use crate::remove::Paths;
 
 /// The most trees of one call.
@@ -39,11 +39,11 @@ const MOST_TEXTS: usize = 16;
 
 pub(crate) fn grants() -> [CommandGrant; 2] {
     let grant = CommandGrant::read(
-        &format!(
-            "LC_ALL=C grep --files-with-matches --null --no-messages --fixed-strings [--ignore-case] --regexp=<text>... -- {}...",
-            hole()
+        concat!(
+            "LC_ALL=C grep --files-with-matches --null --no-messages --fixed-strings [--ignore-case] ",
+            "--regexp=<text>... -- <path>..."
         ),
-        "which files can match; it prints their names only",
+        "which files can match, of those that may be read; it prints their names only",
     );
     [grant.clone().as_root_if_available(), grant.as_user("*")]
 }
@@ -138,7 +138,12 @@ pub(crate) fn file_search(args: SearchArgs, cx: &Context) -> Result<Listing<Foun
         }
     }
     let total = answer.found.len() as u64;
-    let mut notes = vec![format!("{} matches in {total} of {searched} files", answer.matches)];
+    let mut notes = Vec::new();
+    if total == 0 {
+        notes.push(format!("{searched} files were searched"));
+    } else if answer.matches as u64 > total {
+        notes.push(format!("{} lines match", answer.matches));
+    }
     notes.extend(skipped.told());
     if answer.is_cut {
         notes.push(format!("lines after the first {MOST_LINES} or {MOST_SHOWN} bytes are left out"));
@@ -155,21 +160,18 @@ fn named(
     skipped: &mut Skipped,
     cx: &Context,
 ) -> Result<()> {
-    match original::metadata(path, cx) {
-        Ok(None) => return Err(original::no_such(path)),
-        Ok(Some(found)) if found.is_symlink => return Err(original::is_symlink(path, cx)),
-        Ok(Some(found)) if !found.is_dir => {
+    match top(path, cx)? {
+        Top::Nothing => return Err(original::no_such(path)),
+        Top::Symlink => return Err(original::is_symlink(path, cx)),
+        Top::File(found) => {
             files.push(Candidate { path: path.to_owned(), size: found.size });
             return Ok(());
         }
-        Ok(Some(_)) => {}
-        // A grant covers what is in /etc and not /etc itself; the command has a grant of its own.
-        Err(problem) if problem.code == "CAPABILITY_DENIED" => {}
-        Err(problem) => return Err(problem),
+        Top::Directory => {}
     }
     let tree = to_depth(path, depth, cx)?;
     skipped.beyond |= tree.is_cut;
-    let top = path.trim_end_matches('/');
+    let directory = path.trim_end_matches('/');
     for item in tree.items.into_iter().filter(|item| item.kind == Kind::File) {
         let name = item.path.rsplit('/').next().unwrap_or(&item.path);
         if glob.is_some_and(|glob| !is_named(glob, name) && !is_named(glob, &item.path)) {
@@ -179,7 +181,7 @@ fn named(
             skipped.beyond = true;
             break;
         }
-        files.push(Candidate { path: format!("{top}/{}", item.path), size: item.size });
+        files.push(Candidate { path: format!("{directory}/{}", item.path), size: item.size });
     }
     Ok(())
 }

@@ -248,14 +248,17 @@ impl Service {
         Some(Problem::validation("CONFIGURATION_REFUSED", message))
     }
 
-    /// The calls that make a change of the files take effect, where the service runs.
+    /// The calls that make a change of the files take effect, where the service runs. A service that has failed may start
+    /// with them.
     fn next(&self) -> Vec<String> {
-        if self.profile.status != Status::Active {
-            return Vec::new();
-        }
         let service = self.profile.main_unit().map_or(self.profile.id.as_str(), |unit| {
             unit.name.strip_suffix(".service").unwrap_or(&unit.name)
         });
+        match self.profile.status {
+            Status::Active => {}
+            Status::Failed => return vec![format!("svc_start service={service}")],
+            _ => return Vec::new(),
+        }
         let reloads = self.profile.main_unit().is_some_and(|unit| unit.reload);
         let mut calls: Vec<String> = Vec::new();
         for entry in self.paths.iter().filter_map(|path| entry(&self.profile, path)) {
@@ -276,6 +279,15 @@ impl Service {
             calls.retain(|call| !call.starts_with("svc_reload"));
         }
         calls
+    }
+}
+
+impl Told {
+    /// Whether the entry tells more than the service's name.
+    pub(crate) fn says_something(&self) -> bool {
+        let Self { profile: _, valid, checkers, errors, unknown, next, differs_from_package } = self;
+        let nothing = valid.is_none() && checkers.is_empty() && errors.is_empty() && unknown.is_empty();
+        !nothing || !next.is_empty() || !differs_from_package.is_empty()
     }
 }
 

@@ -106,7 +106,12 @@ pub(crate) fn file_stat(args: StatArgs, cx: &Context) -> Result<Listing<Told>> {
                 end
             }
             Err(problem) => {
-                told.error = Some(problem.message);
+                told.error = Some(match problem.code.as_str() {
+                    "CAPABILITY_DENIED" => {
+                        format!("{} may hold secrets: perms_check tells about it", shown(&path))
+                    }
+                    _ => problem.message,
+                });
                 path
             }
         };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use linux_sysadmin_tests::{Client, Home, Raw, children_of, component, modules, peak_memory};
+use linux_sysadmin_tests::{Client, FROZEN, Home, Raw, children_of, component, modules, peak_memory};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

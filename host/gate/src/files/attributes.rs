@@ -56,15 +56,22 @@ pub(super) fn chmod(path: &str, from: u32, to: &FileAttributes) -> Vec<String> {
     ["chmod", "--", &mode, path].map(str::to_owned).to_vec()
 }
 
+/// The mode in clauses that name each set-id bit. sudoers has room for five of them.
 fn symbolic(mode: u32) -> String {
     let bits = |shift: u32| -> String {
         let bits = [(4, 'r'), (2, 'w'), (1, 'x')];
         bits.into_iter().filter(|(bit, _)| mode >> shift & bit != 0).map(|(_, letter)| letter).collect()
     };
-    let sign = |bit: u32| if mode & bit != 0 { '+' } else { '-' };
+    let set = |bit: u32| if mode & bit != 0 { "s" } else { "" };
+    let cleared = match mode & SET_ID {
+        0 => "ug-s,",
+        0o2000 => "u-s,",
+        0o4000 => "g-s,",
+        _ => "",
+    };
     let (user, group, others) = (bits(6), bits(3), bits(0));
-    let (set_user, set_group, sticky) = (sign(0o4000), sign(0o2000), sign(STICKY));
-    format!("u={user},g={group},o={others},u{set_user}s,g{set_group}s,o{sticky}t")
+    let sticky = if mode & STICKY != 0 { '+' } else { '-' };
+    format!("u={user}{},g={group}{},o={others},{cleared}o{sticky}t", set(0o4000), set(0o2000))
 }
 
 /// The commands that make the one attributes of a path the other ones.
@@ -215,7 +222,7 @@ mod tests {
             ),
             (true, (0o2775, "root"), (0o2775, "ada"), &["chown --no-dereference -- ada:root /a"]),
             (true, (0o2775, "root"), (0o2755, "root"), &["chmod -- 2755 /a"]),
-            (true, (0o2775, "root"), (0o1750, "root"), &["chmod -- u=rwx,g=rx,o=,u-s,g-s,o+t /a"]),
+            (true, (0o2775, "root"), (0o1750, "root"), &["chmod -- u=rwx,g=rx,o=,ug-s,o+t /a"]),
         ] {
             let (from, to) = (attributes(is_directory, from.0, from.1), attributes(is_directory, to.0, to.1));
             let found: Vec<String> = commands("/a", &from, &to).iter().map(|argv| argv.join(" ")).collect();

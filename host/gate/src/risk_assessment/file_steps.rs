@@ -6,6 +6,7 @@ use super::super::plan::{Action, Attributes};
 use super::super::privilege_check::LoginPath;
 use super::super::units;
 use super::{NAMED, RiskAssessment};
+use crate::heap::on_heap;
 use host_base::problem::Problem;
 use host_base::{Privilege, Risk};
 use host_policy::{FileStep, text};
@@ -18,9 +19,10 @@ struct Part<'a> {
     path: &'a str,
     /// What is there before the step.
     found: Option<&'a Found>,
+    /// True where a directory goes away.
     is_directory: bool,
-    /// True where a directory comes there with all that is in it.
-    comes_with_contents: bool,
+    /// True where a directory moves with all that is in it.
+    has_contents: bool,
     /// The owner and the group that the step gives, and the permission bits.
     owner: Option<&'a str>,
     group: Option<&'a str>,
@@ -29,9 +31,8 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(step: FileStep, path: &'a str, found: Option<&'a Found>) -> Self {
-        let is_directory = step == FileStep::MakeDirectory;
-        let (owner, group, mode) = (None, None, 0);
-        Self { step, path, found, is_directory, comes_with_contents: false, owner, group, mode }
+        let (is_directory, has_contents) = (false, false);
+        Self { step, path, found, is_directory, has_contents, owner: None, group: None, mode: 0 }
     }
 
     /// The parts of a step. A move removes what is at the old path, and writes it at the new one.
@@ -55,16 +56,16 @@ impl<'a> Part<'a> {
             }],
             Action::Remove(_) | Action::RemoveDirectory(_) => vec![removed()],
             Action::Move(moved) => {
-                let step = if site.is_directory() { FileStep::MakeDirectory } else { FileStep::Write };
                 let to = site.to.as_ref().unwrap_or(&moved.to);
+                let has_contents = site.is_directory();
                 vec![
-                    removed(),
+                    Self { has_contents, ..removed() },
                     Self {
-                        comes_with_contents: site.is_directory(),
+                        has_contents,
                         owner: found.map(|found| found.metadata.owner.as_str()),
                         group: found.map(|found| found.metadata.group.as_str()),
                         mode: found.map_or(0, |found| found.metadata.mode),
-                        ..Self::new(step, to, None)
+                        ..Self::new(FileStep::Write, to, None)
                     },
                 ]
             }
@@ -74,15 +75,17 @@ impl<'a> Part<'a> {
     /// The reason why this gives away or removes a part of the system at a path, whatever the contents.
     fn takes_root(&self, path: &str) -> Option<String> {
         let shown = excerpt(path, NAMED);
-        if self.comes_with_contents && (text::is_system_path(path) || is_for_settings(path)) {
-            return Some(format!("puts a directory at {shown}, and what is in it can't be judged there"));
+        let (is_systems, is_removed) = (text::is_system_path(path), self.step == FileStep::Remove);
+        if self.has_contents && (is_systems && !is_removed || is_for_settings(path)) {
+            return Some(match is_removed {
+                true => format!("takes {shown} away, which programs may take their settings from"),
+                false => format!("puts a directory at {shown}, and what is in it can't be judged there"),
+            });
         }
-        if !text::is_system_path(path) {
-            let takes_settings = self.step == FileStep::Remove && self.is_directory && is_for_settings(path);
-            return takes_settings
-                .then(|| format!("takes {shown} away, which programs may take their settings from"));
+        if !is_systems {
+            return None;
         }
-        if self.step == FileStep::Remove {
+        if is_removed {
             // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps
             // somebody out.
             let is_read = !self.is_directory && text::has_reader(path);
@@ -121,8 +124,8 @@ impl RiskAssessment<'_> {
             if !is_own && let Some(why) = self.privileges.home_power(part.path, part.found).await {
                 self.risks.push((Risk::High, format!("changes {shown}, {why}")));
             }
-            if part.step == FileStep::Remove && part.is_directory {
-                let why = self.takes_home(&part).await;
+            if part.is_directory {
+                let why = on_heap(|| self.takes_home(&part)).await;
                 self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
             }
         }
@@ -134,15 +137,16 @@ impl RiskAssessment<'_> {
                     .as_ref()
                     .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
                 let before = site.before.as_deref().filter(|_| is_roots);
-                self.contents(&site.path, site.found.is_none(), before, &write.contents).await
+                on_heap(|| self.contents(&site.path, site.found.is_none(), before, &write.contents)).await
             }
             Action::Move(moved) => match &site.before {
                 Some(contents) => {
-                    self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents).await
+                    on_heap(|| self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents))
+                        .await
                 }
                 None => Ok(()),
             },
-            Action::SetAttributes(attributes) => self.attributes(attributes, site).await,
+            Action::SetAttributes(attributes) => on_heap(|| self.attributes(attributes, site)).await,
             _ => Ok(()),
         }
     }
@@ -195,7 +199,7 @@ impl RiskAssessment<'_> {
         }
         let before = before.and_then(|before| text::code_in_unit(path, before, &along));
         match text::code_in_unit(path, contents, &along) {
-            Some(code) => self.code(code, before, &what).await,
+            Some(code) => on_heap(|| self.code(code, before, &what)).await,
             None => Ok(()),
         }
     }
@@ -300,6 +304,10 @@ mod tests {
     async fn what_goes_away_may_be_the_systems_or_somebodys_home() {
         let Some(data) = data().await else { return };
         let empty = data.path().to_str().unwrap().to_owned();
+        let hidden = data.path().join(".hidden");
+        std::fs::create_dir(&hidden).unwrap();
+        assert_eq!(reasons(&removing_directory(hidden.to_str().unwrap()).action).await, "");
+        std::fs::remove_dir(&hidden).unwrap();
         assert_eq!(reasons(&removing_directory(&empty).action).await, "");
         let system = tempfile::tempdir_in("/etc").unwrap();
         let found = reasons(&removing_directory(system.path().to_str().unwrap()).action).await;

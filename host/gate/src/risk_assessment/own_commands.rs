@@ -2,7 +2,6 @@
 //! unit has root run what stands in its file. The units of packages do what their services are known for.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 
 use host_base::Risk;
 use host_base::problem::Problem;
@@ -46,15 +45,6 @@ impl RiskAssessment<'_> {
         Ok(())
     }
 
-    /// The same as [`Self::reaches`], which leads here.
-    fn reaches_further<'f>(
-        &'f mut self,
-        argv: &'f [String],
-        line: &'f str,
-    ) -> Pin<Box<dyn Future<Output = Result<(), Problem>> + Send + 'f>> {
-        Box::pin(self.reaches(argv, line))
-    }
-
     async fn is_roots(&mut self, line: &CommandLine) -> bool {
         match &line.user {
             None => true,
@@ -81,7 +71,7 @@ impl RiskAssessment<'_> {
                 if UnitEffect::of_command(argv).is_some() && !self.side_effects.contains(argv) {
                     self.side_effect(argv).await?;
                     // Further units may be reached from there.
-                    self.reaches_further(argv, &excerpt(&argv.join(" "), NAMED)).await?;
+                    self.reaches(argv, &excerpt(&argv.join(" "), NAMED)).await?;
                 }
             }
         }

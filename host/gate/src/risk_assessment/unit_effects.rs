@@ -2,6 +2,7 @@
 //! template may use as code or as a path.
 
 use std::collections::BTreeSet;
+use std::pin::Pin;
 
 use host_base::Risk;
 use host_base::problem::Problem;
@@ -10,6 +11,7 @@ use host_policy::text::{self, UnitAction};
 use host_text::redact::excerpt;
 
 use super::{MOST_NAMED, NAMED, RiskAssessment};
+use crate::heap::on_heap;
 use crate::unit_install::{self, Install};
 use crate::unit_reach::{self, Reach, UnitEffect, UnitEvent, When};
 use crate::units;
@@ -24,14 +26,23 @@ const BY_FILES: [&str; 7] = ["enable", "disable", "reenable", "preset", "mask", 
 const TRIGGERS: [&str; 4] = [".timer", ".path", ".socket", ".automount"];
 
 impl RiskAssessment<'_> {
-    /// Assesses what a command of systemctl does to units that it doesn't name.
-    pub(super) async fn reaches(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
+    /// Assesses what a command of systemctl does to units that it doesn't name. Their commands may lead here again.
+    pub(super) fn reaches<'f>(
+        &'f mut self,
+        argv: &'f [String],
+        line: &'f str,
+    ) -> Pin<Box<dyn Future<Output = Result<(), Problem>> + Send + 'f>> {
+        on_heap(|| self.reaches_units(argv, line))
+    }
+
+    async fn reaches_units(&mut self, argv: &[String], line: &str) -> Result<(), Problem> {
         let Some((effect, verb, units)) = UnitEffect::of_command(argv) else { return Ok(()) };
+        let shown = format!("`{line}`");
         if effect == UnitEffect::Reload {
             let Some((along, own)) = unit_reach::of_reload(self.target, &units).await else {
                 return self.also(line, verb, None).await;
             };
-            self.own_commands(&own, &format!("`{line}`")).await?;
+            on_heap(|| self.own_commands(&own, &shown)).await?;
             return self.also(line, verb, Some(along)).await;
         }
         let is_by_files = BY_FILES.contains(&verb);
@@ -87,7 +98,7 @@ impl RiskAssessment<'_> {
         for unit in &reach.started {
             self.side_effect(&["systemctl", "start", "--", unit].map(str::to_owned)).await?;
         }
-        self.own_commands(&reach.own, &format!("`{line}`")).await?;
+        on_heap(|| self.own_commands(&reach.own, &shown)).await?;
         if !is_by_files {
             return Ok(());
         }
@@ -101,7 +112,7 @@ impl RiskAssessment<'_> {
             }
         }
         if let Some(install) = install.as_ref().filter(|_| effect == UnitEffect::Start) {
-            self.delays(&format!("`{line}`"), &reach, &install.targets).await;
+            self.delays(&shown, &reach, &install.targets).await;
             self.installs(line, &units, &reach, install).await;
         }
         self.also(line, verb, install.map(|install| install.along)).await
@@ -233,8 +244,10 @@ impl RiskAssessment<'_> {
                 }
             }
             let reach = match (verb, command) {
-                ("stop", _) => unit_reach::of_stop(self.target, &units, When::Later).await,
-                (_, "start" | "enable") => unit_reach::of_start(self.target, &units, When::Later).await,
+                ("stop", _) => on_heap(|| unit_reach::of_stop(self.target, &units, When::Later)).await,
+                (_, "start" | "enable") => {
+                    on_heap(|| unit_reach::of_start(self.target, &units, When::Later)).await
+                }
                 _ => Some(Reach::default()),
             };
             let Some(reach) = reach else {
@@ -250,8 +263,9 @@ impl RiskAssessment<'_> {
                     format!("{what} reaches {unit}, which may act on the machine: {action}"),
                 ));
             }
-            self.own_commands(&reach.own, what).await?;
-            self.delays(what, &reach, &BTreeSet::new()).await;
+            on_heap(|| self.own_commands(&reach.own, what)).await?;
+            let none = BTreeSet::new();
+            on_heap(|| self.delays(what, &reach, &none)).await;
             let mut stopped: Vec<&str> = reach.stopped.iter().map(String::as_str).collect();
             if verb == "stop" {
                 stopped.extend(named.names.iter().map(String::as_str));

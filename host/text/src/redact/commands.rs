@@ -6,64 +6,26 @@
 //! the next quote of its kind.
 
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::Regex;
 
 use super::names::is_no_secret;
 
-pub(super) const HINTS: &[&str] = &[
-    "sshpass",
-    "mysql",
-    "mariadb",
-    "curl",
-    "ldap",
-    "smbclient",
-    "smbmap",
-    "smbget",
-    "rpcclient",
-    "net ",
-    "winexe",
-    "wmic",
-    "mongo",
-    "redis-cli",
-    "mosquitto_",
-    "docker",
-    "podman",
-    "helm",
-    "ipmitool",
-    "zip",
-    "7z",
-    "sqlcmd",
-    "isql",
-    "bcp",
-    "snmp",
-    "keytool",
-    "jarsigner",
-    "lftp",
-    "htpasswd",
-    "wpa_passphrase",
-    "useradd",
-    "usermod",
-    "chpasswd",
-    "nmcli",
-    "rar",
-    "xfreerdp",
-    "influx",
-    "cqlsh",
-    "clickhouse",
-    "pass:",
-    "openssl",
-    "az login",
-    "mount",
-    "mkpasswd",
-    "iwconfig",
-];
+/// A command, and the hints without which it isn't looked for.
+pub(super) struct Command {
+    /// Every line with the command contains one of these, in any case.
+    pub(super) hints: &'static [&'static str],
+    /// The command's name, and what always stands behind it.
+    name: &'static str,
+    /// An option whose only group is the secret, with the words `<value>`, `<word>` and `<user>` for those patterns.
+    option: &'static str,
+    patterns: OnceLock<Option<Patterns>>,
+}
 
-struct Command {
-    /// The command's name, with a blank after it.
+struct Patterns {
     name: Regex,
-    /// An option whose only group is the secret, or the end of the command.
+    /// The option, or the end of the command.
     option: Regex,
 }
 
@@ -71,63 +33,112 @@ struct Command {
 const VALUE: &str = r#"(?:\\*"([^"\\\n]+)|'([^'\n]+)|([^\s"'\\][^\s"'\\]*))"#;
 /// A value after a blank. With a dash at the beginning it would be the next option.
 const WORD: &str = r#"(?:\\*"([^"\\\n]+)|'([^'\n]+)|([^\s"'\\-][^\s"'\\]*))"#;
+/// A value behind an account and a colon.
+const USER: &str = r#"(?:\\*"[^:"\n]*:([^"\\\n]+)|'[^:'\n]*:([^'\n]+)|[^\s:"'\\]*:<value>)"#;
 
-static ALL: LazyLock<Option<Vec<Command>>> = LazyLock::new(|| {
-    let command = |name: &str, option: String| {
-        let name = Regex::new(&format!(r"(?:(?-u:\b)|\\[nrt]){name}[ \t]")).ok()?;
-        Some(Command { name, option: Regex::new(&option).ok()? })
-    };
-    let user = format!(r#"(?:\\*"[^:"\n]*:([^"\\\n]+)|'[^:'\n]*:([^'\n]+)|[^\s:"'\\]*:{VALUE})"#);
-    [
-        // The options end at the command that sshpass runs, because `-p` can be the port there.
-        command("sshpass", format!(r"[ \t]-p[ \t]*{WORD}|[ \t][^ \t-]|[\n|;&]")),
-        command("(?:mysql|mariadb)[a-z-]*", format!(r"[ \t]-p{VALUE}|[\n|;&]")),
-        command("curl", format!(r"[ \t](?:-[a-zA-Z]{{0,8}}[uU]|--(?:proxy-)?user)[ \t=]*{user}|[\n|;&]")),
-        command("ldap[a-z]+", format!(r"[ \t]-[a-zA-Z]{{0,8}}w[ \t]*{WORD}|[\n|;&]")),
-        // `-U user%password`
-        command(
-            "(?:smbclient|smbmap|smbget|rpcclient|net|winexe|wmic|smbcacls|smbtree)",
-            format!(r#"[ \t](?:-U|--user)[ \t=]*(?:\\*"[^%"\n]*%([^"\\\n]+)|'[^%'\n]*%([^'\n]+)|[^\s%"'\\]*%{VALUE})|[\n|;&]"#),
-        ),
-        command("(?:docker|podman|nerdctl|buildah|skopeo|helm(?:[ \t]+registry)?)[ \t]+login", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
-        command("mongo[a-z]*", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
-        command("redis-cli", format!(r"[ \t]-a[ \t]*{WORD}|[\n|;&]")),
-        command("(?:mosquitto_[a-z]+|ipmitool|sqlcmd|isql|bcp|unzip|zip|clickhouse-client)", format!(r"[ \t]-P[ \t]*{WORD}|[\n|;&]")),
-        command("cqlsh", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
-        command("(?:7z[ar]?|u?n?rar)", format!(r"[ \t]-(?:p|hp){VALUE}|[\n|;&]")),
-        command("snmp[a-z]+", format!(r"[ \t]-[cAX][ \t]*{WORD}|[\n|;&]")),
-        command("(?:keytool|jarsigner)", format!(r"[ \t]-(?:src|dest|new)?(?:store|key)?pass[ \t]+{WORD}|[\n|;&]")),
-        command("(?:influx|xfreerdp)", format!(r"[ \t](?:-password[ \t]+|/p:){WORD}|[\n|;&]")),
-        command("lftp", format!(r#"[ \t](?:-u|--user)[ \t=]*(?:\\*"[^,"\n]*,([^"\\\n]+)|[^\s,"'\\]*,{VALUE})|[\n|;&]"#)),
-        // With `-b`, the last operand is the password.
-        command("htpasswd", format!(r"[ \t]-[a-zA-Z]*b[a-zA-Z]*[ \t]+[^\s|;&]+[ \t]+[^\s|;&]+[ \t]+{WORD}|[\n|;&]")),
-        command("wpa_passphrase", format!(r#"[ \t]+(?:\\*"[^"\n]*"|'[^'\n]*'|[^\s"']+)[ \t]+{WORD}|[\n|;&]"#)),
-        command("user(?:add|mod)", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
-        command("openssl", format!(r"[ \t]-(?:k|K|pass|passin|passout)[ \t]+(?:pass:)?{WORD}|[\n|;&]")),
-        command("az[ \t]+login", format!(r"[ \t]-p[ \t]*{WORD}|[\n|;&]")),
-        command("(?:mount|mount\\.cifs)", format!(r"[ \t,](?:user|username)=[^\s,%]*%{VALUE}|[\n|;&]")),
-        command("ldappasswd", format!(r"[ \t]-[sa][ \t]*{WORD}|[\n|;&]")),
-        command("mkpasswd", format!(r"[ \t]{WORD}|[\n|;&]")),
-        command("iwconfig", format!(r"[ \t]key[ \t]+(?:s:)?{WORD}|[\n|;&]")),
-        command("nmcli", format!(r"[ \t](?:password|wifi-sec\.psk)[ \t]+{WORD}|[\n|;&]")),
-    ]
-    .into_iter()
-    .collect()
-});
-
-/// Finds all secrets. None if a pattern can't be compiled, which a test rules out.
-pub(super) fn find(text: &str) -> Option<Vec<Range<usize>>> {
-    let mut secrets = Vec::new();
-    for command in ALL.as_ref()? {
-        let mut at = 0;
-        while let Some(name) = command.name.find_at(text, at) {
-            at = command.options(text, name.end() - 1, &mut secrets);
-        }
-    }
-    Some(secrets)
+const fn command(hints: &'static [&'static str], name: &'static str, option: &'static str) -> Command {
+    Command { hints, name, option, patterns: OnceLock::new() }
 }
 
+pub(super) static ALL: [Command; 33] = [
+    // The options end at the command that sshpass runs, because `-p` can be the port there.
+    command(&["sshpass"], "sshpass", r"[ \t]-p[ \t]*<word>|[ \t][^ \t-]"),
+    command(&["mysql", "mariadb"], "(?:mysql|mariadb)[a-z-]*", r"[ \t]-p<value>"),
+    command(&["curl"], "curl", r"[ \t](?:-[a-zA-Z]{0,8}[uU]|--(?:proxy-)?user)[ \t=]*<user>"),
+    command(
+        &["etcdctl", "http -", "https -"],
+        "(?:etcdctl|https?)",
+        r"[ \t](?:--user|--auth|-a)[ \t=]*<user>",
+    ),
+    command(&["ldap"], "ldap[a-z]+", r"[ \t]-[a-zA-Z]{0,8}w[ \t]*<word>"),
+    // `-U user%password`
+    command(
+        &["smb", "rpcclient", "net ", "winexe", "wmic"],
+        "(?:smbclient|smbmap|smbget|rpcclient|net|winexe|wmic|smbcacls|smbtree)",
+        r#"[ \t](?:-U|--user)[ \t=]*(?:\\*"[^%"\n]*%([^"\\\n]+)|'[^%'\n]*%([^'\n]+)|[^\s%"'\\]*%<value>)"#,
+    ),
+    command(
+        &[" login"],
+        r"(?:docker|podman|nerdctl|buildah|skopeo|helm(?:[ \t]+registry)?|az)[ \t]+login",
+        r"[ \t]-p[ \t]*<word>",
+    ),
+    command(
+        &["mongo", "cqlsh", "ncftp", "racadm", "rdesktop"],
+        "(?:mongo[a-z]*|cqlsh|ncftp[a-z]*|racadm|rdesktop)",
+        r"[ \t]-p[ \t]*<word>",
+    ),
+    command(&["redis-cli"], "redis-cli", r"[ \t]-a[ \t]*<word>"),
+    command(
+        &["mosquitto_", "ipmitool", "sqlcmd", "isql", "bcp", "zip", "clickhouse"],
+        "(?:mosquitto_[a-z]+|ipmitool|sqlcmd|isql|bcp|unzip|zip|clickhouse-client)",
+        r"[ \t]-P[ \t]*<word>",
+    ),
+    command(&["7z", "rar"], "(?:7z[ar]?|u?n?rar)", r"[ \t]-(?:p|hp)<value>"),
+    command(&["snmp"], "snmp[a-z]+", r"[ \t]-[cAX][ \t]*<word>"),
+    command(
+        &["keytool", "jarsigner"],
+        "(?:keytool|jarsigner)",
+        r"[ \t]-(?:src|dest|new)?(?:store|key)?pass[ \t]+<word>",
+    ),
+    command(&["influx", "xfreerdp"], "(?:influx|xfreerdp)", r"[ \t](?:-password[ \t]+|/p:)<word>"),
+    command(
+        &["lftp"],
+        "lftp",
+        r#"[ \t](?:-u|--user)[ \t=]*(?:\\*"[^,"\n]*,([^"\\\n]+)|[^\s,"'\\]*,<value>)"#,
+    ),
+    // With `-b`, the last operand is the password; with `-n` too, there is no file before the account.
+    command(
+        &["htpasswd"],
+        "htpasswd",
+        r"[ \t]-(?:[a-zA-Z]*nb[a-zA-Z]*|[a-zA-Z]*bn[a-zA-Z]*|[a-zA-Z]*b[a-zA-Z]*[ \t]+[^\s|;&]+)[ \t]+[^\s|;&]+[ \t]+<word>",
+    ),
+    command(
+        &["wpa_passphrase"],
+        "wpa_passphrase",
+        r#"[ \t]+(?:\\*"[^"\n]*"|'[^'\n]*'|[^\s"']+)[ \t]+<word>"#,
+    ),
+    command(&["useradd", "usermod"], "user(?:add|mod)", r"[ \t]-p[ \t]*<word>"),
+    command(&["openssl"], "openssl", r"[ \t]-(?:k|K|pass|passin|passout)[ \t]+(?:pass:)?<word>"),
+    command(
+        &["openssl passwd"],
+        r"openssl[ \t]+passwd(?:[ \t]+-(?:salt[ \t]+[^\s|;&]+|[a-z0-9]+))*",
+        r"[ \t]<word>",
+    ),
+    command(&["mount"], r"(?:mount|mount\.cifs)", r"[ \t,](?:user|username)=[^\s,%]*%<value>"),
+    command(&["ldappasswd"], "ldappasswd", r"[ \t]-[sa][ \t]*<word>"),
+    command(&["mkpasswd"], "mkpasswd", r"[ \t]<word>"),
+    command(&["iwconfig"], "iwconfig", r"[ \t]key[ \t]+(?:s:)?<word>"),
+    command(&["nmcli"], "nmcli", r"[ \t](?:password|wifi-sec\.psk)[ \t]+<word>"),
+    command(&["ssh-keygen"], "ssh-keygen", r"[ \t]-[NP][ \t]*<word>"),
+    command(&["rabbitmqctl"], "rabbitmqctl", r"[ \t](?:add_user|change_password)[ \t]+[^\s|;&]+[ \t]+<word>"),
+    command(&["sqlplus"], "sqlplus", r#"[ \t]\\*["']?[A-Za-z_][^\s/@"'-]*/([^\s/@"'\\][^\s@"'\\]*)"#),
+    command(&["plink", "pscp", "psftp"], "(?:plink|pscp|psftp)", r"[ \t]-pw[ \t]+<word>"),
+    command(&["vnc"], "(?:x11vnc|vncviewer)", r"[ \t]-passwd[ \t]+<word>"),
+    command(&["wg set"], r"wg[ \t]+set", r"[ \t](?:private-key|preshared-key)[ \t]+<word>"),
+    command(&["smbclient"], "smbclient", r"[ \t]+//[^\s/]+/[^\s]+[ \t]+<word>"),
+    command(&["tailscale"], "tailscale", r"[ \t]--auth-?key[ \t=]<word>"),
+];
+
 impl Command {
+    /// Finds all secrets. None if a pattern can't be compiled, which a test rules out.
+    pub(super) fn find(&self, text: &str) -> Option<Vec<Range<usize>>> {
+        let patterns = self.patterns.get_or_init(|| self.compile()).as_ref()?;
+        let mut secrets = Vec::new();
+        let mut at = 0;
+        while let Some(name) = patterns.name.find_at(text, at) {
+            at = patterns.options(text, name.end() - 1, &mut secrets);
+        }
+        Some(secrets)
+    }
+
+    fn compile(&self) -> Option<Patterns> {
+        let option = self.option.replace("<user>", USER).replace("<value>", VALUE).replace("<word>", WORD);
+        let name = Regex::new(&format!(r"(?:(?-u:\b)|\\[nrt]){}[ \t]", self.name)).ok()?;
+        Some(Patterns { name, option: Regex::new(&format!(r"{option}|[\n|;&]")).ok()? })
+    }
+}
+
+impl Patterns {
     /// Looks for secrets from `at` on, and returns where the command ends.
     fn options(&self, text: &str, mut at: usize, secrets: &mut Vec<Range<usize>>) -> usize {
         // The end of the last value that was found.

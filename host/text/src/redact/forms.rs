@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::REDACTED;
+use super::guessed::is_generated;
 use super::names::is_no_secret;
 
 /// A pattern, and the hints without which it isn't looked for.
@@ -73,50 +74,6 @@ const TOKENS: &[&str] = &[
     "hf_",
 ];
 
-/// The hints of [`GENERATED_VALUE`].
-const GENERATED_NAMES: &[&str] = &[
-    "pass",
-    "pw",
-    "secret",
-    "token",
-    "jwt",
-    "cred",
-    "otp",
-    "mfa",
-    "pin",
-    "psk",
-    "csrf",
-    "xsrf",
-    "sid",
-    "sess",
-    "cookie",
-    "basic",
-    "bearer",
-    "access",
-    "auth",
-    "nonce",
-    "community",
-    "key",
-    "code",
-    "phrase",
-    "seed",
-    "plain",
-    "eap",
-    "login",
-    "parola",
-    "kennwort",
-    "haslo",
-    "senha",
-    "wachtwoord",
-    "salasana",
-    "heslo",
-    "jelszo",
-    "contrase\u{f1}a",
-    "\u{430}\u{440}\u{43e}\u{43b}",
-    "\u{5bc6}\u{7801}",
-    "\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9}",
-];
-
 /// The hints of [`HERE_STRING`].
 const HERE_STRINGS: &[&str] = &["<<<"];
 
@@ -151,6 +108,8 @@ const HASHES: &[&str] = &[
     "{pbkdf2",
     "grub.pbkdf2",
     "scram-sha-",
+    "{plain}",
+    "{cleartext}",
 ];
 
 macro_rules! form {
@@ -199,6 +158,7 @@ form!(
     r"|(?i-u:\{(?:s?sha(?:256|384|512)?|s?md5|crypt|pbkdf2[a-z0-9-]*)\})[A-Za-z0-9+/=$.]{13,}",
     r"|grub\.pbkdf2\.sha512\.[0-9]+\.[0-9A-F]{16,}(?:\.[0-9A-F]*)?",
     r"|SCRAM-SHA-(?:1|256)\$[0-9]+:[A-Za-z0-9+/=]+\$[A-Za-z0-9+/=:]+",
+    r#"|(?i-u:\{(?:plain|cleartext)\})[^\s:"'\\{}]{4,}"#,
     ")"
 );
 
@@ -241,7 +201,7 @@ form!(
 form!(SET_COOKIE, r#"(?:(?-u:\b)|\\[nrt])(?i-u:set-cookie)[ \t]*:[ \t]*[^\s"'\\=;]+=(?P<s>[^\s"';\\]+)"#);
 form!(
     CHPASSWD,
-    r#"(?i-u:echo|printf)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:%s(?:\\+n)?\\*["']?[ \t]+\\*["']?)?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)(?:\\+n)?\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?"#,
+    r#"(?i-u:echo|printf)[ \t]+(?:-[en]+[ \t]+)?\\*["']?(?:(?:[a-z_][a-z0-9_-]*:)?%s(?:\\+n)?\\*["']?[ \t]+\\*["']?)?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)(?:\\+n)?\\*["']?[ \t]*\|[ \t]*(?:sudo[ \t]+(?:-[a-zA-Z]+[ \t]+)*)?"#,
     r#"(?:chpasswd|passwd[ \t][^\n|;&]*--stdin|sudo[ \t]+-S|cryptsetup|kinit|su(?-u:\b)|gpg[ \t][^\n|;&]*--passphrase-fd|openssl[ \t][^\n|;&]*stdin|[a-z]+[ \t]+login[ \t][^\n|;&]*--password-stdin|smbpasswd|vncpasswd|mkpasswd)"#
 );
 // A here-string of a program that reads a password.
@@ -249,17 +209,30 @@ form!(
     HERE_STRING,
     r#"(?:chpasswd|passwd|sudo|su|cryptsetup|kinit|gpg|openssl|smbpasswd|vncpasswd|mkpasswd|login)(?-u:\b)[^\n|;&<]{0,200}<<<[ \t]*\\*["']?(?:[a-z_][a-z0-9_-]*:)?(?P<s>[^\s"'|\\]+)"#
 );
+form!(PASS_COMMAND, r#"(?i-u:passcommand)[ \t]*=[ \t]*\\*["']?(?:echo|printf)[ \t]+(?P<s>[^\s"'\\]+)"#);
 form!(LITERAL, r#"--from-literal[= \t]+["']?[^\s="']+=(?P<s>[^\s"'\\]+)"#);
 
-// A value that looks generated is a secret behind far more names than a plain one: keys, sessions, codes, cookies, and
-// the words for a password in other languages. A public key's name is read as a whole first, and has no secret.
+// A token in place of a URL's account, as Sentry and GitHub have it.
+form!(URL_TOKEN, r"://(?P<s>[A-Za-z0-9_-]{13,})@");
+// A line of Postfix's map of passwords: `[mail.example]:587 account:password`.
+form!(POSTFIX, r#"\]:(?:25|465|587|2525)[ \t]+[^\s:"']+:(?P<s>[^\s"'\\]+)"#);
+form!(ORACLE, r#"jdbc:oracle:[a-z0-9]+:[^\s/@:"']+/(?P<s>[^\s@"'\\]+)@"#);
+// A rule of an account in Redis begins with `>` for its password.
 form!(
-    GENERATED_VALUE,
-    r#"(?i-u:pub(?:lic)?[ _-]?key|fingerprint|keyid)|(?:(?m:^)|[^A-Za-z]|\\[nrt]|[a-z0-9])"#,
-    r#"(?:(?i-u:pass(?:word|wd|phrase|code)?|pwd?|secret|token|jwt|credentials?|creds|otp|totp|mfa|pin|psk|csrf|xsrf|sid|[a-z]{0,8}sess(?:ion)?[_-]?id|session|sess|cookie|auth(?:key|token)?|nonce|community|key|code|phrase|seed|plain|eap|xauth|pass|basic|bearer|access|login(?:[ \t]+[!-9;<>-~]{1,32})?|parola|passwort|kennwort|haslo|senha|wachtwoord|salasana|heslo|jelszo)|mot de passe|contrase\u{f1}a|(?i:\u{43f}\u{430}\u{440}\u{43e}\u{43b}\u{44c})|\u{5bc6}\u{7801}|\u{30d1}\u{30b9}\u{30ef}\u{30fc}\u{30c9})"#,
-    r#"[ \t]*\\*["'\])]{0,2}(?:[ \t]+(?:for|of|user|string)(?:[ \t]+[!-9;<>-~]{1,32})?)?(?:[ \t]+(?:is|was|now|set|reset|changed|updated|to|plain|login|v[0-9]|string|value))*"#,
-    r#"[ \t]*(?:=>|:=|->|<<<|[=:~,]|%3[dD])?[ \t]*\\*["'\[({<]{0,2}(?:(?:basic|plain|token|value)[= \t]\\*"?|\\*"[ !#-\[\]-~]{1,32}\\*"[ \t]*:[ \t]*\\*")?(?:[a-z_][a-z0-9_-]{0,31}[:/])?"#,
-    r#"(?P<s>[A-Za-z0-9!@$%^&*+/_.~-]{10,}=*)"#
+    REDIS,
+    r#"(?-u:\b)(?i-u:user|setuser)[ \t]+[^\s>]+(?:[ \t]+[a-z~&+*@-][^\s>]*)*[ \t]+>(?P<s>[^\s"'\\]+)"#
+);
+form!(DIGEST, r#"(?i-u:digest)[ \t][^\n]*?(?-u:\b)response=\\*"(?P<s>[^"\\\n]+)"#);
+form!(SENDMAIL, r#"(?i-u:authinfo):[^\n]*?"P:(?P<s>[^"\\\n]+)"#);
+// A line of chap-secrets(5).
+form!(CHAP, r#"\\*"[ \t]+(?:\*|\\*"[^"\\\n]*\\*")[ \t]+\\*"(?P<s>[^"\\\n]+)\\*"[ \t]+\*"#);
+form!(
+    SET_PASSWORD,
+    r#"(?i-u:set[ \t]+password[ \t]+for)[ \t]+[^\s=]{1,128}[ \t]*=[ \t]*\\*['"](?P<s>[^'"\\\n]+)"#
+);
+form!(
+    SECRET_ID,
+    r#"(?i-u:secret_?id)\\*"?[ \t]*[:=][ \t]*\\*"?(?P<s>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"#
 );
 
 form!(PSK, r#"(?:(?-u:\b)|\\[nrt])PSK[ \t]+\\*"(?P<s>[^"\\\n]+)"#);
@@ -279,22 +252,6 @@ pub(super) fn looks_random(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit())
         || text.bytes().skip(1).any(|byte| byte.is_ascii_uppercase())
             && text.bytes().any(|byte| byte.is_ascii_lowercase())
-}
-
-/// Says whether a text looks generated: small and capital letters and digits, and neither a path, nor a file's or
-/// a host's name, nor the beginning of a public key.
-fn looks_generated(text: &str) -> bool {
-    let has = |of: fn(&u8) -> bool| text.as_bytes().iter().any(of);
-    let ending = text.rsplit_once('.').map(|(_, ending)| ending);
-    let is_file = ending.is_some_and(|ending| {
-        (2..=8).contains(&ending.len()) && ending.bytes().all(|byte| byte.is_ascii_lowercase())
-    });
-    has(u8::is_ascii_lowercase)
-        && has(u8::is_ascii_uppercase)
-        && has(u8::is_ascii_digit)
-        && !text.starts_with("AAAA")
-        && !is_file
-        && !is_no_secret(text)
 }
 
 pub(super) const ALL: &[Form] = &[
@@ -332,9 +289,22 @@ pub(super) const ALL: &[Form] = &[
     Form { hints: &["cookie"], pattern: &COOKIE, is_secret: always },
     Form { hints: &["echo", "printf"], pattern: &CHPASSWD, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["psk"], pattern: &PSK, is_secret: always },
-    Form { hints: GENERATED_NAMES, pattern: &GENERATED_VALUE, is_secret: |found, _| looks_generated(found) },
     Form { hints: HERE_STRINGS, pattern: &HERE_STRING, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["passcommand"], pattern: &PASS_COMMAND, is_secret: |found, _| !is_no_secret(found) },
     Form { hints: &["--from-literal"], pattern: &LITERAL, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["://"], pattern: &URL_TOKEN, is_secret: |found, _| is_generated(found) },
+    Form {
+        hints: &["]:25", "]:465", "]:587"],
+        pattern: &POSTFIX,
+        is_secret: |found, _| !is_no_secret(found),
+    },
+    Form { hints: &["jdbc:oracle"], pattern: &ORACLE, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["setuser", "on >", "off >"], pattern: &REDIS, is_secret: always },
+    Form { hints: &["response="], pattern: &DIGEST, is_secret: |found, _| looks_random(found) },
+    Form { hints: &["authinfo:"], pattern: &SENDMAIL, is_secret: always },
+    Form { hints: &["\" *", "\"\t*", "\" \t*"], pattern: &CHAP, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["set password for"], pattern: &SET_PASSWORD, is_secret: |found, _| !is_no_secret(found) },
+    Form { hints: &["secretid", "secret_id"], pattern: &SECRET_ID, is_secret: always },
     Form { hints: &["password is generated"], pattern: &GENERATED, is_secret: always },
 ];
 

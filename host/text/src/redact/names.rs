@@ -9,10 +9,11 @@ use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 
+use super::escapes::{Quote, ends_here, skip_blanks, skip_line_end};
 use super::forms::looks_random;
 use super::words::{
-    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, IN_MESSAGES, NOT_OF_PASS, NOT_SECRET, PROSE, ROOTS,
-    SERVICES, STATES,
+    ARCHITECTURES, BEFORE_A_BLANK, ENDINGS, HINTS, IN_MESSAGES, KEYS, NOT_OF_PASS, NOT_SECRET, PROSE, ROOTS,
+    SERVICES, SPOKEN_KEYS, STATES,
 };
 use super::{Edit, REDACTED, REDACTED_KEY};
 
@@ -20,10 +21,27 @@ use super::{Edit, REDACTED, REDACTED_KEY};
 const LONGEST_NAME: usize = 128;
 /// The number of bytes of a value that may be no secret. A longer value always counts as one.
 const LONGEST_EXEMPT: usize = 512;
+/// The number of bytes of an element that are read for its end.
+const LONGEST_CONTENT: usize = 4096;
 
 static WORDS: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| {
-    AhoCorasick::builder().ascii_case_insensitive(true).match_kind(MatchKind::LeftmostFirst).build(HINTS).ok()
+    let hints: Vec<_> = hints().collect();
+    AhoCorasick::builder()
+        .ascii_case_insensitive(true)
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(hints.iter().map(|hint| hint.as_bytes()))
+        .ok()
 });
+
+/// Returns the words of which every name of a secret contains one.
+pub(super) fn hints() -> impl Iterator<Item = Cow<'static, str>> {
+    let joined = KEYS.iter().chain(SPOKEN_KEYS).flat_map(|word| ["", "_", "-"].map(|mark| (*word, mark)));
+    let keys = joined.chain(SPOKEN_KEYS.iter().map(|word| (*word, " ")));
+    HINTS
+        .iter()
+        .map(|hint| Cow::Borrowed(*hint))
+        .chain(keys.map(|(word, mark)| format!("{word}{mark}key").into()))
+}
 
 /// Says whether the name is that of a secret: `db_password`, `clientSecret`, `X-Api-Key`; not `password_age`,
 /// `tokens`.
@@ -40,6 +58,11 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     }
     let joined = joined.strip_suffix(b"hash").unwrap_or(joined);
     if ENDINGS.iter().any(|ending| joined.ends_with(ending.as_bytes())) {
+        return true;
+    }
+    if let Some(before) = joined.strip_suffix(b"key")
+        && KEYS.iter().chain(SPOKEN_KEYS).any(|word| before.ends_with(word.as_bytes()))
+    {
         return true;
     }
     let (before, last) = name.split_at(last_word(name));
@@ -69,9 +92,14 @@ fn joined_letters<'a>(name: &str, buffer: &'a mut [u8; LONGEST_NAME]) -> &'a [u8
     &buffer[..count]
 }
 
-/// Returns where the last word of `db_pass`, `db-pass`, `dbPass` begins.
+/// Returns where the last word of `db_pass`, `db-pass`, `dbPass`, `SSHPASS` begins.
 fn last_word(name: &str) -> usize {
     let bytes = name.as_bytes();
+    let capitals = bytes.iter().rev().take_while(|byte| byte.is_ascii_uppercase()).count();
+    let last = ["PASS", "PWD", "PW"].iter().find(|last| capitals > last.len() && name.ends_with(**last));
+    if let Some(last) = last {
+        return name.len() - last.len();
+    }
     let begins = |at: &usize| {
         let (before, here) = (bytes[*at - 1], bytes[*at]);
         !before.is_ascii_alphanumeric() || before.is_ascii_lowercase() && here.is_ascii_uppercase()
@@ -134,53 +162,6 @@ fn is_reference(value: &str) -> bool {
         || within("<", ">")
 }
 
-/// A quotation mark in text that may have been escaped: `"`, `'`, `\"`.
-#[derive(Clone, Copy)]
-struct Quote {
-    mark: u8,
-    backslashes: usize,
-}
-
-impl Quote {
-    /// Reads the quotation mark that begins here. Returns it and the place behind it.
-    fn at(bytes: &[u8], at: usize) -> Option<(Self, usize)> {
-        let backslashes = bytes.get(at..)?.iter().take(16).take_while(|byte| **byte == b'\\').count();
-        let mark = *bytes.get(at + backslashes)?;
-        matches!(mark, b'"' | b'\'').then_some((Self { mark, backslashes }, at + backslashes + 1))
-    }
-
-    /// Reads the quotation mark that ends here. Returns it and where it begins.
-    fn before(bytes: &[u8], end: usize) -> Option<(Self, usize)> {
-        let mark = *bytes.get(end.checked_sub(1)?)?;
-        let backslashes = bytes[..end - 1].iter().rev().take(16).take_while(|byte| **byte == b'\\').count();
-        matches!(mark, b'"' | b'\'').then_some((Self { mark, backslashes }, end - 1 - backslashes))
-    }
-
-    /// Returns where the text in these quotes ends: before the closing quote, or at the end of the line.
-    fn end(self, bytes: &[u8], from: usize) -> usize {
-        let mut backslashes = 0;
-        for (at, byte) in bytes.iter().enumerate().skip(from) {
-            match *byte {
-                b'\\' => backslashes += 1,
-                b'\n' | b'\r' => return at - backslashes,
-                byte => {
-                    // With more backslashes than the opening quote, it is a quote inside the text. Where the opening
-                    // quote has none, pairs of backslashes are backslashes themselves.
-                    let closes = match self.backslashes {
-                        0 => backslashes % 2 == 0,
-                        opening => backslashes <= opening,
-                    };
-                    if byte == self.mark && closes {
-                        return at - backslashes.min(self.backslashes);
-                    }
-                    backslashes = 0;
-                }
-            }
-        }
-        bytes.len()
-    }
-}
-
 /// A name in a text, and its surroundings.
 struct NameMatch<'a> {
     text: &'a str,
@@ -193,26 +174,6 @@ struct NameMatch<'a> {
 
 fn is_of_a_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-.".contains(&byte)
-}
-
-/// Says whether a line ends here, with a line end or its escaped form.
-fn ends_here(bytes: &[u8], at: usize) -> bool {
-    match bytes.get(at) {
-        None | Some(b'\n' | b'\r') => true,
-        Some(b'\\') => matches!(bytes.get(at + 1), Some(b'n' | b'r')),
-        _ => false,
-    }
-}
-
-/// Returns the place behind blanks and tabs, escaped tabs among them.
-fn skip_blanks(bytes: &[u8], mut at: usize) -> usize {
-    loop {
-        match bytes.get(at) {
-            Some(b' ' | b'\t') => at += 1,
-            Some(b'\\') if bytes.get(at + 1) == Some(&b't') => at += 2,
-            _ => return at,
-        }
-    }
 }
 
 pub(super) fn find(text: &str) -> Option<Vec<Edit>> {
@@ -284,8 +245,14 @@ impl<'a> NameMatch<'a> {
             let closes = bytes[start + length..].starts_with(b"</");
             return if closes { self.secret(start, start + length) } else { None };
         }
+        if let Some(start) = self.of_an_element() {
+            let (quote, inside) =
+                Quote::at(bytes, start).unwrap_or((Quote { mark: b'<', backslashes: 0 }, start));
+            return self.secret(inside, quote.end(bytes, inside));
+        }
         let mut at = self.end;
         let quoted = Quote::at(bytes, at).map(|(_, behind)| at = behind).is_some();
+        at = self.behind_a_number(at);
         if bytes.get(at) == Some(&b']') {
             at += 1;
         }
@@ -310,7 +277,9 @@ impl<'a> NameMatch<'a> {
         let behind = at + length;
         let start = skip_blanks(bytes, behind);
         if ends_here(bytes, start) {
-            return None;
+            let next = skip_line_end(bytes, start);
+            let (quote, inside) = Quote::at(bytes, next).filter(|_| quoted && next != start)?;
+            return self.secret(inside, quote.end(bytes, inside));
         }
         // In JSON, `"pass": 3` counts something, and `"pass": "x"` is a password.
         let is_text = quoted && Quote::at(bytes, start).is_some();
@@ -322,6 +291,10 @@ impl<'a> NameMatch<'a> {
         }
         if let Some((quote, inside)) = Quote::at(bytes, start) {
             return self.secret(inside, quote.end(bytes, inside));
+        }
+        if bytes[start] == b'`' {
+            let end = self.until(start + 1, |byte| matches!(byte, b' ' | b'\t' | b'`'));
+            return if bytes.get(end) == Some(&b'`') { self.secret(start + 1, end) } else { None };
         }
         let blanks = before_separator != at || start != behind;
         if matches!(bytes[start], b'{' | b'[' | b'(')
@@ -365,6 +338,42 @@ impl<'a> NameMatch<'a> {
         self.secret(start, end)
     }
 
+    /// Returns where the value begins if the name is an attribute or an element of XML: `<property name="password">x<`,
+    /// `<add key="password" value="x"`, `<secret name="a" value="x"`.
+    fn of_an_element(&self) -> Option<usize> {
+        let bytes = self.bytes();
+        let mut at = self.end;
+        if self.byte_before() != Some(b'<') {
+            let (_, start) = Quote::before(bytes, self.start - self.dashes)?;
+            let before = &bytes[start.saturating_sub(5)..start];
+            let before = before.to_ascii_lowercase();
+            if ![&b"name="[..], b"key=", b"id=", b"type="].iter().any(|name| before.ends_with(name)) {
+                return None;
+            }
+            at = Quote::at(bytes, at)?.1;
+            if bytes.get(at) == Some(&b'>') {
+                let content = &bytes[at + 1..bytes.len().min(at + LONGEST_CONTENT)];
+                let length = content.iter().position(|byte| matches!(byte, b'<' | b'\n'))?;
+                return content[length..].starts_with(b"</").then_some(at + 1);
+            }
+        } else if bytes.get(at) != Some(&b' ') {
+            return None;
+        }
+        let rest = &bytes[at..bytes.len().min(at + 2 * LONGEST_NAME)];
+        let element =
+            &rest[..rest.iter().position(|byte| matches!(byte, b'>' | b'<' | b'\n')).unwrap_or(rest.len())];
+        let value = element.windows(7).position(|part| part.eq_ignore_ascii_case(b" value="))?;
+        Quote::at(bytes, at + value + 7).map(|_| at + value + 7)
+    }
+
+    /// Returns the place behind the number of a name: `unseal key 1: x`.
+    fn behind_a_number(&self, at: usize) -> usize {
+        let rest = &self.bytes()[at..];
+        let digits = rest.iter().skip(1).take(4).take_while(|byte| byte.is_ascii_digit()).count();
+        let is_number = rest.first() == Some(&b' ') && (1..4).contains(&digits);
+        if is_number && matches!(rest.get(1 + digits), Some(b':' | b'=')) { at + 1 + digits } else { at }
+    }
+
     /// Says whether the name is `pass`, which is a verb unless it is an option or a variable.
     fn is_verb(&self) -> bool {
         self.name.eq_ignore_ascii_case("pass")
@@ -398,7 +407,9 @@ impl<'a> NameMatch<'a> {
         };
         // In a help text, several blanks stand between an option and its explanation.
         let is_listed = line.is_some() || bytes[..self.start - self.dashes].ends_with(b", ");
-        let is_option = self.dashes >= 2 && (at == behind + 1 || !is_listed);
+        // A single dash may be the mark of a diff, and then it begins the line.
+        let dashes = if line.is_none() && self.text[..self.start].ends_with(" -") { 2 } else { self.dashes };
+        let is_option = dashes >= 2 && (at == behind + 1 || !is_listed);
         if at == behind || ends_here(bytes, at) || bytes[at] == b'-' {
             return None;
         }
@@ -435,13 +446,14 @@ impl<'a> NameMatch<'a> {
 
     /// Says whether the text after a colon isn't the name's value.
     fn is_prose(&self, word: &str, start: usize, end: usize, blank: bool, begins_a_line: bool) -> bool {
-        // A path comes before a message: `/run/secrets/token: Permission denied`.
-        if self.byte_before() == Some(b'/') {
-            return true;
+        let before = &self.text[..self.start - self.dashes];
+        // A path comes before a message: `/run/secrets/token: Permission denied`. An option of Windows does not.
+        if let Some(before) = before.strip_suffix('/') {
+            return blank || !(before.is_empty() || before.ends_with([' ', '\n', '+', '-']));
         }
         // The sentence says that there is none: `has no passphrase: whoever reads the file has the key`.
-        let before = &self.text[..self.start - self.dashes];
-        if ["no ", "without a "].iter().any(|none| before.ends_with(none)) {
+        // A parser speaks of another kind of token: `unexpected token: x`.
+        if ["no ", "without a ", "nexpected "].iter().any(|none| before.ends_with(none)) {
             return true;
         }
         let of = |words: &[&str]| {

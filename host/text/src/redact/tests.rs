@@ -18,8 +18,10 @@ fn redacted(mut value: serde_json::Value) -> serde_json::Value {
 fn every_pattern_can_be_read() {
     assert!(HINTS.is_some());
     assert!(forms::ALL.iter().all(|form| form.find("").is_some()));
-    assert!(form_bit(forms::ALL.len() - 1) > 0);
-    assert!(block::find("", false).is_some() && names::find("").is_some() && commands::find("").is_some());
+    assert!(commands::ALL.iter().all(|command| command.find("").is_some()));
+    assert!(command_bit(commands::ALL.len() - 1) > 0);
+    assert!(block::find("", false).is_some() && names::find("").is_some());
+    assert!(guessed::find("Ab1Ab1Ab1Ab1").is_some());
 }
 
 #[test]
@@ -75,11 +77,56 @@ fn lines_stay_where_they_were_if_they_are_asked_for() {
 }
 
 #[test]
-fn a_generated_secret_is_hidden_wherever_it_stands() {
-    for secret in ["Zq9k103dW3xYp7L", "hT6+vB2.nQ8sXw==", "x4R!m9Kp2Lz&"] {
-        let is_shown = |form: &&&str| redact(&form.replace("{}", secret)).contains(&secret[..10]);
-        let shown: Vec<_> = generated::GENERATED.iter().filter(is_shown).collect();
-        assert!(shown.is_empty(), "{secret} is shown in {} forms: {shown:#?}", shown.len());
+fn a_secret_is_hidden_wherever_its_name_and_its_look_give_it_away() {
+    let generated = ["Zq9k103dW3xYp7L", "hT6+vB2.nQ8sXw==", "x4R!m9Kp2Lz&"];
+    let encoded =
+        ["9f86d081884c7d659a2feaa0c55ad015", "9F86D081884C7D659A2FEAA0C55AD015", "GEZDGNBVGY3TQOJQ"];
+    let rows = [
+        (generated::GENERATED, &generated[..]),
+        (generated::ENCODED, &encoded[..]),
+        (generated::ENCODED, &generated[..]),
+        (generated::CHOSEN, &encoded[..]),
+        (generated::CHOSEN, &generated[..]),
+        (generated::CHOSEN, &["hunter123"][..]),
+    ];
+    let all = rows.iter().flat_map(|(forms, secrets)| secrets.iter().map(move |secret| (*forms, *secret)));
+    let shown: Vec<_> = all
+        .flat_map(|(forms, secret)| forms.iter().map(move |form| (*form, secret)))
+        .filter(|(form, secret)| redact(&form.replace("{}", secret)).contains(&secret[..8]))
+        .collect();
+    assert!(shown.is_empty(), "{} are shown: {shown:#?}", shown.len());
+}
+
+#[test]
+fn a_secret_behind_a_joint_of_lines_is_hidden_and_the_lines_stay() {
+    for (text, shown) in [
+        (
+            "ExecStop=/usr/bin/x --token=\\\n  hunter2 -v\n",
+            "ExecStop=/usr/bin/x --token=\\\n  [redacted] -v\n",
+        ),
+        ("ExecReload=/x --password \\\n  hunter2\n", "ExecReload=/x --password \\\n  [redacted]\n"),
+        ("Environment=PASS\\\n=hunter2\n", "Environment=PASS\\\n=[redacted]\n"),
+        ("Environment=P\\x41SSWORD=hunter2\n", "Environment=P\\x41SSWORD=[redacted]\n"),
+        ("Environment=PASSW\\117RD=hunter2\n", "Environment=PASSW\\117RD=[redacted]\n"),
+        ("P\\x41SSWORD=hunt\\x65\n", "P\\x41SSWORD=[redacted]\n"),
+        ("curl --pass\\\nword hunter2 x", "curl --pass\\\nword [redacted] x"),
+        ("PASSWORD=hun\\\nter2 x\n", "PASSWORD=\\\n[redacted] x\n"),
+        ("curl -u \\\n  joe:hunter2 \\\n  http://x", "curl -u \\\n  joe:[redacted] \\\n  http://x"),
+        ("+x --token=\\\n+  hunter2\n", "+x --token=\\\n+  [redacted]\n"),
+        ("-x --token \\\n-  hunter2\n", "-x --token \\\n-  [redacted]\n"),
+        (r#"{"a":"x --token=\\\n  hunter2\n"}"#, r#"{"a":"x --token=\\\n  [redacted]\n"}"#),
+        ("x --token \\\r\n hunter2\r\n", "x --token \\\r\n [redacted]\r\n"),
+    ] {
+        assert_eq!(redact(text), shown, "{text:?}");
+        assert_eq!(redact(shown), shown, "{text:?}");
+        assert_eq!(redact_lines(text), shown, "{text:?}");
+    }
+    for text in [
+        "ExecStart=/usr/bin/x \\\n  --password-file=/etc/x \\\n  --verbose\n",
+        "printf '\\x1b[31m\\x41\\n'",
+        "dev-disk-by\\x2duuid-0a3407de.device",
+    ] {
+        assert_eq!(redact(text), text);
     }
 }
 
@@ -153,6 +200,10 @@ fn a_value_is_secret_by_its_name() {
         "password2",
         "password_hash",
         "pwd",
+        "SSHPASS",
+        "RSYNCPASS",
+        "unseal key 1",
+        "hmac_key",
     ] {
         assert_eq!(redacted(json!({name: "hunter two"})), json!({name: "[redacted]"}));
     }
@@ -177,6 +228,9 @@ fn a_value_is_secret_by_its_name() {
         "secret.service",
         "ssl_certificate_key",
         "compass",
+        "BYPASS",
+        "COMPASS",
+        "MONKEY",
         "password-file",
     ] {
         let value = json!({name: "hunter two"});
@@ -292,6 +346,16 @@ fn large_texts_full_of_hints_are_gone_through() {
         "<token>",
         "--token ",
         "QUJD\n",
+        "Ab1Ab1Ab1Ab1 ",
+        "login Ab1Ab1Ab1Ab1,",
+        "key (\"",
+        "--token=\\\n",
+        "P\\x41SSWORD=",
+        "\\x41",
+        "<secret name='",
+        "name=\"password\">",
+        "P\\x41SSWORD=hunt\\x65 ",
+        "digest response",
     ] {
         let text = piece.repeat(most / piece.len());
         assert!(redact(&text).len() <= 3 * text.len(), "{piece}");
@@ -367,6 +431,30 @@ fn pieces() -> impl Strategy<Value = String> {
         "${",
         "api_key",
         "%3D",
+        "Zq9k103dW3xYp7L",
+        "9f86d081884c7d659a2feaa0c55ad015",
+        "hunter123",
+        "key ",
+        "login ",
+        "SSHPASS",
+        " 1",
+        "`",
+        "\\\n",
+        "\\\n  ",
+        "\\\r\n",
+        "\\\\\\n",
+        "\\x41",
+        "\\x22",
+        "name=\"",
+        " value=\"",
+        "</",
+        "{PLAIN}",
+        "setuser a on >",
+        "\" * \"",
+        "openssl passwd ",
+        " -pw ",
+        " is ",
+        " for a:",
     ]);
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
@@ -414,7 +502,8 @@ fn what_is_hidden_behind_a_backslash_is_hidden() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    // More are asked for by `PROPTEST_CASES`.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)))]
 
     #[test]
     fn redacting_twice_is_redacting_once(text in pieces()) {

@@ -219,3 +219,23 @@ systemctl daemon-reload; systemctl start lsa-flap");
     let summary = client.envelope("log_summary", json!({"since": "1h"})).await;
     says(&summary, &["lsa-flap"]);
 }
+
+#[tokio::test]
+async fn a_patched_configuration_stays_only_where_the_services_own_checker_takes_it() {
+    let test = "a_patched_configuration_stays_only_where_the_services_own_checker_takes_it";
+    let Some(machine) = host(test) else { return };
+    let mut client = machine.serve_all_but_critical().await;
+    let (path, line) = ("/etc/nginx/conf.d/lsa.conf", "log_format lsa '$host';");
+    machine.sh(&format!("cat > {path} <<'END'\n{line}\nEND"));
+    let patch = |new: &str| json!({"path": path, "diff": format!("@@ -1 +1 @@\n-{line}\n+{new}\n")});
+    let refused = client.envelope("file_patch", patch("log_fromat lsa '$uri';")).await;
+    assert_eq!(refused["error_code"], "CONFIGURATION_REFUSED", "{refused}");
+    assert!(refused["message"].to_string().contains("log_fromat"), "{refused}");
+    assert_eq!(machine.sh(&format!("cat {path}")), format!("{line}\n"));
+    let patched = client.envelope("file_patch", patch("log_format lsa '$uri';")).await;
+    assert_eq!(patched["status"], "success", "{patched}");
+    let service = &patched["data"]["services"][0];
+    assert_eq!((&service["profile"], &service["valid"]), (&json!("nginx"), &json!(true)), "{patched}");
+    assert_eq!(service["next"], json!(["svc_reload service=nginx"]), "{patched}");
+    assert!(!machine.holds("ls -A /etc/nginx /etc/nginx/conf.d | grep linux-sysadmin"), "{patched}");
+}

@@ -107,7 +107,11 @@ async fn files_are_written_copied_moved_and_removed_and_read_again() {
             json!({"path": "/etc/lsa-files/a", "to": "/etc/lsa-files/c"}),
             "test -e /etc/lsa-files/c/b -a ! -e /etc/lsa-files/a",
         ),
-        ("file_remove", json!({"path": "/etc/lsa-files/c", "recursive": true}), "test ! -e /etc/lsa-files/c"),
+        (
+            "file_remove",
+            json!({"path": ["/etc/lsa-files/c/x", "/etc/lsa-files/c/b"]}),
+            "test ! -e /etc/lsa-files/c/b",
+        ),
     ] {
         shown_and_done(&machine, &mut client, tool, &arguments).await;
         assert!(machine.holds(check), "{tool}: {check}");

@@ -69,7 +69,7 @@ fn what_passes_stays_within_the_grant() {
         "dd of=COPIES/x.service oflag=nofollow conv=fsync bs=65536 status=none",
         "chmod -- 0644 COPIES/x.service",
         "chmod -- 4755 /etc/systemd/system/x",
-        "chmod -- u=rwx,g=rx,o=rx,u-s,g-s,o-t /etc/systemd/system/x",
+        "chmod -- u=rwxs,g=rx,o=rx,g-s,o-t /etc/systemd/system/x",
         "mv --no-clobber --no-target-directory -- /etc/systemd/system/x.service /etc/systemd/system/y.service",
         "chown --no-dereference -- root:root COPIES/x.service",
         "chown --no-dereference -- root:root /etc/systemd/system/x.service.d",

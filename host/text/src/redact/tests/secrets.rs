@@ -84,6 +84,11 @@ pub(super) const SECRETS: &[(&str, &str)] = &[
     ("sent Bearer abcdef0123456789 there", "sent Bearer [redacted] there"),
     ("X-Api-Key: 0123456789abcdef", "X-Api-Key: [redacted]"),
     ("X-Vault-Token: abcdef12", "X-Vault-Token: [redacted]"),
+    (
+        "https://0123456789abcdef0123456789abcdef@o1.ingest.sentry.io/1",
+        "https://[redacted]@o1.ingest.sentry.io/1",
+    ),
+    ("git clone https://Zq9k103dW3xYp7L@example.org/x", "git clone https://[redacted]@example.org/x"),
     ("postgres://app:hunter2@db.example/x", "postgres://app:[redacted]@db.example/x"),
     ("redis://:hunter2@cache:6379/0", "redis://:[redacted]@cache:6379/0"),
     ("http_proxy=http://joe:p@ss:w@proxy:3128/", "http_proxy=http://joe:[redacted]@proxy:3128/"),
