@@ -45,8 +45,11 @@ pub(crate) fn build(target: &Path, to: &Path) -> Result<()> {
 /// The digest of everything that the component is made from.
 fn digest() -> Result<String> {
     let root = workspace::root();
-    let mut sources: Vec<PathBuf> =
-        fs::read_dir(root.join(WIT))?.flatten().map(|entry| entry.path()).collect();
+    let mut sources: Vec<PathBuf> = fs::read_dir(root.join(WIT))?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .collect();
     sources.push(root.join(APP));
     sources.sort();
     let mut hasher = Sha256::new_with_prefix(COMPONENTIZE);

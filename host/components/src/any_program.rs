@@ -94,7 +94,8 @@ fn is_harmless_from(beginning: &str, word: &str) -> bool {
     !host_capability::is_secret(&path) && (!word.contains('/') || HoleType::Path(None).accepts(&path))
 }
 
-fn refused(command: &Command, why: &str) -> Problem {
+/// The problem of a command that a person has to be asked about.
+pub(super) fn refused(command: &Command, why: &str) -> Problem {
     needs_plan(&excerpt(&command_line("", command), SHOWN), why)
 }
 

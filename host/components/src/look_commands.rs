@@ -121,15 +121,22 @@ impl Call {
             let grants = self.grants();
             let resolved = self.target.resolve(asked, &grants.access(privilege)).await;
             for ((command, hole, path), resolved) in paths.into_iter().zip(resolved) {
+                let as_any_program = match &looking[command] {
+                    Ok((asked, granted)) if granted.is_any_program => Some(asked),
+                    _ => None,
+                };
+                // With a person's yes it may look there all the same.
+                let resolved = resolved.map_err(|problem| match as_any_program {
+                    Some(asked) if problem.code == "UNTRUSTED_DIRECTORY" => any_program::refused(
+                        asked,
+                        &format!("looks where others decide: {}", problem.message),
+                    ),
+                    _ => problem,
+                });
                 let verdict = resolved.and_then(|leads| {
                     let led = grants.may_lead(hole, path, &leads.path);
                     led.inspect_err(|problem| self.log.refused(problem, &[]))?;
-                    match &looking[command] {
-                        Ok((asked, granted)) if granted.is_any_program => {
-                            any_program::check_resolved(asked, &leads)
-                        }
-                        _ => Ok(()),
-                    }
+                    as_any_program.map_or(Ok(()), |asked| any_program::check_resolved(asked, &leads))
                 });
                 if verdicts[command].is_ok() {
                     verdicts[command] = verdict;

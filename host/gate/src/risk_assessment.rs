@@ -159,14 +159,21 @@ impl<'a> RiskAssessment<'a> {
         }
         // No grant says what such a command is for, and it would have run at once if it only looked.
         if command.is_any_program {
-            if verdict.level == Level::Safe && !verdict.changes() {
-                self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
-            } else if verdict.level == Level::Safe {
-                self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
-            }
             let takes_root = self.own_account(command).is_none();
-            let why = takes_root.then(|| text::objection(&argv)).flatten();
-            self.risks.extend(why.map(|why| (Risk::High, format!("root would run `{line}`: {why}"))));
+            match takes_root.then(|| text::objection(&argv)).flatten() {
+                Some(why) => {
+                    let why = format!("root would run `{line}`: {why}");
+                    self.risks.push((Risk::High, why.clone()));
+                    self.asks.push(why);
+                }
+                None if verdict.level == Level::Safe && !verdict.changes() => {
+                    self.asks.push(format!("`{line}` isn't known to show only what the caller may see"));
+                }
+                None if verdict.level == Level::Safe => {
+                    self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
+                }
+                None => {}
+            }
         }
         let Some(stdin) = command.command.stdin.as_deref() else { return Ok(()) };
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };

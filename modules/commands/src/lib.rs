@@ -33,10 +33,10 @@ fn command_run(request: Request, cx: &Context) -> Result<Noted<Ran>> {
     let notes = typed_tools::notes(&pipelines);
     let outputs = match pipelines.as_slice() {
         [only] => match cx.run_pipeline(only.clone()) {
-            Err(problem) if problem.code == NEEDS_PLAN => planned(&pipelines, cx),
+            Err(problem) if problem.code == NEEDS_PLAN => planned(&pipelines, &notes, cx),
             looked => looked.map(Some),
         },
-        _ => planned(&pipelines, cx),
+        _ => planned(&pipelines, &notes, cx),
     };
     let outputs = outputs?;
     let would_run = outputs.is_none();
@@ -44,10 +44,12 @@ fn command_run(request: Request, cx: &Context) -> Result<Noted<Ran>> {
     Ok(Noted { data: Ran { commands, would_run }, notes })
 }
 
-/// Hands the commands to the host as one plan. The result is none after a dry run.
-fn planned(pipelines: &[Pipeline], cx: &Context) -> Result<Option<Vec<Output>>> {
+/// Hands the commands to the host as one plan, with the notes as warnings, which are read before the answer. The result is none
+/// after a dry run.
+fn planned(pipelines: &[Pipeline], notes: &[String], cx: &Context) -> Result<Option<Vec<Output>>> {
     let lines: Vec<String> = pipelines.iter().map(request::line).collect();
-    let mut change = Change::new(format!("Run {}", lines.join(", then ")));
+    let change = Change::new(format!("Run {}", lines.join(", then ")));
+    let mut change = notes.iter().cloned().fold(change, Change::warning);
     for pipeline in pipelines {
         // What follows a command that failed wasn't meant to run after that.
         let step = Step::run_pipeline(pipeline.clone());

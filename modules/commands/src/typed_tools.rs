@@ -22,7 +22,7 @@ pub(crate) fn notes(pipelines: &[Pipeline]) -> Vec<String> {
         let says = |word: &String| *word == command.program || command.args.contains(word);
         let found = TOOLS.iter().find(|known| known.words.iter().all(says));
         if let Some(TypedTool { tool, also, .. }) = found {
-            let note = format!("{tool} does this as well, and {also}");
+            let note = format!("{tool} does this as well: it {also}");
             if !notes.contains(&note) {
                 notes.push(note);
             }

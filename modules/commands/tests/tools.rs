@@ -120,5 +120,5 @@ fn a_tool_that_does_the_same_is_named_once() {
     let steps = json!({"steps": [["systemctl", "restart", "x"], ["systemctl", "restart", "y"], ["chmod", "0644", "/srv/x"]]});
     let (_, notes) = answer(there, steps).unwrap();
     assert_eq!(notes.len(), 2);
-    assert!(notes[0].starts_with("svc_restart does this as well") && notes[1].starts_with("perms_set"));
+    assert!(notes[0].starts_with("svc_restart does this as well: it ") && notes[1].starts_with("perms_set"));
 }
