@@ -52,7 +52,7 @@ async fn every_row_of_the_policys_tables_is_decided_at_the_tool_as_the_policy_de
             asked += usize::from(found == "asks");
         }
     }
-    assert!(blocked > 100 && asked > 400, "{blocked} blocked and {asked} asked");
+    assert!(blocked > 20 && asked > 400, "{blocked} blocked and {asked} asked");
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn whatever_the_words_are_nothing_changes_unasked() {
     let before = contents(directory.path());
     let mut runner = TestRunner::deterministic();
     let calls: usize =
-        std::env::var("PROPTEST_CASES").ok().and_then(|calls| calls.parse().ok()).unwrap_or(2000);
+        std::env::var("PROPTEST_CASES").ok().and_then(|calls| calls.parse().ok()).unwrap_or(1000);
     let mut ran = 0;
     for _ in 0..calls {
         let (program, chosen) = argv.new_tree(&mut runner).expect("words").current();
