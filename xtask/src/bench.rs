@@ -3,6 +3,7 @@
 
 mod ansible;
 mod examples;
+mod incidents;
 mod knowledge;
 mod lab;
 mod many;
@@ -54,6 +55,8 @@ pub(crate) enum Part {
     Many,
     /// Bytes and large logs, beside the commands that one would type
     Knowledge,
+    /// Bytes of everyday incidents mended by tools, beside the same in a shell
+    Incidents,
     /// The memory after a hundred calls of every tool
     Memory,
 }
@@ -83,6 +86,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
             Part::Remote => rows.extend(remote::calls(&built)?),
             Part::Many => rows.extend(many::calls(&built)?),
             Part::Knowledge => rows.extend(knowledge::calls(&built)?),
+            Part::Incidents => rows.extend(incidents::played(&built)?),
             Part::Memory => rows.extend(memory(ours, peer)?),
         }
     }

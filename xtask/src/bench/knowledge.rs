@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Instant;
 
-const HOST: &str = "bench1";
+pub(super) const HOST: &str = "bench1";
 const CASES: &str = include_str!("knowledge.yaml");
 /// The program's path on the host.
 const PROGRAM: &str = "/opt/linux-sysadmin/linux-sysadmin";
@@ -86,7 +86,7 @@ pub(super) fn calls(built: &Built) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn sh(script: &str) -> Result<String> {
+pub(super) fn sh(script: &str) -> Result<String> {
     cmd::output(&mut hosts::command(HOST, &["sh", "-c", script])?).with_context(|| script.to_owned())
 }
 
@@ -94,7 +94,7 @@ fn python(script: &str, argument: u64) -> Result<String> {
     cmd::output(&mut hosts::command(HOST, &["python3", "-c", script, &argument.to_string()])?)
 }
 
-fn serve() -> Result<Server> {
+pub(super) fn serve() -> Result<Server> {
     let mut server = Server::start(&mut hosts::command(HOST, &["env", "HOME=/root", PROGRAM, "serve"])?)?;
     server.initialize().context("the server on the host")?;
     Ok(server)

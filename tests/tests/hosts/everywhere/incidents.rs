@@ -1,0 +1,103 @@
+//! Plays everyday incidents on a real host: the calls of the data find the cause and mend it, and so do the commands that one
+//! would type in a shell. The table that the test prints compares their bytes; nothing is asserted of these.
+
+use linux_sysadmin_tests::{Changing, Client, way};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Incident {
+    id: String,
+    #[allow(dead_code, reason = "it is for people")]
+    symptom: String,
+    family: String,
+    r#break: String,
+    calls: Vec<Call>,
+    shell: Vec<String>,
+    mended: String,
+    clean: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Call {
+    tool: String,
+    arguments: Value,
+    /// The error code of a call that shows the incident by failing.
+    fails: Option<String>,
+}
+
+/// What was sent and what came back.
+#[derive(Default)]
+struct Count {
+    calls: usize,
+    bytes: usize,
+    /// The bytes of questions, which a person reads. In two steps a model reads them as well.
+    asked: usize,
+}
+
+#[tokio::test]
+async fn everyday_incidents_are_mended_by_tools_alone() {
+    let mut incidents: Vec<Incident> =
+        serde_yaml::from_str(include_str!("../../../data/incidents.yaml")).expect("the data");
+    assert_eq!(incidents.len(), 12);
+    let is_debian = way().host().starts_with("debian");
+    incidents.retain(|incident| is_debian || incident.family == "both");
+    let clean: Vec<&str> = incidents.iter().map(|incident| incident.clean.as_str()).collect();
+    let test = "everyday_incidents_are_mended_by_tools_alone";
+    let Some(machine) = Changing::by(way(), test, "", &clean.join("\n")) else { return };
+    let mut client = machine.serve_default().await;
+    for incident in &incidents {
+        breaks(&machine, incident);
+        let tools = by_tools(&mut client, incident).await;
+        machine.nothing_is_left_behind();
+        is_mended(&machine, incident);
+        breaks(&machine, incident);
+        let shell = by_shell(&machine, incident);
+        is_mended(&machine, incident);
+        eprintln!(
+            "{:<24} {:>2} calls {:>5} bytes and {:>5} of questions; {:>2} commands {:>5} bytes",
+            incident.id, tools.calls, tools.bytes, tools.asked, shell.calls, shell.bytes
+        );
+    }
+}
+
+/// Makes the incident.
+fn breaks(machine: &Changing, incident: &Incident) {
+    let Incident { id, r#break, mended, .. } = incident;
+    machine.sh(&format!("# {id}\nset -e\n{}", r#break));
+    assert!(!machine.holds(mended), "{id}: nothing is broken");
+}
+
+/// Waits until all is well, since some services reload after the command that asks them to has ended. Then it takes the
+/// incident away.
+fn is_mended(machine: &Changing, incident: &Incident) {
+    let Incident { id, mended, clean, .. } = incident;
+    machine.until(&format!("# {id}\n{mended}"));
+    machine.sh(&format!("# {id}\n( {clean}\n) > /dev/null 2>&1 || :"));
+}
+
+async fn by_tools(client: &mut Client, incident: &Incident) -> Count {
+    let mut count = Count::default();
+    for Call { tool, arguments, fails } in &incident.calls {
+        let mut envelope = client.envelope(tool, arguments.clone()).await;
+        if envelope["status"] == "confirmation_required" {
+            count.asked += envelope.to_string().len();
+            let mut confirmed = arguments.clone();
+            confirmed["confirmed"] = json!(true);
+            envelope = client.envelope(tool, confirmed).await;
+        }
+        count.calls += 1;
+        count.bytes += arguments.to_string().len() + envelope.to_string().len();
+        let code = envelope["error_code"].as_str();
+        assert_eq!(code, fails.as_deref(), "{}: {tool} {arguments}: {envelope}", incident.id);
+    }
+    count
+}
+
+fn by_shell(machine: &Changing, incident: &Incident) -> Count {
+    let outputs =
+        incident.shell.iter().map(|line| line.len() + machine.sh(&format!("{{ {line}\n}} 2>&1 || :")).len());
+    Count { calls: incident.shell.len(), bytes: outputs.sum(), asked: 0 }
+}
