@@ -26,7 +26,6 @@ pub(crate) struct CommandOutput {
     /// The bytes of stderr that aren't shown.
     #[serde(skip_serializing_if = "is_zero")]
     stderr_bytes_left_out: u64,
-    duration_ms: u64,
 }
 
 fn is_zero(count: &u64) -> bool {
@@ -50,7 +49,6 @@ pub(crate) fn shown(pipelines: &[Pipeline], outputs: Vec<Output>) -> Vec<Command
                 stderr,
                 stdout_bytes_left_out: in_stdout + dropped,
                 stderr_bytes_left_out: in_stderr,
-                duration_ms: output.duration_ms,
             }
         })
         .collect()

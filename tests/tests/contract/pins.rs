@@ -606,7 +606,7 @@ async fn a_running_server_follows_what_the_operator_does() {
     done(&home, &["modules", "disable", "cron"]);
     list_changed(&mut client).await;
     assert!(!listed(&mut client).await.contains("cron_validate"));
-    let gone = client.envelope("cron_validate", json!({"expression": "* * * * *"})).await;
+    let gone = client.call("cron_validate", json!({"expression": "* * * * *"})).await;
     let said = gone["message"].as_str().unwrap_or_default();
     assert!(said.contains("a tool of the module cron, which isn't used"), "{gone}");
     done(&home, &["modules", "enable", "cron"]);
