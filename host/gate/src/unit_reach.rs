@@ -113,7 +113,7 @@ impl UnitEvent {
     /// Whether systemd runs the commands of this key, now or when the unit ends.
     pub fn runs(self, key: &str) -> bool {
         match self {
-            Self::Starts | Self::Restarts => true,
+            Self::Starts | Self::Restarts => !key.starts_with("ExecReload"),
             Self::Stops => key.starts_with("ExecStop"),
             Self::Reloads => key.starts_with("ExecReload"),
         }
