@@ -1,5 +1,7 @@
 //! The preview of a plan for a person or a model: every command to the letter, every file as a diff.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use super::allowed::{AllowedCommand, STDIN};
@@ -9,7 +11,7 @@ use super::plan::{Action, FilePath, Write};
 use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_base::sha256;
 use host_base::{Command, Privilege};
-use host_text::redact::excerpt;
+use host_text::redact::{excerpt, redact};
 
 /// The number of characters of a module's own sentence that are shown.
 const SENTENCE: usize = 500;
@@ -90,6 +92,7 @@ fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
             }
             former(&mut shown, site);
             match site.sha256() {
+                Some(_) if site.before.as_deref().is_some_and(hides) => None,
                 Some(sha256) => shown.insert("sha256".to_owned(), sha256.into()),
                 None if site.is_directory() => {
                     shown.insert("note".to_owned(), "what is in the directory".into())
@@ -163,12 +166,20 @@ fn written(write: &Write, diff: Option<&FileDiff>) -> Map<String, Value> {
         true => Map::from_iter([("note".to_owned(), "its contents aren't shown".into())]),
         false => compared(diff),
     };
-    shown.insert("sha256".to_owned(), sha256::of(&write.contents).into());
+    // With everything else known, a hash would let somebody guess what is hidden.
+    if write.sensitive || !hides(&write.contents) {
+        shown.insert("sha256".to_owned(), sha256::of(&write.contents).into());
+    }
     if let Some(mode) = write.mode {
         shown.insert("mode".to_owned(), octal(mode).into());
     }
     owners(&mut shown, &write.owner, &write.group);
     shown
+}
+
+/// Whether something in these contents isn't shown.
+fn hides(contents: &[u8]) -> bool {
+    matches!(redact(&String::from_utf8_lossy(contents)), Cow::Owned(_))
 }
 
 /// Adds mode, owner and group of what is there now.

@@ -4,6 +4,7 @@
 //! down to files that are then read; none of them shows contents.
 #![forbid(unsafe_code)]
 
+mod checkers;
 mod copy;
 mod decode;
 mod effects;
@@ -44,6 +45,7 @@ fn grants(module: Module) -> Module {
         .commands(search::grants())
         .commands(stat::grants())
         .commands(owner::grants())
+        .commands(checkers::grants())
 }
 
 fn looking(module: Module) -> Module {

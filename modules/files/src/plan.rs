@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::effects;
 use crate::lines::Lines;
 use crate::original::{must_be_mutable, sha256};
 use crate::places::{shown, writer};
 use crate::service::{self, ChangedFile, Service, Told};
+use crate::{checkers, effects};
 
 /// A change of one path.
 pub(crate) enum Work {
@@ -47,7 +47,12 @@ impl Work {
         };
         match self {
             Self::Write { path, contents, mode, owner } => {
+                let check = checkers::of(&path);
                 let step = owned(Step::write(path, contents), owner).files_as(privilege);
+                let step = match check {
+                    Some(check) => step.validate(check),
+                    None => step,
+                };
                 match mode {
                     Some(bits) => step.mode(bits),
                     None => step,

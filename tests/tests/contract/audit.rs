@@ -182,8 +182,9 @@ fn rotated() -> Home {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (mut client, _) = Client::open(&home, &modules(), VERSION).await;
-        for number in 0..20 {
-            client.envelope("perf_uptime", json!({"a": number, "b": "x".repeat(200_000)})).await;
+        // The record of a call that only looks is short, so it takes many.
+        for number in 0..600 {
+            client.envelope("perf_uptime", json!({"a": number, "b": "x".repeat(7_000)})).await;
         }
         assert!(client.close().await.0.success());
     });
@@ -300,8 +301,8 @@ async fn two_servers_under_load_keep_one_chain_over_all_its_files() {
             let mut asked = Vec::new();
             for number in first..first + CALLS {
                 let trace = format!("{number:032x}");
-                // Some of the calls are large, so that files fill up.
-                let arguments = if number % 25 == 0 { json!({"b": "x".repeat(150_000)}) } else { json!({}) };
+                // The calls have large arguments, so that files fill up.
+                let arguments = json!({"b": "x".repeat(7_000)});
                 asked.push(traced(&mut client, &trace, "perf_uptime", arguments).await);
             }
             for id in asked {
@@ -334,8 +335,8 @@ async fn two_servers_under_load_keep_one_chain_over_all_its_files() {
 fn nobody_else_may_read_the_log_whatever_the_umask() {
     let home = Home::new();
     small_files(&home);
-    let big = json!({"b": "x".repeat(120_000)}).to_string();
-    for _ in 0..10 {
+    let big = json!({"b": "x".repeat(7_000)}).to_string();
+    for _ in 0..180 {
         let call = home.command(&modules(), &["call", "perf_uptime", "--json", &big]);
         let mut loose = Command::new("sh");
         loose.args(["-c", "umask 0; exec \"$0\" \"$@\""]).arg(call.get_program()).args(call.get_args());

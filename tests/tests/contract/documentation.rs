@@ -127,6 +127,10 @@ fn written(home: &Home) -> BTreeMap<String, String> {
     let mut values = BTreeMap::new();
     add_values(&mut values, "", &value);
     // Options without a default are commented out.
+    for option in ["any_program", "paths"] {
+        assert!(file.contains(&format!("\n  # {option}:")), "{option}: {file}");
+        values.insert(format!("modules.{option}"), "none".to_owned());
+    }
     let mut section = String::new();
     for option in file.lines().filter_map(|line| line.strip_prefix("# ")) {
         let Some((key, value)) = option.split_once(':') else { continue };

@@ -19,6 +19,9 @@ const SHORTEST: usize = 8;
 /// The number of bytes before a value that are read for a name. The limit keeps this linear.
 const BEFORE: usize = 160;
 
+/// What stands right before a sum, such as a key's fingerprint.
+const SUMS: [&str; 8] = ["SHA256:", "SHA512:", "SHA1:", "MD5:", "sha256:", "sha512:", "sha1:", "md5:"];
+
 /// What a value looks like. It decides which names make it a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
@@ -111,7 +114,7 @@ impl Names {
             Look::Encoded => self.proofs.is_match(text),
             Look::Generated => self.proofs.is_match(text) || self.signs.is_match(text),
         };
-        is_named && !self.harmless.is_match(text)
+        is_named && !self.harmless.is_match(text) && !SUMS.iter().any(|sum| text.ends_with(sum))
     }
 }
 

@@ -276,11 +276,11 @@ async fn two_servers_that_change_things_keep_one_chain() {
     let (mut one, mut other) = (machine.serve().await, machine.serve().await);
     async fn work(client: &mut Client, name: &str) {
         let path = format!("/srv/plan/{name}");
-        let big = json!({"b": "x".repeat(100_000)});
+        let big = json!({"b": "x".repeat(7_000)});
         for round in 0..10 {
             let mut asked = Vec::new();
             for _ in 0..20 {
-                asked.push(client.ask("tools/call", json!({"name": "perf_uptime", "arguments": {}})).await);
+                asked.push(client.ask("tools/call", json!({"name": "perf_uptime", "arguments": big})).await);
             }
             asked.push(client.ask("tools/call", json!({"name": "perf_uptime", "arguments": big})).await);
             let step = if round % 2 == 0 { "touch" } else { "rm" };

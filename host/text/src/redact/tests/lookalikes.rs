@@ -30,6 +30,10 @@ pub(super) const LOOKALIKES: &[&str] = &[
     "inet6 2001:db8:1:2:3:4:5:6/64",
     "LISTEN 0 128 :::22 :::*",
     // Public keys.
+    "Add the key SHA256:sVzyP4PcfRZN8kj+P4S46rWrz+BosU02htm2ApfvNDk (new) to ada's authorized_keys",
+    "host key SHA256:VO1ELVsRQl22n8Q4x05/PzB/4DRP+AVPUiYXFNetNkw",
+    "the key is sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQClpqx/X7a6saZjDAY1DvELZhIfLKsTzuVyvAwzrry+Gjt9W8/wqxsTeDxAfDPKeyjzItl2JBpgSrvIcCT0MfPapZl0Dhbxky0ik0RuCX5vDwTl1v joe@host",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl joe@host",
     "sk-ssh-ed25519@openssh.com AAAAGnNrLXNzaC1lZDI1NTE5QG9wZW5zc2guY29tAAAAIJ joe@host",
     "sk-ecdsa-sha2-nistp256-cert-v01@openssh.com",
