@@ -44,6 +44,11 @@ fn afterwards(unit: &str) -> String {
         .replace("<unit>", unit)
 }
 
+/// The command that prints a unit's journal after a change, without the unit.
+const JOURNAL: &str = "journalctl --no-pager --quiet --reverse --output=json \
+    --output-fields=MESSAGE,PRIORITY,_SYSTEMD_UNIT,UNIT,_SYSTEMD_INVOCATION_ID,INVOCATION_ID,JOB_RESULT \
+    --priority=debug --lines=300";
+
 fn granted(start: &str) -> String {
     let commands = module().description().capabilities.commands;
     commands.into_iter().map(|grant| grant.pattern).find(|pattern| pattern.starts_with(start)).unwrap()
@@ -405,8 +410,11 @@ fn the_answer_says_what_has_become_of_it_and_what_was() {
         (&json!("failed"), &json!("exit-code"), &json!(3))
     );
     assert_eq!(data["last_output"], json!(["no database"]));
-    let note = "lsa-fails was started and ended badly at once (exit-code, exit code 3): see svc_status service=lsa-fails";
+    let note = "lsa-fails was started and ended badly at once";
     assert_eq!(notes, [note]);
+    let line = format!("{JOURNAL} --unit=lsa-fails.service");
+    let (answer, _) = run(target(&[(&line, 0, "", "")]), "svc_start", of("lsa-fails"));
+    assert_eq!(answer.unwrap().1, [format!("{note}: see svc_status service=lsa-fails")]);
 
     let (answer, _) = run(target(&[]), "svc_start", of("lsa-ran"));
     let (data, notes) = answer.unwrap();
@@ -475,9 +483,7 @@ fn a_start_that_failed_says_why_and_where_to_look() {
         "See \"systemctl status lsa-notify.service\" and \"journalctl -xeu lsa-notify.service\" for details.";
     let often = "Job for lsa-notify.service failed because start of the service was attempted too often.";
     let dependency = "A dependency job for lsa-notify.service failed. See 'journalctl -xe' for details.";
-    let journal =
-        format!("{} --unit=lsa-notify.service", granted("journalctl --no-pager").split(" (").next().unwrap())
-            .replace(" --unit", " --priority=debug --lines=300 --unit");
+    let journal = format!("{JOURNAL} --unit=lsa-notify.service");
     let unreadable =
         [(journal.as_str(), 1, "", "No journal files were opened due to insufficient permissions.\n")];
     for (said, told) in [

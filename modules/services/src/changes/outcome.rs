@@ -139,7 +139,8 @@ fn of_start(outcome: &mut Outcome, found: &Properties<'_>, printed: &str) -> Opt
     if has_failed(found) {
         let id = found.text("Id").unwrap_or_default();
         outcome.last_output = journal::last_output(printed, id, found.text("InvocationID"));
-        return Some(format!("{service} was started and ended badly at once{}: {see}", how(outcome)));
+        let see = if outcome.last_output.is_empty() { format!(": {see}") } else { String::new() };
+        return Some(format!("{service} was started and ended badly at once{see}"));
     }
     if is_ended && found.text("ConditionTimestamp").is_some() && found.text("ConditionResult") == Some("no") {
         return Some(format!("{service} was not started: a condition of its unit file isn't met; {see}"));

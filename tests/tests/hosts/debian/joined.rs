@@ -10,7 +10,7 @@ systemctl stop lsa-port lsa-flap
 rm -f /etc/systemd/system/lsa-*.service /etc/nginx/conf.d/lsa.conf
 while mountpoint --quiet /var/log; do umount --lazy /var/log; done
 systemctl daemon-reload
-systemctl reset-failed nginx unbound lsa-flap
+systemctl reset-failed nginx unbound lsa-flap lsa-own
 systemctl restart nginx; systemctl start unbound
 ";
 
@@ -218,6 +218,23 @@ systemctl daemon-reload; systemctl start lsa-flap");
     says(&found, &["lsa-flap has no database"]);
     let summary = client.envelope("log_summary", json!({"since": "1h"})).await;
     says(&summary, &["lsa-flap"]);
+}
+
+#[tokio::test]
+async fn a_unit_that_fails_is_told_of_with_what_it_wrote() {
+    let Some(machine) = host("a_unit_that_fails_is_told_of_with_what_it_wrote") else { return };
+    machine.sh("cat > /etc/systemd/system/lsa-own.service <<'UNIT'
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'echo lsa-own: another one runs >&2; exit 4'
+UNIT
+systemctl daemon-reload");
+    let mut client = serve(&machine).await;
+    let started = client.envelope("svc_start", json!({"service": "lsa-own"})).await;
+    let why = "systemctl start lsa-own.service failed (exit-code, exit code 4): lsa-own: another one runs";
+    assert_eq!((&started["error_code"], &started["message"]), (&json!("SERVICE_START_FAILED"), &json!(why)));
+    let status = client.envelope("svc_status", json!({"service": "lsa-own"})).await;
+    assert_eq!(status["data"]["last_output"], json!(["lsa-own: another one runs"]), "{status}");
 }
 
 #[tokio::test]
