@@ -81,6 +81,10 @@ async fn what_does_not_fit_is_refused_and_nothing_is_changed() {
         let refused = machine.refuses(&mut client, "file_patch", &arguments, "PATCH_CONFLICT").await;
         assert!(!refused["message"].to_string().contains("hunter2hunter2"), "{refused}");
     }
+    // systemd itself reads the new unit before it takes its place.
+    let broken =
+        json!({"path": "/etc/systemd/system/lsa-files.service", "contents": "[Service]\nExecStart=none\n"});
+    machine.refuses(&mut client, "file_write", &broken, "VALIDATION_FAILED").await;
     machine.is_still(&before, "refusals");
 }
 
