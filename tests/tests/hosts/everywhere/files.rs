@@ -84,8 +84,8 @@ async fn what_does_not_fit_is_refused_and_nothing_is_changed() {
     // systemd itself reads the new unit before it takes its place.
     let broken =
         json!({"path": "/etc/systemd/system/lsa-files.service", "contents": "[Service]\nExecStart=none\n"});
-    machine.refuses(&mut client, "file_write", &broken, "VALIDATION_FAILED").await;
-    machine.is_still(&before, "refusals");
+    let envelope = client.envelope("file_write", broken).await;
+    machine.failed(&envelope, "VALIDATION_FAILED", &before, &[], "a broken unit");
 }
 
 #[tokio::test]
