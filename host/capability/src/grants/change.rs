@@ -110,7 +110,7 @@ impl Grants {
         let is_denied = |glob: &Glob| {
             let may_be_below =
                 || Glob::parse(&format!("{from}/**")).map_or(true, |below| glob.may_meet(&below));
-            glob.matches(from) || is_directory && may_be_below()
+            glob.matches(from) || is_directory && !stays_denied(glob, from) && may_be_below()
         };
         if self.denied.iter().any(|glob| is_denied(glob)) {
             return Err(self.may_not_reach("move", from, from, "a service keeps secrets there"));
@@ -171,6 +171,14 @@ impl Grants {
         );
         Problem::new("INVALID_VALIDATION", Category::Validation, message)
     }
+}
+
+/// Whether what a glob denies below a directory is still denied once the directory has another path: the glob holds at any
+/// depth, and none of its own directories is the one that moves.
+fn stays_denied(glob: &Glob, from: &str) -> bool {
+    let name = from.rsplit('/').next().unwrap_or_default();
+    let mut directories = glob.text().strip_prefix("/**/").map(|rest| rest.split('/').rev().skip(1));
+    directories.as_mut().is_some_and(|all| all.all(|one| one != name && !one.contains('*')))
 }
 
 #[cfg(test)]

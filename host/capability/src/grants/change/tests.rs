@@ -485,8 +485,13 @@ fn no_command_of_the_host_leads_out_of_what_is_granted() {
 fn what_is_to_stay_secret_gets_no_name_by_which_it_is_none() {
     let mut grants = grants(&[], &[("/**", true, Privilege::Root)]);
     grants.deny("/var/lib/app/secrets/*").unwrap();
+    // What is denied at any depth stays so, unless the directory that moves gives it its name.
+    grants.deny("/**/.hub/config.json").unwrap();
+    grants.deny("/**/passwords.yaml").unwrap();
     for (from, to, is_directory, may) in [
         ("/srv/a", "/srv/b", true, true),
+        ("/srv/x/.hub", "/srv/x/hub", true, false),
+        ("/srv/passwords.yaml", "/srv/x.yaml", false, false),
         ("/srv/a", "/srv/b", false, true),
         ("/srv/web/.ssh", "/srv/web/ssh", true, false),
         ("/srv/web/.ssh", "/srv/old/.ssh", true, true),
