@@ -155,44 +155,6 @@ async fn a_long_call_is_a_job_that_says_everything_to_whoever_comes_back() {
 }
 
 #[tokio::test]
-async fn a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started() {
-    let Some(lab) =
-        lab("a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started")
-    else {
-        return;
-    };
-    let mut client = served(&lab, GENERATIONS[0], json!({})).await;
-    let pipeline = json!([["cat", "--", PIPE], ["cat", "-"]]);
-    for is_cancelled in [false, true] {
-        let mut writer = Writer::new(&lab);
-        let arguments = json!({"pipeline": pipeline, "host": HOST, "timeout_seconds": 600});
-        let envelope = client.envelope("command_run", arguments).await;
-        assert_eq!(envelope["status"], "running", "{envelope}");
-        let id = envelope["job_id"].as_str().expect("a job").to_owned();
-        writer.say("line 0");
-        until_done(&mut client, &id, |told| told["output"].to_string().contains("line 0")).await;
-        assert!(lab.host(HOST).holds(IS_READ));
-        if is_cancelled {
-            let cancelled = client.envelope("job_cancel", json!({"id": id, "wait_seconds": 40})).await;
-            assert_eq!(cancelled["data"]["status"], "cancelled", "{cancelled}");
-        } else {
-            writer.say("line 1");
-            writer.end();
-            let (told, _) = ended(&mut client, &id).await;
-            let commands = &told["result"]["data"]["commands"];
-            assert_eq!(commands[1]["stdout"], "line 0\nline 1\n", "{told}");
-            assert_eq!(
-                (&commands[0]["exit_code"], &commands[1]["exit_code"]),
-                (&json!(0), &json!(0)),
-                "{told}"
-            );
-        }
-        assert!(!lab.host(HOST).holds(IS_READ));
-    }
-    assert!(client.close().await.0.success());
-}
-
-#[tokio::test]
 async fn a_cancelled_job_is_undone_and_says_what_was() {
     let Some(lab) = lab("a_cancelled_job_is_undone_and_says_what_was") else { return };
     for generation in GENERATIONS {
