@@ -46,8 +46,8 @@ pub struct CommandGrant(describe::CommandGrant);
 
 impl CommandGrant {
     /// The request as the contract has it.
-    pub(crate) fn request(&self) -> describe::CommandGrant {
-        self.0.clone()
+    pub(crate) fn into_request(self) -> describe::CommandGrant {
+        self.0
     }
 
     /// The command line may look, as the account that the target is reached as.
@@ -85,8 +85,8 @@ pub struct AnyProgramGrant(describe::AnyProgramGrant);
 
 impl AnyProgramGrant {
     /// The request as the contract has it.
-    pub(crate) fn request(&self) -> describe::AnyProgramGrant {
-        self.0.clone()
+    pub(crate) fn into_request(self) -> describe::AnyProgramGrant {
+        self.0
     }
 
     /// The module may run any program, as the account that the target is reached as.
@@ -105,8 +105,8 @@ pub struct PathGrant(describe::PathGrant);
 
 impl PathGrant {
     /// The request as the contract has it.
-    pub(crate) fn request(&self) -> describe::PathGrant {
-        self.0.clone()
+    pub(crate) fn into_request(self) -> describe::PathGrant {
+        self.0
     }
 
     /// The module may read the files, as the account that the target is reached as.

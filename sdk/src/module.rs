@@ -15,6 +15,8 @@ pub struct Module {
     commands: Vec<CommandGrant>,
     paths: Vec<PathGrant>,
     any_program: Vec<AnyProgramGrant>,
+    /// Add grants. They are functions, because a module is built for every call and seldom needs its grants.
+    grants: Vec<fn(Module) -> Module>,
     pub(crate) tools: Vec<Tool>,
 }
 
@@ -38,6 +40,7 @@ impl Module {
             commands: Vec::new(),
             paths: Vec::new(),
             any_program: Vec::new(),
+            grants: Vec::new(),
             tools: Vec::new(),
         }
     }
@@ -59,6 +62,12 @@ impl Module {
     pub fn serves(mut self, fact: &str, any_of: &[&str]) -> Self {
         let any_of = any_of.iter().map(|value| value.to_string()).collect();
         self.serves.push(describe::Condition { fact: fact.to_owned(), any_of });
+        self
+    }
+
+    /// Adds grants by a function, which runs only where the module is described. A call of a tool then takes no time for them.
+    pub fn grants(mut self, add: fn(Module) -> Module) -> Self {
+        self.grants.push(add);
         self
     }
 
@@ -100,7 +109,10 @@ impl Module {
     }
 
     /// The description of the module in the contract's form.
-    pub fn description(&self) -> describe::Description {
+    pub fn description(mut self) -> describe::Description {
+        for add in std::mem::take(&mut self.grants) {
+            self = add(self);
+        }
         describe::Description {
             name: self.name.to_owned(),
             version: self.version.to_owned(),
@@ -108,13 +120,13 @@ impl Module {
             homepage: self.homepage.map(str::to_owned),
             license: self.license.map(str::to_owned),
             domain: self.domain.to_owned(),
-            serves: self.serves.clone(),
+            serves: self.serves,
             tools: self.tools.iter().map(Tool::description).collect(),
             capabilities: describe::Capabilities {
-                commands: self.commands.iter().map(CommandGrant::request).collect(),
-                paths: self.paths.iter().map(PathGrant::request).collect(),
+                commands: self.commands.into_iter().map(CommandGrant::into_request).collect(),
+                paths: self.paths.into_iter().map(PathGrant::into_request).collect(),
                 tools: Vec::new(),
-                any_program: self.any_program.iter().map(AnyProgramGrant::request).collect(),
+                any_program: self.any_program.into_iter().map(AnyProgramGrant::into_request).collect(),
             },
         }
     }

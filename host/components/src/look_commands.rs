@@ -63,6 +63,8 @@ impl Call {
     pub(super) async fn run_pipeline(&self, pipeline: types::Pipeline) -> Result<Vec<Output>, Problem> {
         let timed = convert::pipeline(pipeline.clone(), self.time_limits)?;
         any_program::check_together(self.gate.policy(), &timed)?;
+        let is_by_any_program = |command| self.grants().may_look(command).is_ok_and(|look| look.is_any_program);
+        let is_chosen_by_caller = timed.iter().any(is_by_any_program);
         let checked = self.allowed("run", pipeline.commands).await;
         let (mut commands, mut numbers) = (Vec::new(), Vec::new());
         for (checked, timed) in checked.into_iter().zip(timed) {
@@ -70,6 +72,7 @@ impl Call {
             commands.push(Command { timeout: timed.timeout, ..command });
             numbers.push(number);
         }
+        let _look = is_chosen_by_caller.then(|| self.command_log.begin_look_of_caller());
         let outputs = self.target.run_pipeline(&commands).await?;
         for (number, output) in numbers.into_iter().zip(&outputs) {
             self.command_log.ended(number, output.exit_code);

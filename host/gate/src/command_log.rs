@@ -48,6 +48,17 @@ pub struct CommandLog {
     pub output: Arc<OutputBuffer>,
     /// True once the call needs no confirmation any more.
     is_decided: AtomicBool,
+    /// True while a command runs that the caller chose in order to look.
+    is_look_of_caller: AtomicBool,
+}
+
+/// A command that the caller chose in order to look, for as long as it runs.
+pub struct LookOfCaller(Arc<CommandLog>);
+
+impl Drop for LookOfCaller {
+    fn drop(&mut self) {
+        self.0.is_look_of_caller.store(false, Ordering::Relaxed);
+    }
 }
 
 impl CommandLog {
@@ -101,9 +112,16 @@ impl CommandLog {
         self.is_decided.store(true, Ordering::Relaxed);
     }
 
+    /// Notes that a command runs which the caller chose in order to look. Its output is what the caller asked for, so the call
+    /// needs nobody's answer until the command ends.
+    pub fn begin_look_of_caller(self: &Arc<Self>) -> LookOfCaller {
+        self.is_look_of_caller.store(true, Ordering::Relaxed);
+        LookOfCaller(self.clone())
+    }
+
     /// Whether the call goes on without anybody's answer, so that a caller may stop waiting for it.
     pub fn is_decided(&self) -> bool {
-        self.is_decided.load(Ordering::Relaxed)
+        self.is_decided.load(Ordering::Relaxed) || self.is_look_of_caller.load(Ordering::Relaxed)
     }
 
     /// The same command, with its output added to this log while it runs.
@@ -151,6 +169,20 @@ mod tests {
 
     fn command(program: &str, arg: &str) -> Command {
         Command::new(program, [arg], Duration::ZERO)
+    }
+
+    #[test]
+    fn a_caller_may_leave_while_a_look_of_its_own_runs_and_for_good_once_a_change_has_begun() {
+        let log = Arc::new(CommandLog::default());
+        assert!(!log.is_decided());
+        let look = log.begin_look_of_caller();
+        assert!(log.is_decided());
+        drop(look);
+        assert!(!log.is_decided());
+        let look = log.begin_look_of_caller();
+        log.begins("1", &CancellationToken::new());
+        drop(look);
+        assert!(log.is_decided());
     }
 
     #[test]

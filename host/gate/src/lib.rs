@@ -65,7 +65,7 @@ pub use question::Question;
 pub use replan::{PlannedChange, Replan};
 pub use target_lock::{TargetLock, TargetLockSlot};
 
-pub use command_log::{CommandLog, CommandNumber, LoggedCommand};
+pub use command_log::{CommandLog, CommandNumber, LoggedCommand, LookOfCaller};
 pub use config::{Confirmation, Safety};
 #[cfg(any(test, feature = "test-support"))]
 pub use confirmation::NoConfirmer;

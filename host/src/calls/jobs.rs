@@ -134,7 +134,7 @@ impl Job {
             };
             match event {
                 CallEvent::Ended(envelope) => break *envelope,
-                // Only a call that needs no confirmation any more becomes a job.
+                // A call becomes a job only while it needs no confirmation. One that asks afterwards changes nothing.
                 CallEvent::Asks(question) => {
                     let _ = question.answer(Err(unavailable("the caller doesn't wait any more")));
                 }

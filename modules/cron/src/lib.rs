@@ -49,6 +49,22 @@ fn invalid(problems: &[problem::Problem]) -> Problem {
 pub fn module() -> Module {
     Module::new("cron", env!("CARGO_PKG_VERSION"), "cron", "Cron expressions and cron jobs")
         .license(env!("CARGO_PKG_LICENSE"))
+        .grants(grants)
+        .tool(Tool::new("cron_list", "Cron jobs of one user or all", list::cron_list))
+        .tool(Tool::new("cron_add", "Add a crontab entry", add::cron_add).risk(Risk::Moderate))
+        .tool(Tool::new("cron_remove", "Remove one crontab entry", remove::cron_remove).risk(Risk::Moderate))
+        .tool(
+            Tool::new("cron_validate", "Check and explain a cron expression", validate::cron_validate)
+                .instant(),
+        )
+        .tool(
+            Tool::new("cron_next_runs", "Next run times of a cron expression", next_runs::cron_next_runs)
+                .instant(),
+        )
+}
+
+fn grants(module: Module) -> Module {
+    module
         .command(crontab_command::LIST_OF.read("jobs of each account").as_root_if_available())
         .command(crontab_command::LIST.read("jobs of the account in use"))
         .command(CommandGrant::change(
@@ -75,17 +91,6 @@ pub fn module() -> Module {
             // The host lists names only where a grant covers everything below the directory.
             PathGrant::read(&format!("{directory}/**"), "the system's jobs").as_root_if_available()
         }))
-        .tool(Tool::new("cron_list", "Cron jobs of one user or all", list::cron_list))
-        .tool(Tool::new("cron_add", "Add a crontab entry", add::cron_add).risk(Risk::Moderate))
-        .tool(Tool::new("cron_remove", "Remove one crontab entry", remove::cron_remove).risk(Risk::Moderate))
-        .tool(
-            Tool::new("cron_validate", "Check and explain a cron expression", validate::cron_validate)
-                .instant(),
-        )
-        .tool(
-            Tool::new("cron_next_runs", "Next run times of a cron expression", next_runs::cron_next_runs)
-                .instant(),
-        )
 }
 
 linux_sysadmin_sdk::export!(module);

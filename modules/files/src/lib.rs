@@ -31,8 +31,9 @@ use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 /// The module, with its tools and grants.
 pub fn module() -> Module {
     let module = Module::new("files", env!("CARGO_PKG_VERSION"), "files", "Files and directories")
-        .license(env!("CARGO_PKG_LICENSE"));
-    changing(looking(grants(module)))
+        .license(env!("CARGO_PKG_LICENSE"))
+        .grants(grants);
+    changing(looking(module))
 }
 
 fn grants(module: Module) -> Module {

@@ -26,20 +26,7 @@ use tools::{disk_usage, query, search, service_logs, summary};
 pub fn module() -> Module {
     Module::new("logs", env!("CARGO_PKG_VERSION"), "logs", "The journal and text logs")
         .license(env!("CARGO_PKG_LICENSE"))
-        .command(journal::grant())
-        .command(unit_names::grant())
-        .command(grep::grant())
-        .command(inventory::grant())
-        .command(disk_usage::FREE_SPACE.read("how full the filesystem of /var/log is"))
-        .command(disk_usage::JOURNAL.read("what the journal takes").as_root_if_available())
-        .command(disk_usage::DELETED.read("deleted logs that are still open").as_root_if_available())
-        .command(clock::NOW.read("the target's own clock, for `2h ago`"))
-        .command(read::XZ.read("rotated logs that xz packed").as_root_if_available())
-        .command(read::ZSTD.read("rotated logs that zstd packed").as_root_if_available())
-        .command(read::BZIP2.read("rotated logs that bzip2 packed").as_root_if_available())
-        .path(PathGrant::read(clock::LOCALTIME, "the target's time zone: most text logs are in local time"))
-        .path(PathGrant::read("/usr/share/zoneinfo/**", "where that leads"))
-        .path(PathGrant::read("/var/log/**", "text logs").as_root_if_available())
+        .grants(grants)
         .tool(Tool::new("log_query", "Lines of the journal or of a log file", query::log_query))
         .tool(
             Tool::new("log_search", "Lines that match, in the journal and log files", search::log_search)
@@ -59,6 +46,24 @@ pub fn module() -> Module {
             disk_usage::log_disk_usage,
         ))
         .tool(Tool::new("svc_logs", "A service's latest lines, from all its logs", service_logs::svc_logs))
+}
+
+fn grants(module: Module) -> Module {
+    module
+        .command(journal::grant())
+        .command(unit_names::grant())
+        .command(grep::grant())
+        .command(inventory::grant())
+        .command(disk_usage::FREE_SPACE.read("how full the filesystem of /var/log is"))
+        .command(disk_usage::JOURNAL.read("what the journal takes").as_root_if_available())
+        .command(disk_usage::DELETED.read("deleted logs that are still open").as_root_if_available())
+        .command(clock::NOW.read("the target's own clock, for `2h ago`"))
+        .command(read::XZ.read("rotated logs that xz packed").as_root_if_available())
+        .command(read::ZSTD.read("rotated logs that zstd packed").as_root_if_available())
+        .command(read::BZIP2.read("rotated logs that bzip2 packed").as_root_if_available())
+        .path(PathGrant::read(clock::LOCALTIME, "the target's time zone: most text logs are in local time"))
+        .path(PathGrant::read("/usr/share/zoneinfo/**", "where that leads"))
+        .path(PathGrant::read("/var/log/**", "text logs").as_root_if_available())
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -26,23 +26,28 @@ linux_sysadmin_sdk::export!(module);
 
 struct Apt;
 
+/// Asks for the files that tell what apt and dpkg have done.
+fn files(module: Module) -> Module {
+    module.paths([
+        PathGrant::read("/var/log/apt/history.log*", "what apt has done"),
+        PathGrant::read("/var/log/apt", "its rotated logs"),
+        PathGrant::read("/var/log/dpkg.log*", "what dpkg has done without apt"),
+        PathGrant::read("/var/log", "dpkg's rotated logs"),
+        PathGrant::read("/var/lib/apt/lists/partial", "when the repositories were read last"),
+        PathGrant::read("/var/lib/apt/periodic/update-success-stamp", "when they were read last"),
+        PathGrant::read("/var/lib/dpkg/info/*.list", "when a package was installed"),
+        PathGrant::read("/run/reboot-required", "whether a package wants a reboot"),
+        PathGrant::read("/run/reboot-required.pkgs", "which packages want it"),
+    ])
+}
+
 impl Backend for Apt {
     fn module(&self) -> Module {
-        let module = Module::new("packages-apt", env!("CARGO_PKG_VERSION"), "packages", "Packages with apt")
+        Module::new("packages-apt", env!("CARGO_PKG_VERSION"), "packages", "Packages with apt")
             .license(env!("CARGO_PKG_LICENSE"))
-            .serves("package_manager", &["apt"]);
-        let paths = [
-            PathGrant::read("/var/log/apt/history.log*", "what apt has done"),
-            PathGrant::read("/var/log/apt", "its rotated logs"),
-            PathGrant::read("/var/log/dpkg.log*", "what dpkg has done without apt"),
-            PathGrant::read("/var/log", "dpkg's rotated logs"),
-            PathGrant::read("/var/lib/apt/lists/partial", "when the repositories were read last"),
-            PathGrant::read("/var/lib/apt/periodic/update-success-stamp", "when they were read last"),
-            PathGrant::read("/var/lib/dpkg/info/*.list", "when a package was installed"),
-            PathGrant::read("/run/reboot-required", "whether a package wants a reboot"),
-            PathGrant::read("/run/reboot-required.pkgs", "which packages want it"),
-        ];
-        commands::granted(module).paths(paths)
+            .serves("package_manager", &["apt"])
+            .grants(commands::granted)
+            .grants(files)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {

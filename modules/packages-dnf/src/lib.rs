@@ -31,11 +31,10 @@ struct Dnf;
 
 impl Backend for Dnf {
     fn module(&self) -> Module {
-        command::granted(
-            Module::new("packages-dnf", env!("CARGO_PKG_VERSION"), "packages", "Packages with dnf")
-                .license(env!("CARGO_PKG_LICENSE"))
-                .serves("package_manager", &["dnf"]),
-        )
+        Module::new("packages-dnf", env!("CARGO_PKG_VERSION"), "packages", "Packages with dnf")
+            .license(env!("CARGO_PKG_LICENSE"))
+            .serves("package_manager", &["dnf"])
+            .grants(command::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {

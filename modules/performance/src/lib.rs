@@ -20,6 +20,30 @@ use linux_sysadmin_sdk::prelude::*;
 pub fn module() -> Module {
     Module::new("performance", env!("CARGO_PKG_VERSION"), "performance", "CPU, memory, disk and network load")
         .license(env!("CARGO_PKG_LICENSE"))
+        .grants(grants)
+        .tool(Tool::new("perf_overview", "CPU, memory, disk, load at a glance", tools::overview::overview))
+        .tool(Tool::new(
+            "perf_top_processes",
+            "CPU 100% = one core; sample_ms 0: since start",
+            tools::top_processes::top_processes,
+        ))
+        .tool(Tool::new("perf_memory", "Breakdown, swap, OOM kills", tools::memory::memory).instant())
+        .tool(Tool::new("perf_disk_io", "Rates per disk; sample_ms 0: since boot", tools::disk_io::disk_io))
+        .tool(Tool::new(
+            "perf_network_io",
+            "Rates per interface; sample_ms 0: since boot",
+            tools::network_io::network_io,
+        ))
+        .tool(Tool::new("perf_uptime", "With boot time and load averages", tools::uptime::uptime).instant())
+        .tool(Tool::new(
+            "perf_bottleneck",
+            "Names the likely bottleneck, with evidence",
+            tools::bottleneck::bottleneck,
+        ))
+}
+
+fn grants(module: Module) -> Module {
+    module
         .path(PathGrant::read("/proc/stat", "CPU time"))
         .path(PathGrant::read("/proc/loadavg", "load averages"))
         .path(PathGrant::read("/proc/uptime", "time since boot, and between two readings"))
@@ -43,25 +67,6 @@ pub fn module() -> Module {
         .path(PathGrant::read("/sys/class/net/*/speed", "speed of the link"))
         .path(PathGrant::read("/sys/devices/**/net/*/operstate", "where the links in /sys/class/net lead"))
         .path(PathGrant::read("/sys/devices/**/net/*/speed", "where the links in /sys/class/net lead"))
-        .tool(Tool::new("perf_overview", "CPU, memory, disk, load at a glance", tools::overview::overview))
-        .tool(Tool::new(
-            "perf_top_processes",
-            "CPU 100% = one core; sample_ms 0: since start",
-            tools::top_processes::top_processes,
-        ))
-        .tool(Tool::new("perf_memory", "Breakdown, swap, OOM kills", tools::memory::memory).instant())
-        .tool(Tool::new("perf_disk_io", "Rates per disk; sample_ms 0: since boot", tools::disk_io::disk_io))
-        .tool(Tool::new(
-            "perf_network_io",
-            "Rates per interface; sample_ms 0: since boot",
-            tools::network_io::network_io,
-        ))
-        .tool(Tool::new("perf_uptime", "With boot time and load averages", tools::uptime::uptime).instant())
-        .tool(Tool::new(
-            "perf_bottleneck",
-            "Names the likely bottleneck, with evidence",
-            tools::bottleneck::bottleneck,
-        ))
 }
 
 linux_sysadmin_sdk::export!(module);

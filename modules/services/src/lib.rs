@@ -20,8 +20,11 @@ pub fn module() -> Module {
     let module =
         Module::new("services", env!("CARGO_PKG_VERSION"), "services", "Services and timers of systemd")
             .license(env!("CARGO_PKG_LICENSE"))
-            .serves("init_system", &["systemd"]);
-    let module = unit_files(changing_commands(profile_commands(systemd_commands(module))));
+            .serves("init_system", &["systemd"])
+            .grants(systemd_commands)
+            .grants(profile_commands)
+            .grants(changing_commands)
+            .grants(unit_files);
     profile_tools(systemd_tools(module))
 }
 

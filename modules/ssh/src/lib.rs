@@ -44,8 +44,10 @@ const INCLUDED: [&str; 8] = [
 pub fn module() -> Module {
     let module =
         Module::new("ssh", env!("CARGO_PKG_VERSION"), "ssh", "Connections, SSH configuration and SSH keys")
-            .license(env!("CARGO_PKG_LICENSE"));
-    tools(files(commands(module)))
+            .license(env!("CARGO_PKG_LICENSE"))
+            .grants(commands)
+            .grants(files);
+    tools(module)
 }
 
 fn commands(module: Module) -> Module {

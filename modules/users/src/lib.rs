@@ -32,8 +32,10 @@ use linux_sysadmin_sdk::prelude::*;
 pub fn module() -> Module {
     let module =
         Module::new("users", env!("CARGO_PKG_VERSION"), "users", "Users, groups, permissions and sudo")
-            .license(env!("CARGO_PKG_LICENSE"));
-    tools(files(commands(module)))
+            .license(env!("CARGO_PKG_LICENSE"))
+            .grants(commands)
+            .grants(files);
+    tools(module)
 }
 
 fn commands(module: Module) -> Module {

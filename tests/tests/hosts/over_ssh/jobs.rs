@@ -55,6 +55,18 @@ impl Drop for Writer {
     }
 }
 
+/// The seconds that a person has set for the long jobs.
+fn seconds() -> Option<u64> {
+    std::env::var(SECONDS).ok().and_then(|seconds| seconds.parse().ok())
+}
+
+/// Waits a second between two lines, where a person has set the seconds.
+async fn pause() {
+    if seconds().is_some() {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
+}
+
 fn lab(test: &str) -> Option<Lab> {
     let lab = Lab::new(test)?;
     lab.add_planner();
@@ -123,7 +135,6 @@ async fn until_done(client: &mut Client, id: &str, done: impl Fn(&Value) -> bool
 #[tokio::test]
 async fn a_long_call_is_a_job_that_says_everything_to_whoever_comes_back() {
     let Some(lab) = lab("a_long_call_is_a_job_that_says_everything_to_whoever_comes_back") else { return };
-    let seconds: Option<u64> = std::env::var(SECONDS).ok().and_then(|seconds| seconds.parse().ok());
     for generation in GENERATIONS {
         let mut writer = Writer::new(&lab);
         let mut client = served(&lab, generation, json!({})).await;
@@ -131,12 +142,10 @@ async fn a_long_call_is_a_job_that_says_everything_to_whoever_comes_back() {
         let listed = client.envelope("job_list", json!({})).await;
         assert_eq!((&listed["data"][0]["id"], &listed["data"][0]["status"]), (&json!(id), &json!("running")));
         // No call asks about the job meanwhile.
-        let lines = seconds.unwrap_or(2_000);
+        let lines = seconds().unwrap_or(2_000);
         for number in 0..lines {
             writer.say(&format!("line {number}"));
-            if seconds.is_some() {
-                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-            }
+            pause().await;
         }
         writer.end();
         let (told, said) = ended(&mut client, &id).await;
@@ -152,6 +161,49 @@ async fn a_long_call_is_a_job_that_says_everything_to_whoever_comes_back() {
         assert!(!lab.host(HOST).holds(IS_READ));
         assert!(client.close().await.0.success());
     }
+}
+
+#[tokio::test]
+async fn a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started() {
+    let Some(lab) =
+        lab("a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_all_that_it_started")
+    else {
+        return;
+    };
+    let mut client = served(&lab, GENERATIONS[0], json!({})).await;
+    let pipeline = json!([["cat", "--", PIPE], ["cat", "-"]]);
+    for is_cancelled in [false, true] {
+        let mut writer = Writer::new(&lab);
+        let arguments = json!({"pipeline": pipeline, "host": HOST, "timeout_seconds": 3600});
+        let envelope = client.envelope("command_run", arguments).await;
+        assert_eq!(envelope["status"], "running", "{envelope}");
+        let id = envelope["job_id"].as_str().expect("a job").to_owned();
+        writer.say("line 0");
+        until_done(&mut client, &id, |told| told["output"].to_string().contains("line 0")).await;
+        assert!(lab.host(HOST).holds(IS_READ));
+        if is_cancelled {
+            let cancelled = client.envelope("job_cancel", json!({"id": id, "wait_seconds": 40})).await;
+            assert_eq!(cancelled["data"]["status"], "cancelled", "{cancelled}");
+        } else {
+            let lines = seconds().unwrap_or(2);
+            for number in 1..lines {
+                writer.say(&format!("line {number}"));
+                pause().await;
+            }
+            writer.end();
+            let (told, _) = ended(&mut client, &id).await;
+            let commands = &told["result"]["data"]["commands"];
+            let expected: String = (0..lines).map(|number| format!("line {number}\n")).collect();
+            assert_eq!(commands[1]["stdout"], expected, "{told}");
+            assert_eq!(
+                (&commands[0]["exit_code"], &commands[1]["exit_code"]),
+                (&json!(0), &json!(0)),
+                "{told}"
+            );
+        }
+        assert!(!lab.host(HOST).holds(IS_READ));
+    }
+    assert!(client.close().await.0.success());
 }
 
 #[tokio::test]
