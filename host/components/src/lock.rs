@@ -144,6 +144,9 @@ impl Lock {
     pub fn disabled_by_broken(directory: &Path) -> Option<Vec<Disabled>> {
         #[derive(Deserialize)]
         struct Part {
+            /// Every lock has it. A file without it was emptied or cut, and the rest is missing as well.
+            #[serde(rename = "version")]
+            _version: serde::de::IgnoredAny,
             #[serde(default)]
             disabled: Vec<Disabled>,
             #[serde(default)]
@@ -156,7 +159,7 @@ impl Lock {
             enabled: serde_yaml::Value,
         }
         let text = trusted_file::read(&directory.join(NAME), |_| io::Result::Ok(())).ok()?;
-        let Part { mut disabled, modules } = serde_yaml::from_str(&text).ok()?;
+        let Part { mut disabled, modules, .. } = serde_yaml::from_str(&text).ok()?;
         let not_enabled = modules.into_iter().filter(|entry| entry.enabled != serde_yaml::Value::Bool(true));
         disabled.extend(not_enabled.map(|entry| entry.name));
         Some(disabled)

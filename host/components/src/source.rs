@@ -380,8 +380,9 @@ mod tests {
         // The file is cut, so that a part of it is valid.
         setting.write("user/modules.lock", whole.replace("enabled: true", "enabled: tru"));
         assert_eq!(setting.found(&Modules::default()).0, ["session"]);
-        for broken in [format!("{whole}zzz\n"), "disabled: [\n".to_owned(), "\0".to_owned()] {
-            setting.write("user/modules.lock", &broken);
+        let longer = format!("{whole}zzz\n");
+        for broken in [longer.as_str(), "disabled: [\n", "\0", "", "# emptied\n", "disabled: []\n"] {
+            setting.write("user/modules.lock", broken);
             let (found, unused) = setting.found(&Modules::default());
             assert!(found.is_empty(), "{broken}: {found:?}");
             assert!(unused.iter().any(|(name, why)| name == "cron" && why.contains("can't be read")));
