@@ -1,5 +1,5 @@
 //! One call on ten hosts. A host that doesn't answer doesn't delay the others' answers. A change asks once, begins on
-//! one host alone, and stops where it fails.
+//! one host alone, and stops where it fails. A command of the caller's choice does the same.
 
 use linux_sysadmin_tests::{Client, Fleet, Plan, Step, Way};
 use serde_json::{Value, json};
@@ -234,5 +234,28 @@ async fn all_hosts_are_asked_about_once_and_a_no_is_of_all() {
     let envelope = client.answers(&asked, "accept").await;
     assert_eq!(envelope["hosts"], json!({"total": 10, "succeeded": 10, "failed": 0}), "{envelope}");
     assert_eq!(found(&fleet), everywhere_is(&fleet, "new\n"));
+    assert_eq!(changes(&fleet), 10);
+}
+
+#[tokio::test]
+async fn a_command_looks_on_all_hosts_at_once_and_asks_once_where_it_changes_them() {
+    let test = "a_command_looks_on_all_hosts_at_once_and_asks_once_where_it_changes_them";
+    let Some(fleet) = Fleet::new(test) else { return };
+    prepare(&fleet, None);
+    let mut client = served(&fleet, Way::Elicitation).await;
+    let everywhere = |argv: &[&str]| json!({"argv": argv, "host": "fleet", "as_root": true});
+    let envelope = client.envelope("command_run", everywhere(&["uname", "--nodename"])).await;
+    assert_eq!(envelope["hosts"], json!({"total": 10, "succeeded": 10, "failed": 0}), "{envelope}");
+    let data = envelope["data"].to_string();
+    for name in fleet.names() {
+        assert!(data.contains(name), "{name}: {envelope}");
+    }
+    assert_eq!(changes(&fleet), 0);
+    let touch = everywhere(&["touch", "/srv/plan/new"]);
+    let asked = client.is_asked(Way::Elicitation, "command_run", touch).await;
+    assert_eq!(found(&fleet), everywhere_is(&fleet, "empty\n"));
+    let envelope = client.answers(&asked, "accept").await;
+    assert_eq!(envelope["hosts"], json!({"total": 10, "succeeded": 10, "failed": 0}), "{envelope}");
+    assert_eq!(found(&fleet), everywhere_is(&fleet, "empty\nnew\n"));
     assert_eq!(changes(&fleet), 10);
 }
