@@ -7,9 +7,10 @@
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use rmcp::model::{CallToolRequest, ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
@@ -104,7 +105,7 @@ impl<R: AsyncRead + Unpin, W> LineTransport<R, W> {
         };
         let id = id_of(&value);
         let (has_method, has_id) = (value.get("method").is_some(), value.get("id").is_some());
-        match serde_json::from_value::<RxJsonRpcMessage<RoleServer>>(value) {
+        match message_of(value) {
             Ok(message) if has_wrong_parameters(&message) => {
                 let said = "the parameters are not those of this method";
                 self.answer = Some(error(id, ErrorCode::INVALID_PARAMS, said));
@@ -178,6 +179,18 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.output.lock().await.flush().await
     }
+}
+
+/// The message that JSON holds. rmcp copies a message several times and tries one kind after another. Nearly all messages call
+/// a tool, so they are read as that first.
+fn message_of(value: Value) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
+    let is_request = value["jsonrpc"] == "2.0" && value.get("result").or(value.get("error")).is_none();
+    if is_request
+        && let (Some(id), Ok(call)) = (id_of(&value), CallToolRequest::deserialize(&value))
+    {
+        return Ok(RxJsonRpcMessage::<RoleServer>::request(ClientRequest::from(call), id));
+    }
+    serde_json::from_value(value)
 }
 
 fn id_of(message: &Value) -> Option<RequestId> {
@@ -271,6 +284,36 @@ mod tests {
             assert_eq!(answers[0]["error"]["code"], code);
             assert_eq!(answers[0]["id"], id);
         }
+    }
+
+    #[test]
+    fn a_call_of_a_tool_is_read_as_rmcp_reads_it() {
+        let params = serde_json::json!({
+            "name": "a", "arguments": {"b": [1, {"c": null}]}, "_meta": {"progressToken": 3, "x": "y"}, "other": 1,
+        });
+        let mut seen = 0;
+        for changed in [
+            serde_json::json!({}),
+            serde_json::json!({"id": "text"}),
+            serde_json::json!({"params": {"name": "a"}}),
+            serde_json::json!({"params": {"name": 7}}),
+            serde_json::json!({"params": null}),
+            serde_json::json!({"id": null}),
+            serde_json::json!({"result": {}}),
+            serde_json::json!({"error": {"code": 1, "message": ""}}),
+            serde_json::json!({"jsonrpc": "1.0"}),
+            serde_json::json!({"method": "ping"}),
+            serde_json::json!({"more": true}),
+        ] {
+            let mut call =
+                serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+            call.as_object_mut().unwrap().extend(changed.as_object().unwrap().clone());
+            let read = |message: RxJsonRpcMessage<RoleServer>| serde_json::to_value(message).unwrap();
+            let ours = message_of(call.clone()).map(read).ok();
+            assert_eq!(ours, serde_json::from_value(call.clone()).map(read).ok(), "{call}");
+            seen += usize::from(ours.is_some());
+        }
+        assert!(seen >= 5, "{seen}");
     }
 
     #[tokio::test]
