@@ -6,52 +6,19 @@ use std::time::Duration;
 use host_base::problem::Problem;
 use host_base::{Command, Privilege};
 use host_capability::{HoleType, command_line};
-use host_policy::{Policy, Shows, check_is_known_to_look, needs_plan, shows};
-use host_target::{Facts, FileKind, Resolved};
+use host_policy::{Policy, Shows, check_is_known_to_look, command_words, needs_plan, unasked_look};
+use host_target::{FileKind, Resolved};
 use host_text::redact::excerpt;
 
 /// The number of characters of a command line in a problem.
 const SHOWN: usize = 300;
-/// The directories in which a command may begin, with the account's home.
-const BEGINNINGS: [&str; 2] = ["/", "/root/"];
 
-/// Checks that a command only looks, and returns the paths that it names. They are checked again for where they lead.
-pub(super) fn check(
-    policy: &Policy,
-    facts: &Facts,
-    command: &Command,
-) -> Result<Vec<(HoleType, String)>, Problem> {
+/// Checks that a command only looks, and that its words tell all that it reads. Returns the paths that it names, which are
+/// checked again for where they lead.
+pub(super) fn check(policy: &Policy, command: &Command) -> Result<Vec<(HoleType, String)>, Problem> {
     check_is_known_to_look(policy, command)?;
-    if !takes_roots_rights(facts, &command.privilege) {
-        return Ok(Vec::new());
-    }
-    let argv = words(command);
-    if shows(&argv).is_none() || !command.env.is_empty() {
-        return Err(refused(command, "its words don't tell all that it reads with root's rights"));
-    }
-    let any = HoleType::Path(None);
-    let mut paths = Vec::new();
-    for word in &command.args {
-        let value = match word.strip_prefix('-').and_then(|option| option.split_once('=')) {
-            Some((_, value)) => value,
-            None => word,
-        };
-        if value.starts_with('/') {
-            if !any.accepts(value) {
-                return Err(refused(
-                    command,
-                    &format!("names {}, which may hold a secret", excerpt(value, SHOWN)),
-                ));
-            }
-            paths.push((any.clone(), value.to_owned()));
-        } else if BEGINNINGS.iter().any(|beginning| !is_harmless_from(beginning, value)) {
-            return Err(refused(
-                command,
-                &format!("names {}, which may hold a secret", excerpt(value, SHOWN)),
-            ));
-        }
-    }
-    Ok(paths)
+    let look = unasked_look(&command_words(command)).map_err(|why| refused(command, &why))?;
+    Ok(look.paths)
 }
 
 /// Checks that the commands of a pipeline only look together, as the rules read them from a shell's line: what one prints may
@@ -63,11 +30,21 @@ pub(super) fn check_together(policy: &Policy, commands: &[Command]) -> Result<()
     check_is_known_to_look(policy, &script)
 }
 
-/// Checks where a path of such a command has led: a program that shows contents would read all files of a directory.
-pub(super) fn check_resolved(command: &Command, resolved: &Resolved) -> Result<(), Problem> {
+/// Checks where a path of such a command has led: to no secret, and to no directory of which a program would show all
+/// contents.
+pub(super) fn check_resolved(
+    command: &Command,
+    hole: &HoleType,
+    path: &str,
+    resolved: &Resolved,
+) -> Result<(), Problem> {
+    if !hole.accepts(&resolved.path) {
+        let (path, leads) = (excerpt(path, SHOWN), excerpt(&resolved.path, SHOWN));
+        return Err(refused(command, &format!("names {path}, which leads to {leads} and may hold a secret")));
+    }
     let is_directory = resolved.found().is_some_and(|found| found.kind == FileKind::Directory);
-    match shows(&words(command)) {
-        Some(Shows::Contents) if is_directory => Err(refused(
+    match unasked_look(&command_words(command)).map(|look| look.shows) {
+        Ok(Shows::Contents) if is_directory => Err(refused(
             command,
             &format!("reads what is in the directory {}", excerpt(&resolved.path, SHOWN)),
         )),
@@ -75,23 +52,18 @@ pub(super) fn check_resolved(command: &Command, resolved: &Resolved) -> Result<(
     }
 }
 
-fn words(command: &Command) -> Vec<String> {
-    std::iter::once(&command.program).chain(&command.args).cloned().collect()
-}
-
-/// Whether the command can read what only root may read.
-fn takes_roots_rights(facts: &Facts, privilege: &Privilege) -> bool {
-    match privilege {
-        Privilege::Caller => facts.uid == 0,
-        Privilege::User(name) => name == "root",
-        Privilege::Root | Privilege::RootIfAvailable => true,
+/// The problem of a path of such a command that could not be resolved; none where the command can't reach it either. With a
+/// person's yes, the command may look there all the same.
+pub(super) fn check_unresolved(command: &Command, problem: Problem) -> Result<(), Problem> {
+    match problem.code.as_str() {
+        // The path was resolved with the rights that the command has.
+        "PERMISSION_DENIED" if command.privilege == Privilege::Caller => Ok(()),
+        "UNTRUSTED_DIRECTORY" => {
+            Err(refused(command, &format!("looks where others decide: {}", problem.message)))
+        }
+        "UNRESOLVABLE_PATH" => Err(refused(command, &format!("looks elsewhere: {}", problem.message))),
+        _ => Err(problem),
     }
-}
-
-/// Whether a relative word can't be a secret's path from this directory. A word without a path's form isn't one.
-fn is_harmless_from(beginning: &str, word: &str) -> bool {
-    let path = format!("{beginning}{word}");
-    !host_capability::is_secret(&path) && (!word.contains('/') || HoleType::Path(None).accepts(&path))
 }
 
 /// The problem of a command that a person has to be asked about.
@@ -103,49 +75,35 @@ pub(super) fn refused(command: &Command, why: &str) -> Problem {
 mod tests {
     use super::*;
 
-    fn code(line: &str, uid: u32) -> String {
+    fn code(line: &str) -> String {
         let mut words = line.split_whitespace();
         let program = words.next().unwrap();
         let command = Command::new(program, words, Duration::from_secs(1));
-        let facts = Facts { uid, ..Facts::default() };
-        check(Policy::builtin(), &facts, &command).err().map_or(String::new(), |problem| problem.code)
+        check(Policy::builtin(), &command).err().map_or(String::new(), |problem| problem.code)
     }
 
     #[test]
-    fn what_changes_asks_and_what_is_forbidden_is_refused() {
+    fn what_changes_or_may_show_a_secret_asks_and_what_is_forbidden_is_refused() {
         for (line, expected) in [
             ("ls /etc", ""),
             ("systemctl status ssh", ""),
+            ("cat /etc/hosts", ""),
             ("systemctl restart ssh", "NEEDS_PLAN"),
             ("frobnicate", "NEEDS_PLAN"),
             ("touch /tmp/x", "NEEDS_PLAN"),
             ("python3 -c 1", "NEEDS_PLAN"),
+            ("grep -r x /home/ada", "NEEDS_PLAN"),
+            ("awk 1 /home/ada/.ssh/id_ed25519", "NEEDS_PLAN"),
+            ("cat home/ada/.netrc", "NEEDS_PLAN"),
             ("rm -rf /", "POLICY_BLOCKED"),
         ] {
-            assert_eq!(
-                (code(line, 0), code(line, 1000)),
-                (expected.to_owned(), expected.to_owned()),
-                "{line}"
-            );
+            assert_eq!(code(line), expected, "{line}");
         }
-    }
-
-    #[test]
-    fn with_roots_rights_only_what_its_words_tell_is_read() {
-        for (line, as_root) in [
-            ("cat /etc/hosts", ""),
-            ("grep x /etc/hosts", ""),
-            ("grep -r x /etc/nginx", "NEEDS_PLAN"),
-            ("xargs cat", "NEEDS_PLAN"),
-            ("cat .ssh/id_ed25519", "NEEDS_PLAN"),
-            ("cat etc/shadow", "NEEDS_PLAN"),
-            ("cat ../etc/shadow", "NEEDS_PLAN"),
-            ("cat /srv/../etc/hosts", "NEEDS_PLAN"),
-            ("awk 1 /etc/hosts", "NEEDS_PLAN"),
-        ] {
-            assert_eq!(code(line, 0), as_root, "{line}");
-        }
-        assert_eq!(code("grep -r x /etc/nginx", 1000), "");
+        let with_variable = Command {
+            env: vec![("LESSOPEN".to_owned(), "|cat /etc/shadow".to_owned())],
+            ..Command::new("cat", ["/etc/hosts"], Duration::from_secs(1))
+        };
+        assert_eq!(check(Policy::builtin(), &with_variable).unwrap_err().code, "NEEDS_PLAN");
     }
 
     #[test]

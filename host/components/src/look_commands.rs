@@ -105,7 +105,7 @@ impl Call {
             self.log.refused(problem, &granted);
         })?;
         if looking.is_any_program {
-            let paths = any_program::check(self.gate.policy(), &self.facts, &command)?;
+            let paths = any_program::check(self.gate.policy(), &command)?;
             return Ok((command, GrantedLook { paths, ..looking }));
         }
         check_only_looks(self.gate.policy(), &command, &looking.shown)
@@ -128,19 +128,14 @@ impl Call {
                     Ok((asked, granted)) if granted.is_any_program => Some(asked),
                     _ => None,
                 };
-                // With a person's yes it may look there all the same.
-                let resolved = resolved.map_err(|problem| match as_any_program {
-                    Some(asked) if problem.code == "UNTRUSTED_DIRECTORY" => any_program::refused(
-                        asked,
-                        &format!("looks where others decide: {}", problem.message),
-                    ),
-                    _ => problem,
-                });
-                let verdict = resolved.and_then(|leads| {
-                    let led = grants.may_lead(hole, path, &leads.path);
-                    led.inspect_err(|problem| self.log.refused(problem, &[]))?;
-                    as_any_program.map_or(Ok(()), |asked| any_program::check_resolved(asked, &leads))
-                });
+                let verdict = match (as_any_program, resolved) {
+                    (Some(asked), Ok(leads)) => any_program::check_resolved(asked, hole, path, &leads),
+                    (Some(asked), Err(problem)) => any_program::check_unresolved(asked, problem),
+                    (None, resolved) => resolved.and_then(|leads| {
+                        let led = grants.may_lead(hole, path, &leads.path);
+                        led.inspect_err(|problem| self.log.refused(problem, &[]))
+                    }),
+                };
                 if verdicts[command].is_ok() {
                     verdicts[command] = verdict;
                 }
@@ -176,7 +171,7 @@ mod tests {
     use super::*;
     use crate::store::CallContext;
     use host_base::Risk;
-    use host_capability::{CommandRequest, Effect, Grants, Place};
+    use host_capability::{AnyProgramRequest, CommandRequest, Effect, Grants, Place};
     use host_target::{Overrides, Target};
 
     /// A directory that root's rights may pass where the tests run as root.
@@ -201,6 +196,10 @@ mod tests {
             };
             grants.command(&request).unwrap();
         }
+        call_by(grants).await
+    }
+
+    async fn call_by(grants: Grants) -> Call {
         let target = Arc::new(Target::local(Overrides::default()));
         let context = CallContext {
             facts: target.facts().await.unwrap(),
@@ -246,6 +245,44 @@ mod tests {
         assert!(refused.message.contains("leads to /etc/shadow: expected <path:/"), "{refused}");
         // A refused command did not run.
         assert_eq!(call.command_log.shown().unwrap(), "multiple (cat)");
+    }
+
+    #[tokio::test]
+    async fn where_any_program_may_run_a_look_is_judged_by_where_its_words_lead() {
+        let kept = directory();
+        let directory = kept.path().canonicalize().unwrap();
+        let at = |name: &str| directory.join(name).to_str().unwrap().to_owned();
+        std::fs::create_dir(at(".ssh")).unwrap();
+        std::fs::write(at(".ssh/id_ed25519"), "").unwrap();
+        std::fs::write(at("file"), "").unwrap();
+        for (leads, name) in
+            [("file", "link"), (".ssh/id_ed25519", "key"), (".ssh", "keys"), ("nothing", "dangling")]
+        {
+            symlink(leads, at(name)).unwrap();
+        }
+        let mut grants = Grants::new("test");
+        let (privilege, place) = (Privilege::Root, Place::Target);
+        let request = AnyProgramRequest { privilege, place, reason: String::new() };
+        grants.any_program(&request).unwrap();
+        let call = call_by(grants).await;
+        for (name, expected) in [
+            ("file", ""),
+            ("link", ""),
+            ("none", ""),
+            (".ssh/id_ed25519", "NEEDS_PLAN"),
+            ("key", "NEEDS_PLAN"),
+            ("keys/id_ed25519", "NEEDS_PLAN"),
+            ("keys", "NEEDS_PLAN"),
+            ("dangling", "NEEDS_PLAN"),
+        ] {
+            let absolute = types::Command { args: vec![at(name)], ..cat("") };
+            let chdir = format!("--chdir={}", directory.display());
+            let args = vec![chdir, "cat".to_owned(), name.to_owned()];
+            let relative = types::Command { program: "env".to_owned(), args, ..cat("") };
+            for answer in call.allowed("run", vec![absolute, relative]).await {
+                assert_eq!(answer.err().map_or(String::new(), |problem| problem.code), expected, "{name}");
+            }
+        }
     }
 
     #[tokio::test]

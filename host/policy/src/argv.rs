@@ -2,6 +2,7 @@
 //! program.
 
 use super::programs::{Grammar, Names, Style, Takes};
+use super::script::Language;
 
 /// A parsed command line.
 pub(super) struct Argv<'a> {
@@ -175,6 +176,19 @@ impl<'a> Argv<'a> {
         let alone = short.filter(|short| short.is_ascii() && self.shorts & (1 << (*short as u32)) != 0);
         let of_options = self.options.iter().filter(move |(name, _)| is_it(*name)).map(|(_, value)| *value);
         alone.map(|_| None).into_iter().chain(of_options)
+    }
+
+    /// The text of a script for sed or awk, and the place of its word where that is the first operand.
+    pub(super) fn script(&self, language: Language) -> (String, Option<usize>) {
+        let (given, _) = language.options();
+        let mut texts: Vec<&str> = Vec::new();
+        for name in given {
+            texts.extend(self.values(&Wanted { name, exact: false }).flatten());
+        }
+        match (texts.is_empty(), self.operands.first()) {
+            (true, Some(operand)) => (operand.word.to_owned(), Some(operand.at)),
+            _ => (texts.join("\n"), None),
+        }
     }
 
     /// Whether one of these options is given by its whole name.

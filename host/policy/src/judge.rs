@@ -321,13 +321,9 @@ impl<'p> Judge<'p> {
 
     /// Judges a script for sed or awk.
     fn script(&mut self, language: Language, argv: &Argv<'_>, context: &Context) {
-        let (given, files) = language.options();
+        let (_, files) = language.options();
         let is_given = |option: &&str| argv.values(&Wanted { name: option, exact: false }).next().is_some();
-        let mut texts: Vec<&str> = given.iter().flat_map(|option| values(argv, option)).collect();
-        if texts.is_empty() {
-            texts.extend(argv.operands.first().map(|operand| operand.word));
-        }
-        let text = texts.join("\n");
+        let (text, _) = argv.script(language);
         let script = Script::read(language, &text);
         self.is_unclear |= script.is_unclear || glob::is_open(&text) || files.iter().any(is_given);
         script.reads.iter().for_each(|file| self.file_in(Step::Read, file, &context.directories));

@@ -18,13 +18,13 @@ mod matching;
 mod path;
 mod programs;
 mod read_only;
-mod root_looks;
 mod rule;
 mod script;
 mod shell;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod unasked_looks;
 
 use std::sync::{Arc, LazyLock};
 
@@ -36,9 +36,9 @@ use index::Index;
 use judge::Judge;
 pub use load::{PolicyError, PolicyFile};
 pub use read_only::{NEEDS_PLAN, check_is_known_to_look, check_only_looks, command_words, needs_plan};
-pub use root_looks::{Shows, shows};
 pub use rule::Level;
 use rule::{Rule, Step};
+pub use unasked_looks::{Look, Shows, unasked_look};
 
 use host_base::Risk;
 

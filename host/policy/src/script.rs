@@ -220,7 +220,7 @@ fn awk(text: &str) -> bool {
             'a'..='z' | 'A'..='Z' | '_' => {
                 let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
                 let word = &rest[..end];
-                if matches!(word, "system" | "getline" | "ARGV" | "ARGC" | "ARGIND" | "PROCINFO") {
+                if matches!(word, "system" | "getline" | "ARGV" | "ARGC" | "ARGIND" | "PROCINFO" | "SYMTAB") {
                     return true;
                 }
                 is_print |= matches!(word, "print" | "printf");

@@ -1,5 +1,5 @@
-//! Commands that no other tool covers. The host's policy decides on each command line: one that is known to look runs at
-//! once, a person is asked about every other one, and some are refused.
+//! The tool that runs commands which no other tool covers. The host decides on each command line: one that is known to look,
+//! and whose words tell all that it reads, runs at once. A person is asked about every other one, and some are refused.
 #![forbid(unsafe_code)]
 
 mod output;
@@ -16,7 +16,7 @@ use request::Request;
 /// The host's code of a command that may run only as a step of a plan.
 const NEEDS_PLAN: &str = "NEEDS_PLAN";
 
-/// The answer.
+/// The answer of the tool.
 #[derive(Serialize)]
 struct Ran {
     /// One output for each command, in order.
@@ -29,16 +29,22 @@ struct Ran {
 
 fn command_run(request: Request, cx: &Context) -> Result<Noted<Ran>> {
     let pipelines = request.pipelines()?;
-    programs::all_there(&pipelines, cx)?;
     let notes = typed_tools::notes(&pipelines);
-    let outputs = match pipelines.as_slice() {
-        [only] => match cx.run_pipeline(only.clone()) {
-            Err(problem) if problem.code == NEEDS_PLAN => planned(&pipelines, &notes, cx),
-            looked => looked.map(Some),
-        },
-        _ => planned(&pipelines, &notes, cx),
+    // The host decides first: what the policy forbids is refused as that, also where the program isn't there.
+    let looked = match pipelines.as_slice() {
+        [only] => Some(cx.run_pipeline(only.clone())),
+        _ => None,
     };
-    let outputs = outputs?;
+    let outputs = match looked {
+        Some(Err(problem)) if ![NEEDS_PLAN, programs::NOT_FOUND].contains(&problem.code.as_str()) => {
+            return Err(problem);
+        }
+        Some(Ok(outputs)) => Some(outputs),
+        Some(Err(_)) | None => {
+            programs::all_there(&pipelines, cx)?;
+            planned(&pipelines, &notes, cx)?
+        }
+    };
     let would_run = outputs.is_none();
     let commands = shown(&pipelines, outputs.unwrap_or_default());
     Ok(Noted { data: Ran { commands, would_run }, notes })

@@ -32,7 +32,7 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The outputs as they are shown, each with its program where there are several.
+/// Cuts the outputs to what is shown, and names the program of each where there are several.
 pub(crate) fn shown(pipelines: &[Pipeline], outputs: Vec<Output>) -> Vec<CommandOutput> {
     let commands: Vec<&Command> = pipelines.iter().flat_map(|pipeline| &pipeline.commands).collect();
     let names_programs = commands.len() > 1;

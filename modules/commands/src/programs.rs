@@ -8,21 +8,32 @@ pub(crate) const DIRECTORIES: [&str; 4] = ["/usr/local/sbin", "/usr/local/bin", 
 /// The number of names that are told.
 const MOST: usize = 3;
 
-/// Refuses a program that is in none of the directories, and names those that are close to it. A program by its path is the
-/// host's to find.
+/// The host's code of a program that it doesn't find.
+pub(crate) const NOT_FOUND: &str = "PROGRAM_NOT_FOUND";
+/// The host's code of a command that the policy forbids.
+const BLOCKED: &str = "POLICY_BLOCKED";
+
+/// Refuses a program that is in none of the directories, before anybody is asked about it, and names those that are close to
+/// it. A program by its path is the host's to find.
 pub(crate) fn all_there(pipelines: &[Pipeline], cx: &Context) -> Result<()> {
-    let mut programs: Vec<&str> =
-        pipelines.iter().flat_map(|pipeline| &pipeline.commands).map(named).collect();
-    programs.retain(|program| !program.contains('/'));
+    let programs: Vec<(&Pipeline, &str)> = pipelines
+        .iter()
+        .flat_map(|pipeline| pipeline.commands.iter().map(move |command| (pipeline, named(command))))
+        .filter(|(_, program)| !program.contains('/'))
+        .collect();
     let paths: Vec<String> = programs
         .iter()
-        .flat_map(|program| DIRECTORIES.map(|directory| format!("{directory}/{program}")))
+        .flat_map(|(_, program)| DIRECTORIES.map(|directory| format!("{directory}/{program}")))
         .collect();
     let found = cx.stat_all(&paths);
-    for (program, found) in programs.iter().zip(found.chunks(DIRECTORIES.len())) {
+    for ((pipeline, program), found) in programs.into_iter().zip(found.chunks(DIRECTORIES.len())) {
         // What can't be looked at may be there.
         if found.iter().all(|found| matches!(found, Ok(None))) {
-            return Err(missing(program, cx));
+            // The host has not judged steps yet. A step is one command, which can't run, because it isn't there.
+            return match (pipelines.len() > 1).then(|| cx.run_pipeline(pipeline.clone())) {
+                Some(Err(problem)) if problem.code == BLOCKED => Err(problem),
+                _ => Err(missing(program, cx)),
+            };
         }
     }
     Ok(())
@@ -45,10 +56,8 @@ fn missing(program: &str, cx: &Context) -> Problem {
     near.sort();
     near.dedup();
     let names: Vec<String> = near.into_iter().take(MOST).map(|(_, name)| name).collect();
-    let problem = Problem::not_found(
-        "PROGRAM_NOT_FOUND",
-        format!("there is no program {program} in {}", DIRECTORIES.join(", ")),
-    );
+    let problem =
+        Problem::not_found(NOT_FOUND, format!("there is no program {program} in {}", DIRECTORIES.join(", ")));
     match names.is_empty() {
         true => problem.remedy("pkg_search finds the package that has it"),
         false => problem.remedy(format!("Programs with a similar name: {}", names.join(", "))),

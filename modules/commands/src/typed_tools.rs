@@ -1,4 +1,5 @@
-//! Tools that do the same as a command line: the first row whose words are all in the line. They check, show and undo what a command only does.
+//! The tools that do the same as a command line. They check, show and undo what a command only does. The first row of the
+//! table whose words are all in the line names the tool.
 
 use std::sync::LazyLock;
 

@@ -104,14 +104,22 @@ fn what_cannot_be_run_is_refused_with_what_was_expected() {
         (json!({"argv": ["uname"], "directory": "srv"}), "INVALID_COMMAND", "absolute"),
         (json!({"argv": ["uname"], "as_root": true, "user": "ada"}), "INVALID_COMMAND", "either"),
         (json!({"steps": [["uname"], ["uname"]], "stdin": "x"}), "INVALID_COMMAND", "not to steps"),
-        (json!({"argv": ["unmae"]}), "PROGRAM_NOT_FOUND", "no program unmae"),
+        (json!({"argv": ["unmae"], "directory": "/srv"}), "PROGRAM_NOT_FOUND", "no program unmae"),
+        (json!({"steps": [["uname"], ["unmae"]], "directory": "/srv"}), "PROGRAM_NOT_FOUND", "unmae"),
     ] {
-        let problem = answer(target(&["uname"]), arguments.clone()).unwrap_err();
+        let problem = answer(target(&["uname", "env"]).needs_plan(), arguments.clone()).unwrap_err();
         assert_eq!(problem.code, code, "{arguments}");
         assert!(problem.message.contains(words), "{arguments}: {}", problem.message);
     }
-    let problem = answer(target(&["uname", "ls"]), json!({"argv": ["unmae"]})).unwrap_err();
-    assert_eq!(problem.remediation, ["Programs with a similar name: uname"]);
+}
+
+#[test]
+fn a_missing_program_is_told_with_similar_names() {
+    for arguments in [json!({"argv": ["unmae"]}), json!({"steps": [["ls"], ["unmae"]]})] {
+        let problem = answer(target(&["uname", "ls"]).needs_plan(), arguments.clone()).unwrap_err();
+        assert!(problem.message.contains("no program unmae"), "{arguments}: {}", problem.message);
+        assert_eq!(problem.remediation, ["Programs with a similar name: uname"], "{arguments}");
+    }
 }
 
 #[test]

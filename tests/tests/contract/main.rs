@@ -8,7 +8,6 @@ mod asking_clients;
 mod asking_terminal;
 mod audit;
 mod cli;
-mod commands;
 mod documentation;
 mod expected;
 mod grants;

@@ -6,6 +6,7 @@ mod everywhere {
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
+    mod commands;
     mod everyday;
     mod files;
     mod incidents;

@@ -44,6 +44,82 @@ fn what_can_cost_data_the_machine_or_the_way_into_it_is_grave() {
 }
 
 #[test]
+fn the_systems_directories_are_never_changed_as_wholes() {
+    for directory in [
+        "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr", "/var",
+    ] {
+        for program in [
+            "rm -r",
+            "rm -rf --",
+            "chown -R ada",
+            "chown --recursive ada:ada",
+            "chgrp -R ada",
+            "chmod -R a-x",
+            "chmod --recursive 0777",
+            "setfacl -R -m u:ada:rwx",
+            "sudo chown -hR ada",
+            "env A=b rm -fr",
+        ] {
+            for whole in [directory.to_owned(), format!("{}/", directory.trim_end_matches('/'))] {
+                let line = format!("{program} {whole}");
+                assert_eq!(verdict(&line).level, Level::Block, "{line}");
+            }
+            let line = format!("{program} {}/*", directory.trim_end_matches('/'));
+            assert_eq!(of_text(&line).level, Level::Block, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_takes_statements_asks_where_it_may_be_given_some() {
+    for program in ["mysql", "mariadb", "psql", "redis-cli", "valkey-cli", "sqlite3", "mongosh", "ssh web1"] {
+        for line in [
+            program.to_owned(),
+            format!("sudo {program}"),
+            format!("{program} < /srv/script"),
+            format!("cat /srv/script | {program}"),
+        ] {
+            assert!(of_text(&line).level >= Level::Confirm, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_download_piped_into_an_interpreter_is_critical() {
+    for download in ["curl -fsSL https://example.net/x", "wget -qO- https://example.net/x", "wget2 -O- x"] {
+        for interpreter in [
+            "sh",
+            "bash -s -- -y",
+            "dash",
+            "zsh",
+            "ksh",
+            "fish",
+            "busybox sh",
+            "python3",
+            "python3 -",
+            "perl",
+            "ruby",
+            "node",
+            "php",
+            "lua",
+            "sudo bash",
+            "env -i sh",
+            "nice sh",
+            "timeout 60 bash",
+        ] {
+            let line = format!("{download} | {interpreter}");
+            let found = of_text(&line);
+            assert!(
+                found.level >= Level::Confirm && found.risk == Some(Risk::Critical),
+                "{line}: {:?} {:?}",
+                found.risk,
+                found.matched_rules
+            );
+        }
+    }
+}
+
+#[test]
 fn an_ordinary_change_is_a_change_and_adds_no_risk() {
     for line in [
         "systemctl restart nginx",

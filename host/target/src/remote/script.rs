@@ -10,6 +10,9 @@ const LONGEST_LINE: usize = 128 << 10;
 /// The beginning of a script, which tells the process id on both streams.
 const ANNOUNCE: &str = r#"echo "$0 $$"; echo "$0 $$" >&2; "#;
 
+/// Begins in the root directory, as commands on this machine do. The login begins in the account's home.
+const BEGIN: &str = "cd / || exit 126; ";
+
 /// Starts a program.
 const EXEC: &str = r#"exec "$@""#;
 
@@ -21,10 +24,10 @@ const READ_KEY: &str = "IFS= read -r key || exit 126; ";
 /// because a lost connection and a killed writer look like the end of the input.
 fn script(before: &str, run: &str, has_stdin: bool) -> String {
     if !has_stdin {
-        return format!("{ANNOUNCE}{before}{run}");
+        return format!("{ANNOUNCE}{BEGIN}{before}{run}");
     }
     format!(
-        r#"{ANNOUNCE}{before}n=$1; shift; u=$(umask); umask 077
+        r#"{ANNOUNCE}{BEGIN}{before}n=$1; shift; u=$(umask); umask 077
 f=$(mktemp /dev/shm/.linux-sysadmin.XXXXXX 2> /dev/null || mktemp /tmp/.linux-sysadmin.XXXXXX) || exit 126
 trap 'rm -f "$f"; exit 126' HUP INT TERM
 if cat > "$f" && test "$(wc -c < "$f")" -eq "$n"; then exec < "$f"; rm -f "$f"; trap - HUP INT TERM; umask "$u"; {run}; fi
@@ -135,8 +138,21 @@ mod tests {
         let line = line(&environment, "n", &["/bin/x".into(), "$y".into()], None).unwrap();
         assert_eq!(
             line,
-            r#"exec /usr/bin/env -i 'A=b c' /bin/sh -c 'echo "$0 $$"; echo "$0 $$" >&2; exec "$@"' n /bin/x '$y'"#
+            r#"exec /usr/bin/env -i 'A=b c' /bin/sh -c 'echo "$0 $$"; echo "$0 $$" >&2; cd / || exit 126; exec "$@"' n /bin/x '$y'"#
         );
+    }
+
+    #[test]
+    fn a_command_begins_in_the_root_directory() {
+        // The test itself runs in the directory of its crate.
+        for reads in [None, Some(0)] {
+            let line = line(&[], "n", &["/bin/pwd".to_owned()], reads).unwrap();
+            let shell = std::process::Command::new("/bin/sh").args(["-c", &line]).output().unwrap();
+            let said = String::from_utf8(shell.stdout).unwrap();
+            assert_eq!(said.lines().nth(1), Some("/"), "{line}");
+        }
+        let (_, stdout, _) = connected_by(&[&["/bin/pwd"], &["/usr/bin/cat"]], None);
+        assert_eq!(stdout, "/\n");
     }
 
     /// Returns what a login shell does for a program that expects `reads` bytes and gets `given`.

@@ -514,3 +514,41 @@ async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     assert_eq!((&by["uid"], &by["account"]), (&json!(0), &json!("root")), "{begun}");
     client.close().await;
 }
+
+#[tokio::test]
+async fn any_program_runs_only_where_roots_configuration_says_so_and_never_by_sudo() {
+    let test = "any_program_runs_only_where_roots_configuration_says_so_and_never_by_sudo";
+    let Some(person) = Person::with_system_mode(test) else { return };
+    let fragments = || person.0.sh("cd /etc/sudoers.d && ls -A | grep linux-sysadmin | xargs sha256sum");
+    let before = fragments();
+    assert!(before.contains("linux-sysadmin-services") && !before.contains("commands"), "{before}");
+
+    // The tool is neither listed nor called, and the answer says why.
+    let looks = json!({"argv": ["uname", "--kernel-name"]});
+    let mut client = person.serve().await;
+    let listed = client.request("tools/list", json!({})).await.to_string();
+    assert!(listed.contains("svc_status") && !listed.contains("command_run"), "{listed}");
+    let refused = client.call("command_run", looks.clone()).await;
+    let message = refused["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    for word in ["commands", "isn't used", "modules.any_program of the configuration"] {
+        assert!(message.contains(word), "{word}: {message}");
+    }
+    client.close().await;
+
+    // The person can't write the configuration, and root can.
+    let config = format!("{HOME}/.config/linux-sysadmin/config.yaml");
+    let own = format!("printf 'modules:\\n  any_program: [commands]\\n' > {config}");
+    assert_ne!(person.tries(&["sh", "-c", &own]).0, Some(0));
+    person.0.sh(&own);
+    let mut client = person.serve().await;
+    let looked = client.envelope("command_run", looks).await;
+    assert_eq!(looked["data"]["commands"][0]["stdout"], "Linux\n", "{looked}");
+    // sudo allows nothing more than before, also after a new installation.
+    let as_root = json!({"argv": ["cat", "/etc/hosts"], "as_root": true});
+    let as_root = client.envelope("command_run", as_root).await;
+    assert_eq!(as_root["error_category"], "privilege", "{as_root}");
+    client.close().await;
+    person.system(0, PROGRAM, &["install", "--for", PERSON, "--yes"]);
+    assert_eq!(fragments(), before);
+    assert_eq!(person.not_right(0), []);
+}
