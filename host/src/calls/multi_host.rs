@@ -155,11 +155,19 @@ impl MultiHostCall {
                 return;
             }
             let ends = batch.into_iter().map(|WaitingCall { at, question, mut call }| {
-                let answer = answer.clone();
+                let (answer, whole, own) = (answer.clone(), &self.command_log, call.command_log().clone());
                 async move {
                     // Where the answer is too late, the call's own envelope says so.
                     let _ = question.answer(answer);
-                    (at, wait_for_end(&mut call, cancelled).await)
+                    let begins = async {
+                        whole.set_beginning(own.beginning().await);
+                        std::future::pending().await
+                    };
+                    tokio::select! {
+                        envelope = wait_for_end(&mut call, cancelled) => (at, envelope),
+                        // The first host tells whoever confirmed whether the change has begun.
+                        never = begins => never,
+                    }
                 }
             });
             for (at, envelope) in futures_util::future::join_all(ends).await {
