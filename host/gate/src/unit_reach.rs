@@ -171,6 +171,19 @@ pub async fn of_reload(target: &Target, units: &[&str]) -> Option<(BTreeSet<Stri
     Some((queue.seen, reach.own))
 }
 
+/// The units that these timers start, where the timer or the unit is the administrator's own. None where systemd doesn't say.
+pub async fn started_by(target: &Target, timers: &[&str]) -> Option<BTreeSet<String>> {
+    let timers: Vec<String> = timers.iter().map(|timer| (*timer).to_owned()).collect();
+    let mut started = BTreeSet::new();
+    for timer in ask(target, &timers).await? {
+        let units: Vec<String> = names(&timer, &["Triggers"]).collect();
+        let units = ask(target, &units).await?;
+        let own = units.iter().filter(|unit| is_own(&timer) || is_own(unit));
+        started.extend(own.filter_map(|unit| unit.get("Id").cloned()));
+    }
+    Some(started)
+}
+
 /// One unit's properties, by their names.
 type Properties = BTreeMap<String, String>;
 
