@@ -96,7 +96,7 @@ pub trait WaitingCalls: Send + Sync {
     ) -> Result<BoxFuture<'static, Beginning>, Refused>;
 }
 
-/// What comes of a decision.
+/// The consequence of a decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Beginning {

@@ -52,7 +52,7 @@ pub(super) enum Response {
     Waiting(Vec<WaitingCall>),
     /// The response to `Decide` where the decision was taken, once it is known what comes of it.
     Decided {
-        /// What came of it so far.
+        /// The consequence of the decision so far.
         #[serde(default)]
         change: Beginning,
     },

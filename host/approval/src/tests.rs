@@ -49,7 +49,7 @@ type Decided = Option<(bool, Person)>;
 struct Fake {
     calls: Mutex<BTreeMap<String, (WaitingCall, Decided)>>,
     now: AtomicU64,
-    /// What comes of a decision.
+    /// The consequence of each decision.
     beginning: Mutex<Beginning>,
 }
 

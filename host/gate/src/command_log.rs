@@ -119,7 +119,7 @@ impl CommandLog {
         self.is_decided.load(Ordering::Relaxed)
     }
 
-    /// The same command, with its output added to this log while it runs.
+    /// The command with its output added to this log while it runs.
     pub fn with_output_recorded(&self, command: &Command) -> Command {
         Command { output_buffer: Some(self.output.clone()), ..command.clone() }
     }

@@ -138,7 +138,7 @@ impl<'a> PrivilegeCheck<'a> {
         }
     }
 
-    /// The same for an account that isn't a dynamic user.
+    /// The reason why an account that isn't a dynamic user is as good as root. None where it is not.
     async fn account_power(&mut self, account: &str) -> Option<String> {
         if let Some(known) = self.accounts.get(account) {
             return known.clone();

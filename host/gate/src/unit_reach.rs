@@ -99,7 +99,7 @@ impl UnitEffect {
     }
 }
 
-/// What happens to a unit.
+/// An event in a unit's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnitEvent {
     Starts,

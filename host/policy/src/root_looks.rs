@@ -39,7 +39,7 @@ pub enum Shows {
     Contents,
 }
 
-/// What a command shows. None where its words don't tell that.
+/// The kinds of text that a command shows. None where its words don't tell that.
 pub fn shows(argv: &[String]) -> Option<Shows> {
     let table = TABLE.as_ref()?;
     let (program, words) = argv.split_first()?;

@@ -70,7 +70,7 @@ impl PrivilegeCheck<'_> {
         }
     }
 
-    /// The same for a group with this name and number.
+    /// The reason why members of a group with this name and number may be as good as root, by the group itself.
     pub(super) async fn group(&mut self, roots: &RootEquivalents, name: &str, number: u32) -> Option<String> {
         if let Some(by) = roots.groups.get(name) {
             return Some(by.clone());

@@ -17,7 +17,7 @@ use host_text::redact::excerpt;
 struct Part<'a> {
     step: FileStep,
     path: &'a str,
-    /// What is there before the step.
+    /// The file or directory that is there before the step.
     found: Option<&'a Found>,
     /// True where a directory goes away.
     is_directory: bool,

@@ -1,4 +1,4 @@
-//! Which commands on units of a made-up machine ask, by what the units do.
+//! Tests which commands on units of a made-up machine ask, by the effects of those units.
 
 use host_base::{Command, Risk};
 use host_knowledge::LazyKnowledge;

@@ -120,7 +120,7 @@ pub struct CommandLine {
 
 /// The number of sentences about power. One is enough for a decision, and a hostile text could have thousands.
 const MAX_SENTENCES: usize = 20;
-/// The same for sentences that count only for some accounts. An honest unit may set many variables.
+/// The number of sentences that count only for some accounts. An honest unit may set many variables.
 const MAX_ACCOUNT_SENTENCES: usize = 500;
 /// The number of bytes of the largest text that is read. No honest text comes near it.
 const MAX_BYTES: usize = 1 << 20;
@@ -150,7 +150,7 @@ pub fn code_in_unit(path: &str, contents: &[u8], drop_ins: &[Vec<u8>]) -> Option
     new_code_in_unit(path, contents, drop_ins, None)
 }
 
-/// The same without the jobs of a crontab that the former contents have under the same variables.
+/// The code in a unit file or another file, without the jobs of a crontab that the former contents have under the same variables.
 pub fn new_code_in_unit(
     path: &str,
     contents: &[u8],

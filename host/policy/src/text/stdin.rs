@@ -27,7 +27,7 @@ pub fn code_on_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
     new_code_on_stdin(argv, stdin, None)
 }
 
-/// The same without the jobs of a crontab that the former text has under the same variables.
+/// The code on a program's standard input, without the jobs of a crontab that the former text has under the same variables.
 pub fn new_code_on_stdin(argv: &[String], stdin: &[u8], former: Option<&[u8]>) -> Option<Code> {
     let program = argv.first()?;
     known(argv, stdin, former).unwrap_or_else(|| {
