@@ -36,6 +36,7 @@
 
 mod compare;
 mod cut;
+mod failures;
 mod node;
 mod pairing;
 mod range;
@@ -45,6 +46,8 @@ mod write;
 
 #[cfg(test)]
 mod tests;
+
+pub use failures::{Failures, HostFailure};
 
 use serde_json::Value;
 

@@ -13,8 +13,10 @@ use tokio::time::timeout;
 
 use super::directory::{Directory, DirectoryError};
 use super::listen::DIRECTORY;
-use super::message::{self, LONGEST_REQUEST, LONGEST_RESPONSE, LineError, PATIENCE, Request, Response};
-use super::{Refused, WaitingCall};
+use super::message::{
+    self, BEGINS_WITHIN, LONGEST_REQUEST, LONGEST_RESPONSE, LineError, PATIENCE, Request, Response,
+};
+use super::{Beginning, Refused, WaitingCall};
 use host_base::account::{Account, runtime_directory};
 
 /// The reason why a server could not be asked.
@@ -174,19 +176,23 @@ impl Server {
         }
     }
 
-    /// Decides about the plan that was shown.
-    pub async fn decide(&self, shown: &WaitingCall, yes: bool) -> Result<(), AskError> {
+    /// Decides about the plan that was shown, and tells what came of it.
+    pub async fn decide(&self, shown: &WaitingCall, yes: bool) -> Result<Beginning, AskError> {
         let request = Request::Decide { id: shown.id.clone(), sha256: shown.sha256.clone(), yes };
-        match self.ask(&request).await? {
-            Some(Response::Decided {}) => Ok(()),
+        match self.ask_for(&request, BEGINS_WITHIN + self.patience).await? {
+            Some(Response::Decided { change }) => Ok(change),
             Some(Response::Refused(refused)) => Err(refused.into()),
             None => Err(Refused::Unknown.into()),
             Some(other) => Err(self.wrong(other)),
         }
     }
 
-    /// Sends a request and reads the response. None where the server is dead.
     async fn ask(&self, request: &Request) -> Result<Option<Response>, AskError> {
+        self.ask_for(request, self.patience).await
+    }
+
+    /// Sends a request and reads the response, which may take this long. None where the server is dead.
+    async fn ask_for(&self, request: &Request, longest: Duration) -> Result<Option<Response>, AskError> {
         let connected = timeout(self.patience, self.directory.connect(&self.name)).await;
         let connected = connected.unwrap_or_else(|_| Err(std::io::ErrorKind::TimedOut.into()));
         let Some(mut stream) = connected.map_err(|error| self.unusable(error))? else { return Ok(None) };
@@ -198,7 +204,7 @@ impl Server {
         }
         let asked = message::write(&mut stream, request, LONGEST_REQUEST, self.patience).await;
         asked.map_err(|error| self.unusable(error))?;
-        let response = message::read(&mut stream, LONGEST_RESPONSE, self.patience)
+        let response = message::read(&mut stream, LONGEST_RESPONSE, longest)
             .await
             .map_err(|error| self.unusable(error))?;
         Ok(Some(response.ok_or_else(|| self.unusable(LineError::Cut))?))

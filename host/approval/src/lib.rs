@@ -18,6 +18,7 @@ mod message;
 pub use ask::{AskError, ServerCall, Servers};
 pub use listen::{Deciders, ListenError, Listener};
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -84,8 +85,28 @@ pub trait WaitingCalls: Send + Sync {
     /// All waiting calls, the oldest first.
     fn waiting(&self) -> Vec<WaitingCall>;
 
-    /// Decides a call, at most once, if its plan still has this SHA-256. It must not block.
-    fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused>;
+    /// Decides a call, at most once, if its plan still has this SHA-256. It must not block. The future tells what comes of a
+    /// yes, once that is known.
+    fn decide(
+        &self,
+        id: &str,
+        sha256: &str,
+        yes: bool,
+        by: Person,
+    ) -> Result<BoxFuture<'static, Beginning>, Refused>;
+}
+
+/// The consequence of a decision.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beginning {
+    /// The change is running.
+    Running,
+    /// Nothing is changed, for this reason. What was shown may not be what could be done by then.
+    Nothing(String),
+    /// It isn't known yet: the change may wait for another one on the same target.
+    #[default]
+    Unknown,
 }
 
 /// The reason why a decision was not taken.

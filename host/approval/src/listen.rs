@@ -10,9 +10,12 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::directory::{Directory, DirectoryError};
-use super::message::{self, LONGEST_REQUEST, LONGEST_RESPONSE, LineError, PATIENCE, Request, Response};
+use super::message::{
+    self, BEGINS_WITHIN, LONGEST_REQUEST, LONGEST_RESPONSE, LineError, PATIENCE, Request, Response,
+};
 use super::{Person, WaitingCall, WaitingCalls};
 use host_base::account::{Account, runtime_directory};
 
@@ -161,7 +164,7 @@ impl RequestHandler {
         // The request is read before anything is answered, because a client that still writes would not read the
         // response.
         let response = match message::read(&mut stream, LONGEST_REQUEST, self.patience).await {
-            Ok(Some(request)) => self.answer(request, uid),
+            Ok(Some(request)) => self.answer(request, uid).await,
             Ok(None) => return,
             Err(error @ (LineError::TooLong(_) | LineError::Garbage(_) | LineError::Cut)) => {
                 tracing::warn!(uid, %error, "a request at the socket of `linux-sysadmin approve` is invalid");
@@ -184,7 +187,7 @@ impl RequestHandler {
         }
     }
 
-    fn answer(&self, request: Request, uid: u32) -> Response {
+    async fn answer(&self, request: Request, uid: u32) -> Response {
         if let Err(why) = self.deciders.may(uid, rustix::process::geteuid().as_raw()) {
             tracing::warn!(uid, why, "an account that may not decide asked which calls wait");
             return Response::Error(format!("refused to the account {uid}: {why}"));
@@ -199,8 +202,13 @@ impl RequestHandler {
             ),
             Request::Decide { id, sha256, yes } => {
                 let account = Account::of_uid(uid).map_or_else(|| uid.to_string(), |account| account.name);
-                match calls.decide(&id, &sha256, yes, Person { uid, account }) {
-                    Ok(()) => Response::Decided {},
+                let decided = calls.decide(&id, &sha256, yes, Person { uid, account });
+                // The server may end meanwhile.
+                drop(calls);
+                match decided {
+                    Ok(beginning) => Response::Decided {
+                        change: timeout(BEGINS_WITHIN, beginning).await.unwrap_or_default(),
+                    },
                     Err(refused) => Response::Refused(refused),
                 }
             }

@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use super::{Refused, WaitingCall};
+use super::{Beginning, Refused, WaitingCall};
 
 /// The number of bytes of a request, which holds an id, a hash and a word.
 pub(super) const LONGEST_REQUEST: u64 = 4 << 10;
@@ -19,6 +19,8 @@ pub(super) const LONGEST_REQUEST: u64 = 4 << 10;
 pub(super) const LONGEST_RESPONSE: u64 = 32 << 20;
 /// The time for reading or writing a line. Both ends are programs.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// The time for which a decision waits for what comes of it. The plan is made anew meanwhile.
+pub(super) const BEGINS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A request to a server.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -48,8 +50,12 @@ pub(super) enum Request {
 pub(super) enum Response {
     /// The response to `List`, and to `Show` with one call or none.
     Waiting(Vec<WaitingCall>),
-    /// The response to `Decide` where the decision was taken.
-    Decided {},
+    /// The response to `Decide` where the decision was taken, once it is known what comes of it.
+    Decided {
+        /// The consequence of the decision so far.
+        #[serde(default)]
+        change: Beginning,
+    },
     /// The response to `Decide` where it was not taken.
     Refused(Refused),
     /// The response to a request that isn't understood, or isn't allowed to this account.

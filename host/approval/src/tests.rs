@@ -49,12 +49,18 @@ type Decided = Option<(bool, Person)>;
 struct Fake {
     calls: Mutex<BTreeMap<String, (WaitingCall, Decided)>>,
     now: AtomicU64,
+    /// The consequence of each decision.
+    beginning: Mutex<Beginning>,
 }
 
 impl Fake {
     fn new(calls: impl IntoIterator<Item = WaitingCall>) -> Arc<Self> {
         let calls = calls.into_iter().map(|call| (call.id.clone(), (call, None))).collect();
-        Arc::new(Self { calls: Mutex::new(calls), now: AtomicU64::new(1100) })
+        Arc::new(Self {
+            calls: Mutex::new(calls),
+            now: AtomicU64::new(1100),
+            beginning: Mutex::new(Beginning::Running),
+        })
     }
 
     fn decided(&self, id: &str) -> Decided {
@@ -68,7 +74,13 @@ impl WaitingCalls for Fake {
         calls.values().filter(|(_, decided)| decided.is_none()).map(|(call, _)| call.clone()).collect()
     }
 
-    fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused> {
+    fn decide(
+        &self,
+        id: &str,
+        sha256: &str,
+        yes: bool,
+        by: Person,
+    ) -> Result<BoxFuture<'static, Beginning>, Refused> {
         let mut calls = self.calls.lock().unwrap();
         match calls.get_mut(id) {
             None => Err(Refused::Unknown),
@@ -79,7 +91,8 @@ impl WaitingCalls for Fake {
             Some((call, None)) if call.sha256 != sha256 => Err(Refused::OtherPlan),
             Some((_, decided)) => {
                 *decided = Some((yes, by));
-                Ok(())
+                let beginning = self.beginning.lock().unwrap().clone();
+                Ok(Box::pin(async { beginning }))
             }
         }
     }
@@ -160,6 +173,16 @@ async fn a_list_is_without_plans_and_one_call_has_its_own() {
     assert_eq!(pending[1].waiting, without);
     assert_eq!(pending[1].server.show(&first.id).await.unwrap(), Some(first));
     assert_eq!(pending[1].server.show("00000000000000cc").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn whoever_decides_learns_what_came_of_it() {
+    for beginning in [Beginning::Running, Beginning::Nothing("it has changed".to_owned())] {
+        let served = Served::new([call("00000000000000aa")]);
+        *served.fake.beginning.lock().unwrap() = beginning.clone();
+        let found = served.only().await;
+        assert_eq!(found.server.decide(&found.waiting, true).await.unwrap(), beginning);
+    }
 }
 
 #[tokio::test]

@@ -94,9 +94,9 @@ impl AllowedCommand {
 
     /// Resolves the command's paths, and keeps the result.
     pub async fn follow_paths(&mut self, target: &Target, grants: &Grants) -> Result<(), Problem> {
-        (self.leads, self.found) = self.resolved(target, grants).await?.into_iter().unzip();
+        (self.leads, self.found) = self.resolved(target, grants, true).await?.into_iter().unzip();
         for piped in &mut self.piped {
-            (piped.leads, piped.found) = piped.resolved(target, grants).await?.into_iter().unzip();
+            (piped.leads, piped.found) = piped.resolved(target, grants, true).await?.into_iter().unzip();
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ impl AllowedCommand {
     ) -> Result<Vec<String>, Problem> {
         let mut leads = Vec::new();
         for command in self.all() {
-            leads.extend(command.resolved(target, grants).await?.into_iter().map(|(leads, _)| leads));
+            leads.extend(command.resolved(target, grants, false).await?.into_iter().map(|(leads, _)| leads));
         }
         Ok(leads)
     }
@@ -118,12 +118,17 @@ impl AllowedCommand {
         &self,
         target: &Target,
         grants: &Grants,
+        with_identity: bool,
     ) -> Result<Vec<(String, Option<Found>)>, Problem> {
         if self.paths.is_empty() {
             return Ok(Vec::new());
         }
         let asked = self.paths.iter().map(|(_, path)| path.clone()).collect();
-        let resolved = target.resolve(asked, &grants.access(&self.command.privilege)).await;
+        let access = grants.access(&self.command.privilege);
+        let resolved = match with_identity {
+            true => target.resolve_with_identity(asked, &access).await,
+            false => target.resolve(asked, &access).await,
+        };
         let lead = self.paths.iter().zip(resolved).map(|((hole, path), resolved)| {
             let resolved = resolved?;
             grants.may_lead(hole, path, &resolved.path)?;

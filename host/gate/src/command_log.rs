@@ -42,6 +42,8 @@ struct RunningChange {
 pub struct CommandLog {
     commands: Mutex<Vec<LoggedCommand>>,
     change: OnceLock<RunningChange>,
+    /// Set once the change begins, or once the call ends without it, with the reason.
+    beginning: SetOnce<Result<(), String>>,
     /// Set once the change and its undo have ended.
     is_over: SetOnce<()>,
     /// The output of the commands while they run.
@@ -87,6 +89,17 @@ impl CommandLog {
     pub fn begins(&self, change: &str, cancel: &CancellationToken) {
         let _ = self.change.set(RunningChange { id: change.to_owned(), cancel: cancel.clone() });
         self.mark_decided();
+        self.set_beginning(Ok(()));
+    }
+
+    /// Notes that the change has begun, or the reason why the call has ended without it. Only the first note counts.
+    pub fn set_beginning(&self, beginning: Result<(), String>) {
+        let _ = self.beginning.set(beginning);
+    }
+
+    /// Waits until the change begins, or until the call ends without it. The error is the reason.
+    pub async fn beginning(&self) -> Result<(), String> {
+        self.beginning.wait().await.clone()
     }
 
     /// Notes that the change has ended.
@@ -124,7 +137,7 @@ impl CommandLog {
         self.is_decided.load(Ordering::Relaxed) || self.is_look_of_caller.load(Ordering::Relaxed)
     }
 
-    /// The same command, with its output added to this log while it runs.
+    /// The command with its output added to this log while it runs.
     pub fn with_output_recorded(&self, command: &Command) -> Command {
         Command { output_buffer: Some(self.output.clone()), ..command.clone() }
     }

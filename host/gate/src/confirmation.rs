@@ -8,6 +8,8 @@ use serde_json::{Value, json};
 use super::allowed::AllowedCommand;
 use super::confirmation_method::ConfirmationMethod;
 use super::expected_target::{ExpectedTarget, STALE};
+use super::given_files::GivenFiles;
+use super::heap::on_heap;
 use super::prepare::{PlanContext, PreparedPlan};
 use super::question::Question;
 use super::replan::differences;
@@ -20,6 +22,8 @@ use host_text::redact::excerpt;
 pub const CONFIRMATION_REQUIRED: &str = "CONFIRMATION_REQUIRED";
 /// The time after which a question can't be answered any more.
 pub const EXPIRES: Duration = Duration::from_secs(15 * 60);
+/// The number of characters of a path in a problem.
+const PATH: usize = 300;
 /// The number of characters of a program's own simulation that are shown.
 const SIMULATED: usize = 8000;
 
@@ -58,6 +62,7 @@ impl Gate {
         let simulation = simulated(request, &plan).await?;
         let identity_shown = identity(request, &plan, simulation.as_deref())?;
         let preview = with_simulation(&plan, simulation.as_deref());
+        let given = on_heap(|| GivenFiles::of(&plan, &request.target, context.grants)).await;
         let question =
             Question::new((id, identity_shown.clone()), request, &plan, preview.clone(), needs_person);
         request.target_lock.release();
@@ -104,6 +109,10 @@ impl Gate {
             let now = with_simulation(&again, simulation.as_deref());
             return Err(stale("what it leads to has changed since it was shown".to_owned())
                 .detail("differs", differences(&preview, &now)));
+        }
+        let given_now = on_heap(|| GivenFiles::of(&again, &request.target, context.grants)).await;
+        if let Some(path) = given_now.changed_since(&given) {
+            return Err(stale(format!("what is in {} has changed since it was shown", excerpt(path, PATH))));
         }
         Ok((again, identity_shown, decided_by))
     }

@@ -18,6 +18,7 @@ mod execution;
 mod expected_target;
 mod file_problems;
 mod files;
+mod given_files;
 mod guard;
 mod heap;
 mod mounts;

@@ -11,6 +11,7 @@ use super::plan::{Action, FilePath, Write};
 use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
 use host_base::sha256;
 use host_base::{Command, Privilege};
+use host_target::Found;
 use host_text::redact::{excerpt, redact};
 
 /// The number of characters of a module's own sentence that are shown.
@@ -234,12 +235,18 @@ fn without_numbers(sentence: &str) -> String {
     digits
 }
 
+/// The file that was found, whatever is in it. Programs may go on writing to it.
+fn file_id(found: &Found) -> Value {
+    json!([format!("{:?}", found.kind), found.metadata.device, found.metadata.inode])
+}
+
 /// All that distinguishes this plan from any other, for its hash. Contents stand in it by their own hashes.
 pub fn identity(plan: &PreparedPlan) -> Value {
     let command = |allowed: &AllowedCommand| {
         let command: &Command = &allowed.command;
         json!({
             "leads": allowed.leads,
+            "found": allowed.found.iter().map(|found| found.as_ref().map(file_id)).collect::<Vec<_>>(),
             "program": command.program,
             "args": command.args,
             "env": command.env,

@@ -17,10 +17,11 @@ use serde::Deserialize;
 use host_base::account::SERVER;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege, passwd};
-use host_capability::Access;
+use host_capability::{Access, is_lexically_safe};
 use host_policy::NewAccount;
 use host_policy::text::DYNAMIC_USER_PREFIX;
 use host_target::{Facts, FileKind, Found, PathCheck, ReadRequest, Target};
+use host_text::visible::excerpt;
 
 use super::account_tables::{DynamicUnit, parse_ranges};
 use super::mounts::Mounts;
@@ -38,6 +39,8 @@ const AT_ONCE: usize = 400;
 const SUBORDINATE_IDS: [&str; 2] = ["/etc/subuid", "/etc/subgid"];
 /// The first id that systemd gives to containers (`systemd-nspawn --private-users=pick`).
 const FIRST_OF_CONTAINERS: u32 = 524_288;
+/// The number of characters of a path that a reason names.
+const SHOWN: usize = 160;
 /// The number of bytes of the largest such table that is read.
 const LARGEST: u64 = 1 << 20;
 
@@ -95,7 +98,7 @@ pub(super) struct PrivilegeCheck<'a> {
     passwd: Option<Option<Arc<Vec<passwd::Entry>>>>,
     homes: Option<Option<Arc<FileIds>>>,
     dynamic_units: Option<Option<Arc<Vec<DynamicUnit>>>>,
-    sudo_names: Option<Option<Arc<SudoNames>>>,
+    sudo_names: Option<Result<Arc<SudoNames>, String>>,
     mounts: Option<Option<Arc<Mounts>>>,
     /// The unit whose text is assessed, which may have its own dynamic user.
     pub unit: Option<String>,
@@ -135,7 +138,7 @@ impl<'a> PrivilegeCheck<'a> {
         }
     }
 
-    /// The same for an account that isn't a dynamic user.
+    /// The reason why an account that isn't a dynamic user is as good as root. None where it is not.
     async fn account_power(&mut self, account: &str) -> Option<String> {
         if let Some(known) = self.accounts.get(account) {
             return known.clone();
@@ -311,8 +314,14 @@ impl<'a> PrivilegeCheck<'a> {
 
     /// The reason why sudo may allow a new account or group something at once.
     async fn sudo_power(&mut self, new: &NewAccount) -> Option<String> {
-        let Some(names) = self.sudo_names().await else {
-            return Some("the target doesn't show whom sudo's rules name".to_owned());
+        let names = match self.sudo_names().await {
+            Ok(names) => names,
+            Err(part) => {
+                return Some(format!(
+                    "the target doesn't show whom sudo's rules name: {}",
+                    excerpt(&part, SHOWN)
+                ));
+            }
         };
         let number = new.number.as_ref().and_then(|number| number.parse().ok());
         if names.has_name(&new.name) || number.is_some_and(|number| names.has_number(number)) {
@@ -364,9 +373,12 @@ impl<'a> PrivilegeCheck<'a> {
 
     /// The reason why others may be able to change a program that root, or this account, would run. None where they
     /// can't.
-    pub async fn program_risk(&self, path: &str, account: Option<&str>) -> Option<String> {
+    pub async fn program_risk(&mut self, path: &str, account: Option<&str>) -> Option<String> {
         let whose = account.filter(|account| !account.starts_with(DYNAMIC_USER_PREFIX)).unwrap_or("root");
         let metadata = match self.target.safe_for(path, whose).await {
+            Err(problem) if problem.category == Category::Privilege && self.is_private(path, whose).await => {
+                return None;
+            }
             Err(problem) => return Some(problem.message),
             Ok(None) => return Some(format!("{path} isn't there")),
             Ok(Some(Found { kind: FileKind::File, metadata })) => metadata,
@@ -378,6 +390,24 @@ impl<'a> PrivilegeCheck<'a> {
         let written = metadata.mode & 0o022 != 0;
         written
             .then(|| format!("others than {} may write to {path} (mode {:o})", metadata.owner, metadata.mode))
+    }
+
+    /// Whether a path is below the home of this ordinary account, whose own the home is alone. What lies there is the account's
+    /// own affair, where only the account can look.
+    async fn is_private(&mut self, path: &str, account: &str) -> bool {
+        let Some(accounts) = self.passwd().await else { return false };
+        let Some(entry) = accounts.iter().find(|entry| entry.name == account) else { return false };
+        let home = entry.home.to_string_lossy();
+        if !is_lexically_safe(path) || !is_below(&home, Path::new(path)) {
+            return false;
+        }
+        let Ok(Some(Found { kind: FileKind::Directory, metadata })) =
+            self.target.safe_for(&home, account).await
+        else {
+            return false;
+        };
+        let is_own = metadata.owner == entry.name && metadata.mode & 0o022 == 0;
+        is_own && self.root_equivalence(account).await.is_none()
     }
 
     /// The file or directory at a path. An error where the target doesn't say, or where others could change it.
@@ -458,6 +488,65 @@ mod tests {
         ] {
             let entry = first_entry(line).expect("an account");
             assert_eq!(roots.is_ordinary(&entry), is_ordinary, "{line}");
+        }
+    }
+
+    /// Needs root's rights, by which files get other owners.
+    #[tokio::test]
+    async fn what_is_below_an_accounts_own_home_is_its_affair() {
+        use host_target::test_connection::{Fate, TestConnection};
+        use std::os::unix::fs::{PermissionsExt, chown};
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::Builder::new().prefix("lsa-").tempdir_in("/srv").unwrap();
+        let home = directory.path().to_str().unwrap().to_owned();
+        let passwd = format!("root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::{home}:/bin/sh\n");
+        let getent = move |command: &Command| match command.args.as_slice() {
+            [table] if table == "passwd" => Fate::Says(0, passwd.clone()),
+            _ => Fate::Answers,
+        };
+        let target = Target::over_test_connection(&TestConnection::new(getent));
+        let facts = Facts { user: "root".to_owned(), ..Facts::default() };
+        for (owner, mode, path, account, is_private) in [
+            (65_534, 0o700, format!("{home}/app/run"), "nobody", true),
+            (65_534, 0o700, home.clone(), "nobody", false),
+            (65_534, 0o700, format!("{home}/../x"), "nobody", false),
+            (65_534, 0o700, "/srv/other/run".to_owned(), "nobody", false),
+            (65_534, 0o700, format!("{home}/app/run"), "root", false),
+            (65_534, 0o700, format!("{home}/app/run"), "nobody-knows", false),
+            (65_534, 0o770, format!("{home}/app/run"), "nobody", false),
+            (1234, 0o700, format!("{home}/app/run"), "nobody", false),
+            (0, 0o755, "/root/x".to_owned(), "root", false),
+        ] {
+            chown(&home, Some(owner), None).unwrap();
+            std::fs::set_permissions(&home, std::fs::Permissions::from_mode(mode)).unwrap();
+            let mut check = PrivilegeCheck::new(&target, &facts);
+            assert_eq!(
+                check.is_private(&path, account).await,
+                is_private,
+                "{owner} {mode:o} {path} {account}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn an_empty_file_of_rules_names_nobody() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let target = Target::local(host_target::Overrides::default());
+        let facts = Facts { user: "root".to_owned(), ..Facts::default() };
+        let check = PrivilegeCheck::new(&target, &facts);
+        let directory = tempfile::Builder::new().prefix("lsa-").tempdir_in("/srv").unwrap();
+        let at = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(at("empty"), "").unwrap();
+        std::fs::write(at("rules"), "ada ALL=ALL\n").unwrap();
+        for (name, expected) in
+            [("empty", Ok("")), ("rules", Ok("ada ALL=ALL\n")), ("absent", Err(Category::NotFound))]
+        {
+            let found = check.rules_in(&at(name)).await;
+            assert_eq!(found.as_deref().map_err(|problem| problem.category), expected, "{name}");
         }
     }
 }

@@ -2,6 +2,7 @@
 //! contents and input that become code.
 
 mod file_steps;
+mod jobs;
 mod own_commands;
 mod unit_effects;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use host_policy::text::{self, AccountGroup, Code, CommandLine};
 use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
 use host_target::{Facts, FileKind, Found, Target};
 use host_text::redact::excerpt;
+use jobs::removed_crontab;
 
 /// The number of characters of a command line in a reason.
 const NAMED: usize = 160;
@@ -87,7 +89,8 @@ impl<'a> RiskAssessment<'a> {
         if let Some(account) = removed_crontab(&command_words(&command.command)) {
             let own = self.own_account(command);
             let account = account.or(own.clone());
-            self.takes_jobs(account.as_deref(), own.as_deref(), &excerpt(&command.line(), NAMED)).await;
+            let shown = format!("`{}`", excerpt(&command.line(), NAMED));
+            self.takes_jobs(account.as_deref(), own.as_deref(), &shown).await;
         }
         if !command.piped.is_empty() {
             self.pipeline(command)?;
@@ -179,51 +182,14 @@ impl<'a> RiskAssessment<'a> {
         let Some(code) = text::code_on_stdin(&argv, stdin) else { return Ok(()) };
         // A crontab line without an account runs as the account that installs it.
         let own = self.own_account(command);
-        let code = code.with_default_user(own.as_deref());
-        let before = before.and_then(|before| text::code_on_stdin(&argv, before));
-        let before = before.map(|before| before.with_default_user(own.as_deref()));
-        self.removed(before.as_ref(), &code, own.as_deref(), &line).await;
-        // The variables that are there already hold for a new line as well, so `ordinary` leaves them out.
-        let before = match before {
-            Some(before) => Some(self.ordinary(before).await),
-            None => None,
-        };
-        self.code(code, before, &format!("what `{line}` would read")).await
-    }
-
-    /// Adds a risk where the new text lacks lines of accounts that are as good as root.
-    async fn removed(&mut self, before: Option<&Code>, code: &Code, own: Option<&str>, line: &str) {
-        let is_gone = |old: &&CommandLine| {
-            let is_it =
-                |new: &CommandLine| (&new.argv, &new.shell, &new.user) == (&old.argv, &old.shell, &old.user);
-            !code.lines.iter().any(is_it)
-        };
-        let mut whose: Vec<Option<&str>> = Vec::new();
-        for old in before.into_iter().flat_map(|before| &before.lines).filter(is_gone) {
-            // A line that anybody could add may go as well.
-            if !whose.contains(&old.user.as_deref()) && self.objection(old, line).await.is_some() {
-                whose.push(old.user.as_deref());
-            }
+        let of_own = |code: Code| code.with_default_user(own.as_deref());
+        let former = before.and_then(|before| text::code_on_stdin(&argv, before)).map(of_own);
+        if let Some(former) = &former {
+            self.jobs_end(former, Some(&of_own(code)), own.as_deref(), &format!("`{line}`")).await;
         }
-        for account in whose {
-            self.takes_jobs(account, own, line).await;
-        }
-    }
-
-    /// Adds a risk where an account that is as good as root loses a job. No account is root. With its own rights, an account may
-    /// do that to itself.
-    async fn takes_jobs(&mut self, account: Option<&str>, own: Option<&str>, line: &str) {
-        if own.is_some() && account == own {
-            return;
-        }
-        let why = match account {
-            None => Some("root's jobs keep the machine".to_owned()),
-            Some(account) => self.privileges.root_equivalence(account).await,
-        };
-        if let Some(why) = why {
-            let account = excerpt(account.unwrap_or("root"), NAMED);
-            self.risks.push((Risk::High, format!("`{line}` takes away a job of {account}: {why}")));
-        }
+        // The variables that are there already hold for a new line as well, so nothing else is left out.
+        let Some(new) = text::new_code_on_stdin(&argv, stdin, before).map(of_own) else { return Ok(()) };
+        self.code(new, None, &format!("what `{line}` would read")).await
     }
 
     /// Assesses an indirect effect of another command, as if it were a command of its own: by the rules, and by the
@@ -394,20 +360,6 @@ impl<'a> RiskAssessment<'a> {
         true
     }
 
-    /// The part of existing code that runs as an ordinary account, which can do no more because it existed before.
-    /// Existing code of root counts as new, since it isn't known who put it there.
-    async fn ordinary(&mut self, code: Code) -> Code {
-        let mut lines = Vec::new();
-        for line in code.lines {
-            if let Some(account) = &line.user
-                && self.privileges.root_equivalence(account).await.is_none()
-            {
-                lines.push(line);
-            }
-        }
-        Code { lines, ..Code::default() }
-    }
-
     /// Assesses the new parts of code. Who adds a line to a file isn't asked about the other lines.
     async fn code(&mut self, code: Code, before: Option<Code>, what: &str) -> Result<(), Problem> {
         let before = before.unwrap_or_default();
@@ -533,17 +485,6 @@ impl<'a> RiskAssessment<'a> {
     }
 }
 
-/// The account whose crontab a command removes, if it does; none within it for the account that runs the command.
-fn removed_crontab(argv: &[String]) -> Option<Option<String>> {
-    let (program, words) = argv.split_first()?;
-    if program.rsplit('/').next() != Some("crontab") || !words.iter().any(|word| word == "-r") {
-        return None;
-    }
-    let after = words.iter().position(|word| word == "-u").and_then(|at| words.get(at + 1));
-    let attached = words.iter().find_map(|word| word.strip_prefix("-u").filter(|name| !name.is_empty()));
-    Some(after.map(String::as_str).or(attached).map(str::to_owned))
-}
-
 /// The problem of a plan that the policy forbids. No confirmation changes that.
 fn blocked(verdict: &Verdict, what: &str) -> Problem {
     let message =
@@ -567,8 +508,8 @@ mod tests {
         let facts = Facts { user: "root".to_owned(), ..Facts::default() };
         let lazy = LazyKnowledge::default();
         let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
-        let before = text::code_in_file(path, before.as_bytes());
-        assessment.code(text::code_in_file(path, after.as_bytes()).unwrap(), before, path).await.unwrap();
+        let new = text::new_code_in_unit(path, after.as_bytes(), &[], Some(before.as_bytes())).unwrap();
+        assessment.code(new, None, path).await.unwrap();
         let reasons: Vec<&str> = assessment.risks.iter().map(|(_, reason)| reason.as_str()).collect();
         (assessment.risks.iter().map(|(risk, _)| *risk).collect(), reasons.join("\n"))
     }
@@ -745,28 +686,16 @@ mod tests {
         }
     }
 
-    #[test]
-    fn whose_crontab_is_removed_is_read_from_the_command() {
-        for (line, expected) in [
-            ("crontab -u ada -r", Some(Some("ada"))),
-            ("/usr/bin/crontab -r -uada", Some(Some("ada"))),
-            ("crontab -r", Some(None)),
-            ("crontab -u ada -", None),
-            ("crontab -l", None),
-            ("rm -r -u x", None),
-        ] {
-            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
-            let expected = expected.map(|account: Option<&str>| account.map(str::to_owned));
-            assert_eq!(removed_crontab(&argv), expected, "{line}");
-        }
-    }
-
     #[tokio::test]
     async fn only_what_is_new_is_weighed() {
         let old = "0 3 * * * root find / -delete\n";
         let more = |line: &str| format!("{old}{line}");
         assert!(weighed(CRONTAB, old, &more("0 4 * * * root true\n")).await.0.is_empty());
         assert!(!weighed(CRONTAB, old, &more("0 4 * * * root find /srv -delete\n")).await.0.is_empty());
+        // A line that stays isn't weighed, whatever it runs, unless the variables above it change.
+        let odd = "0 3 * * * root /usr/local/bin/job\n";
+        assert!(weighed(CRONTAB, odd, &format!("{odd}0 4 * * * root true\n")).await.0.is_empty());
+        assert!(!weighed(CRONTAB, odd, &format!("MAILTO=x\n{odd}")).await.0.is_empty());
         // The same line with other rights is another line.
         assert!(!weighed(CRONTAB, "0 3 * * * nobody find / -delete\n", old).await.0.is_empty());
     }

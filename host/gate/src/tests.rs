@@ -55,6 +55,7 @@ impl Lab {
         for (pattern, effect, risk) in [
             (format!("touch -- <path:{files}*>"), Effect::Change, Risk::Moderate),
             (format!("rm -- <path:{files}*>"), Effect::Change, Risk::High),
+            (format!("chmod -- <mode> <path:{files}*>"), Effect::Change, Risk::High),
             ("true".into(), Effect::Read, Risk::ReadOnly),
             ("false".into(), Effect::Change, Risk::Low),
             // timeout(1) ends with the exit code of a command that was killed.
@@ -320,6 +321,54 @@ async fn a_plan_that_would_be_another_one_by_now_does_not_run() {
         }
         let left = if runs { &["other"][..] } else { &["file", "other"] };
         assert_eq!(lab.names(), left);
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_replaced_while_somebody_was_asked_is_another_one() {
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+    type Change = fn(&Path);
+    let replaced: Change = |file| {
+        let beside = file.with_extension("new");
+        std::fs::copy(file, &beside).unwrap();
+        std::fs::rename(&beside, file).unwrap();
+    };
+    let overwritten: Change = |file| std::fs::write(file, "secret").unwrap();
+    let continued: Change = |file| {
+        let mut file = std::fs::File::options().append(true).open(file).unwrap();
+        file.write_all(b"more\n").unwrap();
+    };
+    let read: Change = |file| drop(std::fs::read(file).unwrap());
+    for (mode, meanwhile, is_stale) in [
+        (0o644, replaced, true),
+        (0o600, replaced, true),
+        // Others get what is in it.
+        (0o644, overwritten, true),
+        (0o644, continued, false),
+        (0o644, read, false),
+        // Nobody gets it.
+        (0o700, overwritten, false),
+    ] {
+        for is_command in [true, false] {
+            let lab = Lab::new(Safety::default());
+            let file = lab.path("file");
+            std::fs::write(&file, "line\n").unwrap();
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o640)).unwrap();
+            let step = match is_command {
+                true => run(&["chmod", "--", &format!("{mode:04o}"), &file]),
+                false => setting(&file, Some(mode), None, None),
+            };
+            let plan = super::Change { risk: Some(Risk::High), ..change(vec![step]) };
+            let there = PathBuf::from(&file);
+            let person = Arc::new(Person::who_first(move || meanwhile(&there)));
+            let request = about(&plan, person, lab.request(false).await);
+            let refused = lab.gate.apply(request, plan).await.err();
+            let code = refused.map_or(String::new(), |problem| problem.code);
+            assert_eq!(code, if is_stale { "PLAN_STALE" } else { "" }, "{mode:o} {is_command}");
+            let now = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+            assert_eq!(now == mode, !is_stale, "{mode:o} {is_command}");
+        }
     }
 }
 

@@ -99,7 +99,7 @@ impl UnitEffect {
     }
 }
 
-/// What happens to a unit.
+/// An event in a unit's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnitEvent {
     Starts,
@@ -169,6 +169,19 @@ pub async fn of_reload(target: &Target, units: &[&str]) -> Option<(BTreeSet<Stri
     }
     units.iter().for_each(|unit| _ = queue.seen.remove(*unit));
     Some((queue.seen, reach.own))
+}
+
+/// The units that these timers start, where the timer or the unit is the administrator's own. None where systemd doesn't say.
+pub async fn started_by(target: &Target, timers: &[&str]) -> Option<BTreeSet<String>> {
+    let timers: Vec<String> = timers.iter().map(|timer| (*timer).to_owned()).collect();
+    let mut started = BTreeSet::new();
+    for timer in ask(target, &timers).await? {
+        let units: Vec<String> = names(&timer, &["Triggers"]).collect();
+        let units = ask(target, &units).await?;
+        let own = units.iter().filter(|unit| is_own(&timer) || is_own(unit));
+        started.extend(own.filter_map(|unit| unit.get("Id").cloned()));
+    }
+    Some(started)
 }
 
 /// One unit's properties, by their names.

@@ -39,6 +39,12 @@ pub fn unit_at(path: &str) -> Option<&str> {
     (PLACES.contains(&directory) && name.contains('.')).then_some(name)
 }
 
+/// The name of the timer whose file or drop-in a path names. None for other paths.
+pub fn timer_at(path: &str) -> Option<&str> {
+    let of_drop_in = || unit_at(path.rsplit_once('/')?.0.strip_suffix(".d")?);
+    unit_at(path).or_else(of_drop_in).filter(|name| name.ends_with(".timer"))
+}
+
 /// The drop-ins of a unit with their paths, in the order in which systemd reads them.
 pub async fn drop_ins(target: &Target, unit: &str) -> Result<Vec<(String, Vec<u8>)>, Problem> {
     let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
@@ -153,11 +159,93 @@ async fn why_named(target: &Target, unit: &str) -> Option<String> {
     let named = if is_template(unit) { unit.replacen("@.", "@*.", 1) } else { unit.replace('\\', r"\\") };
     let links = PLACES.into_iter().chain(["-mindepth", "2", "-path", "*.requires/*", "-name", &named]);
     let mut answers = target.run_all(&[query("grep", lines), query("find", links)]).await;
-    match (answers.pop(), answers.pop()) {
-        (Some(Ok(links)), Some(Ok(lines))) => named_by(&lines, 1).or_else(|| named_by(&links, 0)),
-        _ => Some(UNSEARCHED.to_owned()),
+    let (Some(Ok(links)), Some(Ok(lines))) = (answers.pop(), answers.pop()) else {
+        return Some(UNSEARCHED.to_owned());
+    };
+    let mut closed = Vec::new();
+    for (output, nothing) in [(lines, 1), (links, 0)] {
+        match named_by(&output, nothing) {
+            Ok(unread) => closed.extend(unread),
+            Err(why) => return Some(why),
+        }
     }
+    why_named_by_closed(target, unit, &closed).await
 }
+
+/// The properties by which a unit names others that it comes after or depends on.
+const NAMING: &str =
+    "Id,LoadState,NeedDaemonReload,After,Requires,Requisite,BindsTo,Upholds,Conflicts,JoinsNamespaceOf";
+
+/// The reason why one of these files or directories, which only root may read, may name this unit. systemd, which has read them,
+/// tells what their units name.
+async fn why_named_by_closed(target: &Target, unit: &str, closed: &[String]) -> Option<String> {
+    let parts: Option<Vec<Option<&str>>> = closed.iter().map(|path| unit_of_part(path)).collect();
+    let Some(parts) = parts else { return Some(UNSEARCHED.to_owned()) };
+    let units: BTreeSet<&str> = parts.into_iter().flatten().collect();
+    if units.is_empty() {
+        return None;
+    }
+    let units: Vec<&str> = units.into_iter().collect();
+    let Some(shown) = show(target, NAMING, &units).await else { return Some(UNSEARCHED.to_owned()) };
+    let blocks: Vec<&str> = shown.trim().split("\n\n").collect();
+    if blocks.len() != units.len() {
+        return Some(UNSEARCHED.to_owned());
+    }
+    let is_it = |name: &str| match unit.split_once("@.") {
+        Some((prefix, kind)) => {
+            let instance = name.strip_prefix(prefix).and_then(|rest| rest.strip_prefix('@'));
+            instance.and_then(|instance| instance.strip_suffix(kind)).is_some_and(|rest| rest.ends_with('.'))
+        }
+        None => name == unit,
+    };
+    for (closed, block) in units.into_iter().zip(blocks) {
+        let properties: BTreeMap<&str, &str> =
+            block.lines().filter_map(|line| line.split_once('=')).collect();
+        // Otherwise systemd hasn't read what lies there now.
+        let is_read = properties.get("LoadState") == Some(&"loaded")
+            && properties.get("NeedDaemonReload") == Some(&"no");
+        let named = NAMING.split(',').skip(3).map(|property| properties.get(property));
+        let named: Option<Vec<&str>> = named.map(|names| names.copied()).collect();
+        let Some(named) = named.filter(|_| is_read) else { return Some(UNSEARCHED.to_owned()) };
+        if named.iter().flat_map(|names| names.split_whitespace()).any(is_it) {
+            return Some(format!("{closed} names it"));
+        }
+    }
+    None
+}
+
+/// The unit that a file or directory is a part of: its file, its drop-ins or its links. None where it may be a part of many, and
+/// none within where it only has other units start.
+fn unit_of_part(path: &str) -> Option<Option<&str>> {
+    let below = PLACES.iter().find_map(|place| path.strip_prefix(place)?.strip_prefix('/'))?;
+    let first = below.split('/').next()?;
+    let unit = match first.rsplit_once('.')? {
+        (_, "wants") => return Some(None),
+        (unit, "d" | "requires" | "upholds") => unit,
+        _ if first == below => first,
+        _ => return None,
+    };
+    let (stem, kind) = unit.rsplit_once('.')?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || br":-_.\@".contains(&byte);
+    // A stem that ends in a dash stands for all units whose names begin so.
+    let is_one = !stem.ends_with(['-', '@']) && unit.bytes().all(is_plain) && !unit.starts_with('-');
+    (is_one && KINDS.contains(&kind)).then_some(Some(unit))
+}
+
+/// The kinds of units.
+pub(super) const KINDS: [&str; 11] = [
+    "service",
+    "socket",
+    "timer",
+    "path",
+    "target",
+    "mount",
+    "automount",
+    "swap",
+    "slice",
+    "scope",
+    "device",
+];
 
 /// The pattern of a line with which a unit file names this unit, or an instance of this template. Such a line may go on in
 /// the next one, which then has no sign of equality.
@@ -172,20 +260,27 @@ fn naming_line(unit: &str) -> String {
 
 const UNSEARCHED: &str = "the target doesn't let its unit files be searched";
 
-/// The reason that the output of a search gives. Its exit code is `nothing` where nothing matches, and another one where
-/// something couldn't be read: only directories that aren't there are no reason.
-fn named_by(output: &Output, nothing: i32) -> Option<String> {
+/// The paths that a search couldn't read for lack of rights. The exit code is `nothing` where nothing matches, and another one
+/// where something couldn't be read: only directories that aren't there don't matter. An error is the reason why the
+/// unit may be named.
+fn named_by(output: &Output, nothing: i32) -> Result<Vec<String>, String> {
     if let Some(file) = String::from_utf8_lossy(&output.stdout).lines().next() {
-        return Some(format!("{file} names it"));
+        return Err(format!("{file} names it"));
     }
-    let is_absent = |line: &str| line.ends_with(": No such file or directory");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let is_complete = match output.exit_code {
-        code if code == nothing => true,
-        1 | 2 => !output.truncated && !said.is_empty() && said.lines().all(is_absent),
-        _ => false,
+    match output.exit_code {
+        code if code == nothing => return Ok(Vec::new()),
+        1 | 2 if !output.truncated && !said.is_empty() => {}
+        _ => return Err(UNSEARCHED.to_owned()),
+    }
+    let is_absent = |line: &&str| line.ends_with(": No such file or directory");
+    // find(1) puts the path into quotes.
+    let closed = |line: &str| {
+        let (_, path) = line.strip_suffix(": Permission denied")?.split_once(": ")?;
+        Some(path.trim_matches(['\'', '‘', '’']).to_owned())
     };
-    (!is_complete).then(|| UNSEARCHED.to_owned())
+    let closed: Option<Vec<String>> = said.lines().filter(|line| !is_absent(line)).map(closed).collect();
+    closed.ok_or_else(|| UNSEARCHED.to_owned())
 }
 
 /// The reason why a unit may not have to wait for a new one. None for a unit of the administrator's own that comes last at
@@ -514,7 +609,7 @@ mod tests {
 
     /// The messages are from grep 3.8.
     #[test]
-    fn a_search_that_could_not_read_every_file_finds_a_reason() {
+    fn a_search_names_the_unit_or_what_it_could_not_read() {
         let output = |exit_code, stdout: &str, stderr: &str| Output {
             exit_code,
             stdout: stdout.into(),
@@ -523,36 +618,100 @@ mod tests {
         };
         let gone = "grep: /etc/systemd/system.control: No such file or directory\n";
         let closed = "grep: /etc/systemd/system/secret.service: Permission denied\n";
+        let names = |file: &str| Err(format!("{file} names it"));
+        let secret = || Ok(vec!["/etc/systemd/system/secret.service".to_owned()]);
+        let failed = || Err(UNSEARCHED.to_owned());
         for (output, expected) in [
-            (output(1, "", ""), None),
-            (output(2, "", gone), None),
-            (
-                output(0, "/etc/systemd/system/a.service\n", ""),
-                Some("/etc/systemd/system/a.service names it"),
-            ),
-            (output(2, "/run/systemd/system/a.timer\n", gone), Some("/run/systemd/system/a.timer names it")),
-            (output(2, "", closed), Some(UNSEARCHED)),
-            (output(2, "", &(gone.to_owned() + closed)), Some(UNSEARCHED)),
-            (output(137, "", ""), Some(UNSEARCHED)),
-            (Output { truncated: true, ..output(2, "", gone) }, Some(UNSEARCHED)),
+            (output(1, "", ""), Ok(Vec::new())),
+            (output(2, "", gone), Ok(Vec::new())),
+            (output(0, "/etc/systemd/system/a.service\n", ""), names("/etc/systemd/system/a.service")),
+            (output(2, "/run/systemd/system/a.timer\n", gone), names("/run/systemd/system/a.timer")),
+            (output(2, "", closed), secret()),
+            (output(2, "", &(gone.to_owned() + closed)), secret()),
+            (output(2, "", "grep: /etc/systemd/system/a: Input/output error\n"), failed()),
+            (output(137, "", ""), failed()),
+            (Output { truncated: true, ..output(2, "", gone) }, failed()),
         ] {
-            assert_eq!(named_by(&output, 1).as_deref(), expected, "{output:?}");
+            assert_eq!(named_by(&output, 1), expected, "{output:?}");
         }
         // find(1) ends with 0 where nothing matches, and with 1 where it couldn't read something.
         let gone = "find: '/etc/systemd/system.control': No such file or directory\n";
-        let closed = "find: '/etc/systemd/system/x': Permission denied\n";
+        let closed = "find: ‘/etc/systemd/system/secret.service’: Permission denied\n";
         for (output, expected) in [
-            (output(0, "", ""), None),
-            (output(1, "", gone), None),
-            (output(1, "", closed), Some(UNSEARCHED)),
-            (output(1, "", ""), Some(UNSEARCHED)),
-            (
-                output(0, "/etc/systemd/system/a.requires/b\n", ""),
-                Some("/etc/systemd/system/a.requires/b names it"),
-            ),
+            (output(0, "", ""), Ok(Vec::new())),
+            (output(1, "", gone), Ok(Vec::new())),
+            (output(1, "", closed), secret()),
+            (output(1, "", ""), failed()),
+            (output(0, "/etc/systemd/system/a.requires/b\n", ""), names("/etc/systemd/system/a.requires/b")),
         ] {
-            assert_eq!(named_by(&output, 0).as_deref(), expected, "{output:?}");
+            assert_eq!(named_by(&output, 0), expected, "{output:?}");
         }
+    }
+
+    #[test]
+    fn a_closed_file_or_directory_is_a_part_of_one_unit_or_may_be_of_many() {
+        for (path, expected) in [
+            ("/etc/systemd/system/a.service", Some(Some("a.service"))),
+            (r"/usr/lib/systemd/system/a\x2db@c.timer", Some(Some(r"a\x2db@c.timer"))),
+            ("/etc/systemd/system/a.service.d", Some(Some("a.service"))),
+            ("/etc/systemd/system/a.service.d/x.conf", Some(Some("a.service"))),
+            ("/etc/systemd/system/a.target.requires", Some(Some("a.target"))),
+            ("/etc/systemd/system/a.target.wants", Some(None)),
+            ("/etc/systemd/system/a.target.wants/b.service", Some(None)),
+            ("/etc/systemd/system", None),
+            ("/etc/systemd/system/a@.service", None),
+            ("/etc/systemd/system/a@.service.d", None),
+            ("/etc/systemd/system/a-.service.d", None),
+            ("/etc/systemd/system/service.d", None),
+            ("/etc/systemd/system/directory/a.service", None),
+            ("/etc/systemd/system/a.txt", None),
+            ("/etc/systemd/system/-a.service", None),
+            ("/etc/systemd/system/a b.service", None),
+            ("/srv/a.service", None),
+        ] {
+            assert_eq!(unit_of_part(path), expected, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn systemd_tells_what_units_name_that_only_root_may_read() {
+        let systemctl = |command: &Command| {
+            let of = |unit: &str| match unit {
+                "a.service" => "loaded no new.service",
+                "instance.service" => "loaded no basic.target new@1.service",
+                "old.service" => "loaded yes ",
+                "broken.service" => "bad-setting no ",
+                _ => "loaded no basic.target new.service.mount new@.x",
+            };
+            let shown = command.args[3..].iter().map(|unit| {
+                let (state, rest) = of(unit).split_once(' ').unwrap();
+                let (reload, after) = rest.split_once(' ').unwrap();
+                let none = ["Requires", "Requisite", "BindsTo", "Upholds", "Conflicts", "JoinsNamespaceOf"];
+                let none: String = none.iter().map(|name| format!("{name}=\n")).collect();
+                format!("Id={unit}\nLoadState={state}\nNeedDaemonReload={reload}\nAfter={after}\n{none}")
+            });
+            Fate::Says(0, shown.collect::<Vec<_>>().join("\n"))
+        };
+        let target = Target::over_test_connection(&TestConnection::new(systemctl));
+        for (unit, closed, asks) in [
+            ("new.service", &["b.service", "c.service.d"][..], false),
+            ("new.service", &["a.service", "b.service"], true),
+            ("new.service", &["instance.service"], false),
+            ("new@.service", &["instance.service"], true),
+            ("new@.service", &["a.service"], false),
+            ("new.service", &["old.service"], true),
+            ("new.service", &["broken.service"], true),
+            ("new.service", &["b@.service"], true),
+            ("new.service", &["b.target.wants"], false),
+        ] {
+            let closed: Vec<String> =
+                closed.iter().map(|name| format!("/etc/systemd/system/{name}")).collect();
+            let why = why_named_by_closed(&target, unit, &closed).await;
+            assert_eq!(why.is_some(), asks, "{unit} {closed:?}: {why:?}");
+        }
+        let silent = Target::over_test_connection(&TestConnection::new(|_| Fate::NeverComes));
+        let closed = ["/etc/systemd/system/b.service".to_owned()];
+        assert!(why_named_by_closed(&silent, "new.service", &closed).await.is_some());
     }
 
     #[test]
@@ -653,6 +812,15 @@ mod tests {
             ("/srv/a.service", None),
         ] {
             assert_eq!(unit_at(path), unit, "{path}");
+        }
+        for (path, timer) in [
+            ("/etc/systemd/system/a.timer", Some("a.timer")),
+            ("/etc/systemd/system/a.timer.d/x.conf", Some("a.timer")),
+            ("/etc/systemd/system/a.service", None),
+            ("/etc/systemd/system/a.timer.d/b/x.conf", None),
+            ("/srv/a.timer", None),
+        ] {
+            assert_eq!(timer_at(path), timer, "{path}");
         }
     }
 }

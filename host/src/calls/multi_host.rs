@@ -3,27 +3,24 @@
 //! Calls that only look run side by side. Where they change something, every plan is made before any of them runs, and
 //! one question is about all of them. The first host is changed alone, and no host is changed after one that failed.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::call_handle::{CallEvent, CallHandle};
 use super::confirmation_channel::OpenQuestion;
 use crate::answers::envelope::{Envelope, MultiHostInfo};
-use host_aggregate::{HostAnswer, fold};
+use host_aggregate::{Failures, HostAnswer, HostFailure, fold};
 use host_audit::DecidedBy;
 use host_base::problem::{Category, Problem};
 use host_gate::CommandLog;
 use host_gate::Question;
 use host_gate::{Answer, Confirmer};
-use host_text::redact::excerpt;
 
 /// The shortest time that the last few hosts have, once all others have answered. They have at least twice as long as it
 /// took so far.
@@ -155,11 +152,19 @@ impl MultiHostCall {
                 return;
             }
             let ends = batch.into_iter().map(|WaitingCall { at, question, mut call }| {
-                let answer = answer.clone();
+                let (answer, whole, own) = (answer.clone(), &self.command_log, call.command_log().clone());
                 async move {
                     // Where the answer is too late, the call's own envelope says so.
                     let _ = question.answer(answer);
-                    (at, wait_for_end(&mut call, cancelled).await)
+                    let begins = async {
+                        whole.set_beginning(own.beginning().await);
+                        std::future::pending().await
+                    };
+                    tokio::select! {
+                        envelope = wait_for_end(&mut call, cancelled) => (at, envelope),
+                        // The first host tells whoever confirmed whether the change has begun.
+                        never = begins => never,
+                    }
                 }
             });
             for (at, envelope) in futures_util::future::join_all(ends).await {
@@ -227,7 +232,13 @@ impl MultiHostCall {
             if let Some(error) = &envelope.error {
                 info.hosts.failed += 1;
                 first.get_or_insert_with(|| (host.clone(), error.clone(), envelope.status));
-                failures.add(&host, &envelope);
+                let failure = HostFailure {
+                    error_code: &error.error_code,
+                    message: &error.message,
+                    remediation: &error.remediation,
+                    details: &error.details,
+                };
+                failures.add(&host, failure);
                 continue;
             }
             info.hosts.succeeded += 1;
@@ -293,82 +304,6 @@ impl MultiHostCall {
         }
         envelope.multi_host = Some(info);
         envelope
-    }
-}
-
-/// The number of different failures that the envelope has.
-const MAX_FAILURES: usize = 20;
-/// The number of characters of a message or a remediation step.
-const MAX_MESSAGE: usize = 500;
-/// The number of remediation steps of one failure.
-const MAX_STEPS: usize = 3;
-/// The number of bytes of a failure's other details.
-const MAX_DETAILS: usize = 2000;
-
-/// The text that stands in messages for the name of each host that failed in this way.
-const HOST: &str = "{host}";
-
-/// Leaves out the address behind a host's name, which differs between hosts that fail in the same way.
-fn without_address(message: &str) -> String {
-    let opening = format!("{HOST} (");
-    let Some((before, rest)) = message.split_once(&opening) else { return message.to_owned() };
-    let Some((address, after)) = rest.split_once(')') else { return message.to_owned() };
-    match address.contains([' ', '(']) {
-        true => message.to_owned(),
-        false => format!("{before}{HOST}{after}"),
-    }
-}
-
-/// The failures of all hosts. Hosts that failed in the same way stand together.
-#[derive(Default)]
-struct Failures(BTreeMap<String, (Map<String, Value>, Vec<String>)>);
-
-impl Failures {
-    fn add(&mut self, host: &str, envelope: &Envelope) {
-        let Some(error) = &envelope.error else { return };
-        let message = without_address(&error.message.replace(host, HOST));
-        let steps: Vec<String> =
-            error.remediation.iter().take(MAX_STEPS).map(|step| excerpt(step, MAX_MESSAGE)).collect();
-        let mut failure = Map::new();
-        failure.insert("error_code".to_owned(), error.error_code.clone().into());
-        failure.insert("message".to_owned(), excerpt(&message, MAX_MESSAGE).into());
-        failure.insert("remediation".to_owned(), steps.into());
-        let mut room = MAX_DETAILS;
-        for (name, value) in &error.details {
-            // A detail that doesn't fit is left out: cut, it would say something else.
-            let length = name.len() + value.to_string().len();
-            if let Some(left) = room.checked_sub(length) {
-                failure.insert(name.clone(), value.clone());
-                room = left;
-            }
-        }
-        let key = json!(failure).to_string();
-        self.0.entry(key).or_insert_with(|| (failure, Vec::new())).1.push(host.to_owned());
-    }
-
-    /// The most common failures, and the hosts of all others together.
-    fn into_json(self) -> Vec<Value> {
-        let mut all: Vec<_> = self.0.into_values().collect();
-        all.sort_by_key(|(_, hosts)| Reverse(hosts.len()));
-        let further = all.split_off(all.len().min(MAX_FAILURES));
-        if !further.is_empty() {
-            let count = further.len();
-            let codes: BTreeSet<&str> =
-                further.iter().filter_map(|(failure, _)| failure.get("error_code")?.as_str()).collect();
-            let message =
-                format!("{count} further failures are left out: ask one of these hosts alone for its own");
-            let failure = Map::from_iter([
-                ("error_code".to_owned(), "FURTHER_FAILURES".into()),
-                ("message".to_owned(), message.into()),
-                ("remediation".to_owned(), json!([])),
-                ("error_codes".to_owned(), codes.into_iter().take(MAX_FAILURES).collect()),
-            ]);
-            all.push((failure, further.into_iter().flat_map(|(_, hosts)| hosts).collect()));
-        }
-        let to_json = |(failure, hosts): (Map<String, Value>, Vec<String>)| {
-            Value::Object([("hosts".to_owned(), json!(hosts))].into_iter().chain(failure).collect())
-        };
-        all.into_iter().map(to_json).collect()
     }
 }
 

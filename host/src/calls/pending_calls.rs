@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use super::call_handle::CallHandle;
 use super::call_key::CallKey;
 use super::confirmation_channel::OpenQuestion;
-use host_approval::Refused;
+use futures_util::future::BoxFuture;
+use host_approval::{Beginning, Refused};
 use host_audit::{DecidedBy, Person};
 use host_base::problem::{Category, Problem};
 use host_gate::{Answer, EXPIRES, expired, unavailable};
@@ -149,7 +150,13 @@ impl host_approval::WaitingCalls for PendingCalls {
     }
 
     /// Answers the call, which goes on by itself. Whoever makes the same call again gets its outcome.
-    fn decide(&self, id: &str, sha256: &str, yes: bool, by: Person) -> Result<(), Refused> {
+    fn decide(
+        &self,
+        id: &str,
+        sha256: &str,
+        yes: bool,
+        by: Person,
+    ) -> Result<BoxFuture<'static, Beginning>, Refused> {
         let mut state = self.state();
         let calls = &mut state.calls;
         let one =
@@ -160,7 +167,14 @@ impl host_approval::WaitingCalls for PendingCalls {
         }
         let open = one.open.take().ok_or(Refused::Decided)?;
         let by = DecidedBy::Terminal(by);
-        open.answer(Ok(if yes { Answer::Yes(by) } else { Answer::No(by) })).map_err(|_| Refused::Expired)
+        open.answer(Ok(if yes { Answer::Yes(by) } else { Answer::No(by) })).map_err(|_| Refused::Expired)?;
+        let command_log = one.call.command_log().clone();
+        Ok(Box::pin(async move {
+            match command_log.beginning().await {
+                Ok(()) => Beginning::Running,
+                Err(why) => Beginning::Nothing(why),
+            }
+        }))
     }
 }
 
@@ -256,7 +270,7 @@ mod tests {
         assert!(pending.find_repeated(&one).is_none() && pending.find_repeated(&three).is_none());
         assert!(pending.resume("b", &two, yes()).is_err() && pending.resume("c", &three, yes()).is_err());
         for id in ["a", "c"] {
-            assert_eq!(pending.decide(id, &"00".repeat(32), true, person()), Err(Refused::Unknown));
+            assert_eq!(pending.decide(id, &"00".repeat(32), true, person()).err(), Some(Refused::Unknown));
         }
     }
 
@@ -280,9 +294,10 @@ mod tests {
         add(&pending, "a", call.clone(), ConfirmationMethod::Terminal).await;
         assert_eq!(pending.waiting().len(), 1);
         assert!(matches!(pending.find_repeated(&call), Some(RepeatedCall::Waits(_))));
-        assert_eq!(pending.decide("a", &"11".repeat(32), true, person()), Err(Refused::OtherPlan));
-        pending.decide("a", &"00".repeat(32), true, person()).unwrap();
-        assert_eq!(pending.decide("a", &"00".repeat(32), true, person()), Err(Refused::Decided));
+        let decide = |sha256: &str| pending.decide("a", &sha256.repeat(32), true, person());
+        assert_eq!(decide("11").err(), Some(Refused::OtherPlan));
+        let beginning = decide("00").unwrap();
+        assert_eq!(decide("00").err(), Some(Refused::Decided));
         assert!(pending.waiting().is_empty());
         let Some(RepeatedCall::Decided(mut handle)) = pending.find_repeated(&call) else {
             panic!("it is decided")
@@ -291,7 +306,23 @@ mod tests {
             wait_for_end(&mut handle).await.notes,
             ["Yes(Terminal(Person { uid: 0, account: \"root\" }))"]
         );
+        assert_eq!(beginning.await, Beginning::Running);
         assert!(pending.find_repeated(&call).is_none());
+    }
+
+    #[tokio::test]
+    async fn whoever_decides_learns_that_nothing_came_of_it() {
+        let pending = PendingCalls::default();
+        let run = |channel: Arc<ConfirmationChannel>, _, _| async move {
+            channel.ask(question("a")).await.unwrap();
+            let stale = Problem::new("PLAN_STALE", Category::State, "it has changed since");
+            Envelope::failure("tool", "localhost", std::time::Instant::now(), None, stale)
+        };
+        let mut handle = CallHandle::start(info("localhost"), key(json!({})), &pool(), run);
+        let question = next_question(&mut handle).await;
+        assert!(pending.add(ConfirmationMethod::Terminal, question, handle).is_ok());
+        let beginning = pending.decide("a", &"00".repeat(32), true, person()).unwrap();
+        assert_eq!(beginning.await, Beginning::Nothing("it has changed since".to_owned()));
     }
 
     #[tokio::test(start_paused = true)]
@@ -320,7 +351,7 @@ mod tests {
             let mut handle = CallHandle::start(info("localhost"), call.clone(), &pool(), run);
             let question = next_question(&mut handle).await;
             assert!(pending.add(ConfirmationMethod::Terminal, question, handle).is_ok());
-            pending.decide("a", &"00".repeat(32), true, person()).unwrap();
+            drop(pending.decide("a", &"00".repeat(32), true, person()).unwrap());
             tokio::time::sleep(3 * OUTCOME_KEPT + Duration::from_secs(1)).await;
             assert!(pending.waiting().is_empty());
             tokio::time::sleep(waited).await;

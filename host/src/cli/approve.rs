@@ -1,5 +1,5 @@
 //! `linux-sysadmin approve`: shows the whole plan of a call that waits, and lets a person at the terminal approve it.
-//! Exit codes: 0 approved, 1 it was not, 2 wrong usage, or there is no terminal.
+//! Exit codes: 0 approved, 1 it was not or nothing came of it, 2 wrong usage, or there is no terminal.
 //!
 //! Plan, question and answer go through `/dev/tty` and never through the standard streams. Whoever types the answer has seen
 //! the plan, whatever is redirected.
@@ -18,7 +18,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use super::pending_call::{self, IdPrefix, PlanView, find, now};
 use super::stdout::stdout;
 use super::text::risk_name;
-use host_approval::{Servers, WaitingCall};
+use host_approval::{Beginning, Servers, WaitingCall};
 use host_base::Risk;
 use host_text::visible::one_line;
 
@@ -60,11 +60,19 @@ impl Approve {
             eprintln!("not approved: the call goes on waiting; `linux-sysadmin deny {id}` refuses it");
             return Ok(ExitCode::FAILURE);
         }
-        if let Err(error) = found.server.decide(&found.waiting, true).await {
-            pending_call::print_error(&error);
-            return Ok(ExitCode::FAILURE);
-        }
-        writeln!(stdout(), "approved: the change is running, and the client gets the outcome")?;
+        let said = match found.server.decide(&found.waiting, true).await {
+            Ok(Beginning::Running) => "approved: the change is running, and the client gets the outcome",
+            Ok(Beginning::Unknown) => "approved: the change has not begun yet; the client gets the outcome",
+            Ok(Beginning::Nothing(why)) => {
+                eprintln!("approved, but nothing was done: {}", one_line(&why));
+                return Ok(ExitCode::FAILURE);
+            }
+            Err(error) => {
+                pending_call::print_error(&error);
+                return Ok(ExitCode::FAILURE);
+            }
+        };
+        writeln!(stdout(), "{said}")?;
         Ok(ExitCode::SUCCESS)
     }
 }

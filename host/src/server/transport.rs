@@ -7,7 +7,9 @@
 use std::io;
 use std::sync::Arc;
 
-use rmcp::model::{CallToolRequest, ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId};
+use rmcp::model::{
+    CallToolRequest, ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -185,9 +187,7 @@ where
 /// a tool, so they are read as that first.
 fn message_of(value: Value) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
     let is_request = value["jsonrpc"] == "2.0" && value.get("result").or(value.get("error")).is_none();
-    if is_request
-        && let (Some(id), Ok(call)) = (id_of(&value), CallToolRequest::deserialize(&value))
-    {
+    if is_request && let (Some(id), Ok(call)) = (id_of(&value), CallToolRequest::deserialize(&value)) {
         return Ok(RxJsonRpcMessage::<RoleServer>::request(ClientRequest::from(call), id));
     }
     serde_json::from_value(value)

@@ -32,6 +32,17 @@ pub(super) fn refused_by_sudo(exit_code: i32, said_anything: bool, stderr: &[u8]
     refused.then(|| excerpt(said.trim(), 300))
 }
 
+/// Takes sudo's own warnings off what a command wrote to stderr, such as of an include that isn't there: sudo ran the command all
+/// the same. They stay where the command failed and nothing else says why.
+pub(super) fn without_warnings_of_sudo(exit_code: i32, stderr: &mut Vec<u8>) {
+    let is_warning = |line: &&[u8]| line.starts_with(b"sudo: ");
+    let own: Vec<&[u8]> =
+        stderr.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_warning(line)).collect();
+    if exit_code == 0 || own.iter().any(|line| !line.trim_ascii().is_empty()) {
+        *stderr = own.concat();
+    }
+}
+
 /// The problem where sudo, which allows certain commands only, doesn't allow this one.
 pub(super) fn not_allowed() -> Problem {
     let mut problem = no_root();

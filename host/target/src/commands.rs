@@ -5,7 +5,7 @@ use std::sync::PoisonError;
 use futures_util::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::command_problem::{cancelled, not_allowed, refused, refused_by_sudo};
+use crate::command_problem::{cancelled, not_allowed, refused, refused_by_sudo, without_warnings_of_sudo};
 use crate::file_commands::Runner;
 use crate::pipeline::{Pipeline, sole};
 use crate::rights::Rights;
@@ -174,7 +174,7 @@ impl Target {
                 .carry(pipeline, changes.is_some(), self.machine.run(pipeline, rights, changes))
                 .await;
         }
-        let outputs = self.machine.run(pipeline, rights, changes).await?;
+        let mut outputs = self.machine.run(pipeline, rights, changes).await?;
         let mut own = Vec::new();
         for (at, (command, output)) in pipeline.commands().zip(&outputs).enumerate() {
             if !rights.takes_sudo(&command.privilege) {
@@ -192,6 +192,11 @@ impl Target {
             }
         }
         if own.is_empty() {
+            if pipeline.commands().any(|command| rights.takes_sudo(&command.privilege)) {
+                outputs
+                    .iter_mut()
+                    .for_each(|output| without_warnings_of_sudo(output.exit_code, &mut output.stderr));
+            }
             return Ok(outputs);
         }
         self.machine.run(Pipeline::of(&pipeline.with_own_rights(&own))?, rights, changes).await

@@ -120,10 +120,32 @@ impl Target {
     /// Returns where paths lead, for a command that goes there with these rights, in the order given. Returns a
     /// problem where a path could be made to lead elsewhere before the command uses it, see [`Trusted`].
     pub async fn resolve(&self, paths: Vec<String>, access: &Access) -> Vec<Result<Resolved, Problem>> {
+        self.resolve_by(paths, access, false).await
+    }
+
+    /// Does the same, and what is there has device, inode, and the names of owner and group on every machine. SFTP, by which
+    /// paths are resolved otherwise over SSH, doesn't tell these.
+    pub async fn resolve_with_identity(
+        &self,
+        paths: Vec<String>,
+        access: &Access,
+    ) -> Vec<Result<Resolved, Problem>> {
+        self.resolve_by(paths, access, true).await
+    }
+
+    async fn resolve_by(
+        &self,
+        paths: Vec<String>,
+        access: &Access,
+        with_identity: bool,
+    ) -> Vec<Result<Resolved, Problem>> {
         let resolved = match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
             Ok(AccessMethod::Direct(trusted)) => match &self.machine {
                 Machine::Local(local) => local.resolve(paths.clone(), LastLink::Followed, trusted).await,
+                Machine::Remote(remote) if with_identity => {
+                    remote.locate(paths.clone(), LastLink::Followed, trusted).await
+                }
                 Machine::Remote(remote) => remote.resolve(paths.clone(), LastLink::Followed, trusted).await,
             },
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),

@@ -22,7 +22,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use aho_corasick::Anchored;
+use aho_corasick::automaton::{Automaton, StateID};
+use aho_corasick::dfa::DFA;
 
 use crate::visible;
 
@@ -203,10 +205,17 @@ const fn command_bit(at: usize) -> u128 {
 
 /// The words of which every secret has one in it or before it.
 struct Hints {
-    automaton: AhoCorasick,
+    automaton: DFA,
+    start: StateID,
     /// The kind of secret that each word hints at.
     bits: Vec<u128>,
+    /// The number of bytes that a word has at most besides its first one.
+    rest: usize,
 }
+
+/// The number of parts of a text that are read side by side. The next state of an automaton waits for memory, and another part
+/// is read meanwhile.
+const LANES: usize = 4;
 
 impl Hints {
     fn new() -> Option<Self> {
@@ -216,18 +225,58 @@ impl Hints {
         let all = of_their_own.into_iter().chain(forms).chain(commands);
         let all = all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (Cow::Borrowed(*hint), bit)));
         let (hints, bits): (Vec<_>, Vec<_>) = all.chain(names::hints().map(|hint| (hint, NAMES))).unzip();
-        let automaton = AhoCorasick::builder()
+        let rest = hints.iter().map(|hint| hint.len()).max()?.checked_sub(1)?;
+        let automaton = DFA::builder()
             .ascii_case_insensitive(true)
-            .kind(Some(AhoCorasickKind::DFA))
+            .prefilter(false)
             .build(hints.iter().map(|hint| hint.as_bytes()))
             .ok()?;
-        Some(Self { automaton, bits })
+        let start = automaton.start_state(Anchored::No).ok()?;
+        Some(Self { automaton, start, bits, rest })
     }
 
     /// Returns the kinds of secrets that the text hints at.
     fn seen(&self, text: &str) -> u128 {
-        let hits = self.automaton.find_overlapping_iter(text);
-        hits.fold(0, |seen, hit| seen | self.bits.get(hit.pattern().as_usize()).copied().unwrap_or(u128::MAX))
+        let text = text.as_bytes();
+        let mut lanes = [self.start; LANES];
+        let mut seen = 0;
+        if text.len() < LANES * self.rest {
+            for byte in text {
+                self.step(&mut lanes[0], *byte, &mut seen);
+            }
+            return seen;
+        }
+        // A word begins in one part, and ends in it as well, because each part goes on into the next one.
+        let part = (text.len() - self.rest).div_ceil(LANES);
+        let length = part + self.rest;
+        let of_part = |at: usize| {
+            let start = (at * part).min(text.len() - length);
+            text[start..start + length].iter()
+        };
+        let parts = of_part(0).zip(of_part(1)).zip(of_part(2)).zip(of_part(3));
+        for (((first, second), third), fourth) in parts {
+            self.step(&mut lanes[0], *first, &mut seen);
+            self.step(&mut lanes[1], *second, &mut seen);
+            self.step(&mut lanes[2], *third, &mut seen);
+            self.step(&mut lanes[3], *fourth, &mut seen);
+        }
+        seen
+    }
+
+    /// Reads the next byte of a part.
+    #[inline(always)]
+    fn step(&self, state: &mut StateID, byte: u8, seen: &mut u128) {
+        *state = self.automaton.next_state(Anchored::No, *state, byte);
+        if self.automaton.is_special(*state) && self.automaton.is_match(*state) {
+            *seen |= self.bits_of(*state);
+        }
+    }
+
+    /// The kinds of secrets at which the words that end in this state hint.
+    #[cold]
+    fn bits_of(&self, state: StateID) -> u128 {
+        let words = (0..self.automaton.match_len(state)).map(|at| self.automaton.match_pattern(state, at));
+        words.fold(0, |bits, word| bits | self.bits.get(word.as_usize()).copied().unwrap_or(u128::MAX))
     }
 }
 

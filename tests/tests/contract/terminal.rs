@@ -60,7 +60,7 @@ impl Server {
     }
 
     fn with(risk: &str) -> Self {
-        Self::new(vec![call("3f2a90c1d4e5b6a7", risk)], json!({"decided": {}}))
+        Self::new(vec![call("3f2a90c1d4e5b6a7", risk)], json!({"decided": {"change": "running"}}))
     }
 
     fn at_home(&self, program: &str) -> Command {
@@ -143,6 +143,26 @@ fn an_approval_is_typed_after_the_whole_plan_was_shown() {
         assert!(!seen.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{seen:?}");
         let outcome = if approved { "approved: the change is running" } else { "not approved" };
         assert!(seen.contains(outcome), "{seen}");
+    }
+}
+
+#[test]
+fn who_approves_learns_what_came_of_it() {
+    for (change, code, said) in [
+        (json!({"change": "running"}), 0, "approved: the change is running"),
+        (
+            json!({"change": {"nothing": "it has changed\u{1b}"}}),
+            1,
+            "nothing was done: it has changed\\u{1b}",
+        ),
+        (json!({"change": "unknown"}), 0, "approved: the change has not begun yet"),
+        (json!({}), 0, "approved: the change has not begun yet"),
+    ] {
+        let calls = vec![call("3f2a90c1d4e5b6a7", "high")];
+        let server = Server::new(calls, json!({"decided": change}));
+        let (found, seen) = server.at_terminal("$BIN approve 3f2a", "", YES, "yes\n");
+        assert_eq!(found, Some(code), "{seen}");
+        assert!(seen.contains(said), "{seen}");
     }
 }
 

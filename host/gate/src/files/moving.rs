@@ -112,7 +112,7 @@ impl Site {
         }
     }
 
-    /// What lies at both places now.
+    /// The ids of what lies at both places now.
     pub async fn whereabouts(&self, target: &Target) -> Result<Whereabouts, Problem> {
         let Some(to) = &self.to else { return Err(no_answer()) };
         let [old, new] = self.ids(target, [&self.path, to]).await?;

@@ -1,6 +1,6 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::plan::Directory;
@@ -16,6 +16,16 @@ fn directory() -> tempfile::TempDir {
         false => tempfile::tempdir(),
     }
     .unwrap()
+}
+
+/// A directory, kept by the first value, with an empty file and an empty directory in it.
+fn file_and_tree() -> (tempfile::TempDir, PathBuf, PathBuf, PathBuf) {
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    let (file, tree) = (directory.join("file"), directory.join("tree"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&tree).unwrap();
+    (kept, directory, file, tree)
 }
 
 async fn expected_target() -> ExpectedTarget {
@@ -504,11 +514,7 @@ async fn what_no_grant_brings_along_is_refused_before_anything_is_shown() {
     if !is_fit().await {
         return;
     }
-    let kept = directory();
-    let directory = kept.path().canonicalize().unwrap();
-    let (file, tree) = (directory.join("file"), directory.join("tree"));
-    fs::write(&file, "").unwrap();
-    fs::create_dir(&tree).unwrap();
+    let (_kept, directory, file, tree) = file_and_tree();
     for action in [
         moving(name(&file), name(&directory.join("moved"))).action,
         setting(name(&file), Some(0o600), None, None).action,
@@ -526,11 +532,7 @@ async fn the_target_itself_would_undo_by_the_same_commands() {
     if !is_fit().await {
         return;
     }
-    let kept = directory();
-    let directory = kept.path().canonicalize().unwrap();
-    let (file, tree) = (directory.join("file"), directory.join("tree"));
-    fs::write(&file, "").unwrap();
-    fs::create_dir(&tree).unwrap();
+    let (_kept, directory, file, tree) = file_and_tree();
     fs::set_permissions(&tree, fs::Permissions::from_mode(0o2750)).unwrap();
     let (at, moved) = (directory.display(), directory.join("moved"));
     for (action, expected) in [

@@ -2,8 +2,11 @@
 
 use host_base::{Privilege, passwd};
 
-use super::{PrivilegeCheck, ROOT_EQUIVALENTS, RootEquivalents, command, first_entry, is_peoples, text};
+use super::{
+    PrivilegeCheck, ROOT_EQUIVALENTS, RootEquivalents, SHOWN, command, first_entry, is_peoples, text,
+};
 use crate::account_tables::{GroupEntry, holders, parse_groups};
+use host_text::visible::excerpt;
 
 impl PrivilegeCheck<'_> {
     /// The reason why members of a group may be as good as root: by the group itself, or because somebody who has it is. None
@@ -14,8 +17,12 @@ impl PrivilegeCheck<'_> {
         if let Some(by) = roots.groups.get(group) {
             return Some(by.clone());
         }
-        let Some(names) = self.sudo_names().await else {
-            return Some("sudo's rules may name, which the target doesn't show".to_owned());
+        let names = match self.sudo_names().await {
+            Ok(names) => names,
+            Err(part) => {
+                let part = excerpt(&part, SHOWN);
+                return Some(format!("sudo's rules may name, which the target doesn't show all of: {part}"));
+            }
         };
         let is_named = |name: &str, number: Option<u32>| {
             let is_named = names.has_name(name) || number.is_some_and(|number| names.has_number(number));
@@ -63,7 +70,7 @@ impl PrivilegeCheck<'_> {
         }
     }
 
-    /// The same for a group with this name and number.
+    /// The reason why members of a group with this name and number may be as good as root, by the group itself.
     pub(super) async fn group(&mut self, roots: &RootEquivalents, name: &str, number: u32) -> Option<String> {
         if let Some(by) = roots.groups.get(name) {
             return Some(by.clone());

@@ -21,7 +21,7 @@ pub struct Home {
     pub is_peoples: bool,
 }
 
-/// What an account needs to log in.
+/// A path that an account needs to log in.
 #[derive(Debug, PartialEq)]
 pub struct LoginPath {
     pub account: String,
@@ -97,7 +97,7 @@ impl PrivilegeCheck<'_> {
         None
     }
 
-    /// What a login needs at or below a path, if there is something: an account's home below it, at any depth, an account's shell,
+    /// The first path at or below this one that a login needs, if there is one: an account's home below it, at any depth, an account's shell,
     /// or an account's keys where links lead to them. An error where the target doesn't say.
     pub async fn login_below(&mut self, path: &str, id: FileId) -> Result<Option<LoginPath>, ()> {
         let accounts = self.passwd().await.ok_or(())?;

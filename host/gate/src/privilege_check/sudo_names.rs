@@ -11,7 +11,7 @@ use std::sync::Arc;
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 use host_capability::{Access, PathRequest, Place, verbs_for};
-use host_target::{PathCheck, ReadRequest};
+use host_target::{FileKind, Found, PathCheck, ReadRequest};
 
 use super::{LARGEST, PrivilegeCheck};
 
@@ -62,25 +62,28 @@ enum Include {
 }
 
 impl PrivilegeCheck<'_> {
-    /// The names and numbers in sudo's rules. None where the target doesn't show all of the rules.
-    pub(super) async fn sudo_names(&mut self) -> Option<Arc<SudoNames>> {
-        if self.sudo_names.is_none() {
-            self.sudo_names = Some(self.read_sudo_names().await.map(Arc::new));
+    /// The names and numbers in sudo's rules. An error names the part of the rules that the target doesn't show.
+    pub(super) async fn sudo_names(&mut self) -> Result<Arc<SudoNames>, String> {
+        match &self.sudo_names {
+            Some(known) => known.clone(),
+            None => {
+                let names = self.read_sudo_names().await.map(Arc::new);
+                self.sudo_names.insert(names).clone()
+            }
         }
-        self.sudo_names.clone()?
     }
 
-    async fn read_sudo_names(&self) -> Option<SudoNames> {
+    async fn read_sudo_names(&self) -> Result<SudoNames, String> {
         let caller = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         match self.read_one(SWITCH, &caller).await {
             Ok(table) if are_rules_in_files(&table) => {}
             Err(problem) if problem.category == Category::NotFound => {}
-            _ => return None,
+            _ => return Err(format!("{SWITCH}, which may name other places of the rules")),
         }
         match self.read_one(PLUGINS, &caller).await {
             Ok(configuration) if has_usual_plugins(&configuration) => {}
             Err(problem) if problem.category == Category::NotFound => {}
-            _ => return None,
+            _ => return Err(format!("{PLUGINS}, which may name other rules")),
         }
         let mut names = SudoNames::default();
         let mut next: Vec<String> = Vec::new();
@@ -95,54 +98,88 @@ impl PrivilegeCheck<'_> {
                 continue;
             }
             if seen.len() > MOST_FILES {
-                return None;
+                return Err(format!("more than {MOST_FILES} files"));
             }
-            let text = match self.read_one(&path, &rights_on(&path)?).await {
+            let text = match self.rules_in(&path).await {
                 // sudo ignores an included file that isn't there.
                 Err(problem) if problem.category == Category::NotFound => continue,
-                text => text.ok()?,
+                text => text.map_err(|_| path.clone())?,
             };
             let (words, includes) = read(&text);
             names.words.extend(words);
             for include in includes {
                 match include {
-                    Include::File(file) => next.push(beside(&path, &file)?),
+                    Include::File(file) => next.push(beside(&path, &file).ok_or(file)?),
                     Include::Directory(directory) => {
-                        next.extend(self.listed(&beside(&path, &directory)?).await?)
+                        let directory = beside(&path, &directory).ok_or(directory)?;
+                        next.extend(self.listed(&directory).await.map_err(|_| directory)?);
                     }
-                    Include::Unknown => return None,
+                    Include::Unknown => {
+                        return Err(format!("a file that {path} includes by a changing name"));
+                    }
                 }
             }
         }
-        Some(names)
+        Ok(names)
+    }
+
+    /// The text of a file of rules. Root's rights are taken only where it isn't empty and the caller can't read it: sudo may not
+    /// allow them outside of its usual directory.
+    pub(super) async fn rules_in(&self, path: &str) -> Result<String, Problem> {
+        if let Ok(Some(Found { kind: FileKind::File, metadata })) = self.found(path).await
+            && metadata.size == 0
+        {
+            return Ok(String::new());
+        }
+        let caller = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+        match self.read_one(path, &caller).await {
+            Err(problem) if problem.category == Category::Privilege => {
+                self.read_one(path, &rights_on(path)?).await
+            }
+            text => text,
+        }
     }
 
     async fn read_one(&self, path: &str, access: &Access) -> Result<String, Problem> {
         let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let request = ReadRequest { path: path.to_owned(), offset: 0, max_bytes: LARGEST };
-        let unread = || Problem::new("COMMAND_FAILED", Category::Other, "the target doesn't answer");
-        let text =
-            self.target.read_all(vec![request], access, all).await.pop().unwrap_or_else(|| Err(unread()))?;
+        let text = self.target.read_all(vec![request], access, all).await.pop();
+        let text = text.unwrap_or_else(|| Err(unanswered()))?;
         match (text.len() as u64) < LARGEST {
             true => Ok(String::from_utf8_lossy(&text).into_owned()),
-            false => Err(unread()),
+            false => Err(unanswered()),
         }
     }
 
     /// The files of a directory that sudo reads.
-    async fn listed(&self, directory: &str) -> Option<Vec<String>> {
-        let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
-        let access = rights_on(&format!("{directory}/*"))?;
-        match self.target.list_all(vec![directory.to_owned()], &access, all).await.pop()? {
-            Err(problem) if problem.category == Category::NotFound => Some(Vec::new()),
-            names => Some(names.ok()?.into_iter().map(|name| format!("{directory}/{name}")).collect()),
+    async fn listed(&self, directory: &str) -> Result<Vec<String>, Problem> {
+        let caller = Access { privilege: Privilege::Caller, verbs: Vec::new() };
+        let names = match self.names_in(directory, &caller).await {
+            Err(problem) if problem.category == Category::Privilege => {
+                self.names_in(directory, &rights_on(&format!("{directory}/*"))?).await
+            }
+            names => names,
+        };
+        match names {
+            Err(problem) if problem.category == Category::NotFound => Ok(Vec::new()),
+            names => Ok(names?.into_iter().map(|name| format!("{directory}/{name}")).collect()),
         }
     }
+
+    async fn names_in(&self, directory: &str, access: &Access) -> Result<Vec<String>, Problem> {
+        let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
+        let listed = self.target.list_all(vec![directory.to_owned()], access, all).await.pop();
+        listed.unwrap_or_else(|| Err(unanswered()))
+    }
+}
+
+fn unanswered() -> Problem {
+    Problem::new("COMMAND_FAILED", Category::Other, "the target doesn't answer")
 }
 
 /// Root's rights to read a file of rules, where they can be had. In the usual directory they are those with which a module
 /// reads the rules, so that sudo allows both or neither.
-fn rights_on(path: &str) -> Option<Access> {
+fn rights_on(path: &str) -> Result<Access, Problem> {
     let is_usual = path.strip_prefix(DIRECTORY).is_some_and(|below| below.starts_with('/'));
     let globs =
         if is_usual { vec![format!("{DIRECTORY}/*"), DIRECTORY.to_owned()] } else { vec![path.to_owned()] };
@@ -155,9 +192,11 @@ fn rights_on(path: &str) -> Option<Access> {
             place: Place::Target,
             reason: String::new(),
         };
-        verbs.extend(verbs_for(&request).ok()?.into_iter().map(Arc::new));
+        let of_request = verbs_for(&request)
+            .map_err(|error| Problem::new("INVALID_PATTERN", Category::Internal, error.to_string()))?;
+        verbs.extend(of_request.into_iter().map(Arc::new));
     }
-    Some(Access { privilege: Privilege::RootIfAvailable, verbs })
+    Ok(Access { privilege: Privilege::RootIfAvailable, verbs })
 }
 
 /// The path of an included file, which begins in the directory of the file that includes it.

@@ -17,7 +17,7 @@ use host_text::redact::excerpt;
 struct Part<'a> {
     step: FileStep,
     path: &'a str,
-    /// What is there before the step.
+    /// The file or directory that is there before the step.
     found: Option<&'a Found>,
     /// True where a directory goes away.
     is_directory: bool,
@@ -129,6 +129,7 @@ impl RiskAssessment<'_> {
                 self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
             }
         }
+        on_heap(|| self.jobs_of_file(action, site, is_own)).await;
         match action {
             Action::Write(write) => {
                 // A file that only root could write has been decided about before.
@@ -148,6 +149,27 @@ impl RiskAssessment<'_> {
             },
             Action::SetAttributes(attributes) => on_heap(|| self.attributes(attributes, site)).await,
             _ => Ok(()),
+        }
+    }
+
+    /// Adds a risk where jobs end with the former contents of a file, or may no longer run by its new ones.
+    async fn jobs_of_file(&mut self, action: &Action, site: &Site, is_own: bool) {
+        let now = match action {
+            Action::Write(write) => text::code_in_file(&site.path, &write.contents),
+            Action::Remove(_) | Action::Move(_) => None,
+            _ => return,
+        };
+        let former = site.before.as_deref().and_then(|before| text::code_in_file(&site.path, before));
+        let what = excerpt(&site.path, NAMED);
+        let what = format!("the step on {what}");
+        if let Some(timer) = units::timer_at(&site.path) {
+            // Nothing waits for a new timer, but a drop-in changes one that is there.
+            if former.is_some() || units::unit_at(&site.path).is_none() {
+                self.timer_ends(timer, former.as_ref(), now.as_ref(), &what).await;
+            }
+        } else if let Some(former) = former {
+            let own = (is_own && self.facts.uid != 0).then(|| self.facts.user.clone());
+            self.jobs_end(&former, now.as_ref(), own.as_deref(), &what).await;
         }
     }
 
@@ -197,8 +219,11 @@ impl RiskAssessment<'_> {
                 self.risks.push((Risk::High, format!("{what} is a unit for which others may wait: {why}")));
             }
         }
+        let new = text::new_code_in_unit(path, contents, &along, before);
         let before = before.and_then(|before| text::code_in_unit(path, before, &along));
-        match text::code_in_unit(path, contents, &along) {
+        // Of a crontab, the jobs that stay are left out already, and its variables hold for a new job as well.
+        let before = before.filter(|before| before.lines.iter().all(|line| line.schedule.is_none()));
+        match new {
             Some(code) => on_heap(|| self.code(code, before, &what)).await,
             None => Ok(()),
         }
@@ -241,7 +266,7 @@ impl RiskAssessment<'_> {
 mod tests {
     use super::*;
     use crate::mounts::Mounts;
-    use crate::plan::tests::{moving, removing_directory, setting};
+    use crate::plan::tests::{at, moving, removing_directory, setting, write};
     use host_capability::Access;
     use host_knowledge::LazyKnowledge;
     use host_policy::Policy;
@@ -297,6 +322,40 @@ mod tests {
             let found = reasons(&moving(&at(from), &to).action).await;
             assert_eq!(found.is_empty(), why.is_empty(), "{from} {to}: {found}");
             assert!(found.contains(why), "{from} {to}: {found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_of_roots_goes_from_no_file_unasked() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let path = format!("/etc/cron.d/lsa-{}", std::process::id());
+        let _gone = Removed(path.clone());
+        for (former, now, ends) in [
+            ("@daily root /usr/local/bin/job", Some("@daily root /usr/local/bin/job"), false),
+            ("@daily root /usr/local/bin/job", Some("@hourly root /usr/local/bin/job"), false),
+            ("@daily root /usr/local/bin/job", Some("0 0 30 2 * root /usr/local/bin/job"), true),
+            ("@daily root /usr/local/bin/job", Some("@daily nobody /usr/bin/true"), true),
+            ("@daily root /usr/local/bin/job", None, true),
+            ("@daily nobody /usr/bin/true", None, false),
+        ] {
+            std::fs::write(&path, format!("{former}\n")).unwrap();
+            let action = match now {
+                Some(now) => write(&path, &format!("{now}\n")).action,
+                None => Action::Remove(at(&path)),
+            };
+            let found = reasons(&action).await;
+            assert_eq!(found.contains("takes away a job of root"), ends, "{former} {now:?}: {found}");
+        }
+    }
+
+    /// A file that goes away with this.
+    struct Removed(String);
+
+    impl Drop for Removed {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
         }
     }
 

@@ -45,7 +45,7 @@ impl RiskAssessment<'_> {
         Ok(())
     }
 
-    async fn is_roots(&mut self, line: &CommandLine) -> bool {
+    pub(super) async fn is_roots(&mut self, line: &CommandLine) -> bool {
         match &line.user {
             None => true,
             Some(account) => self.privileges.root_equivalence(account).await.is_some(),
@@ -96,13 +96,13 @@ impl RiskAssessment<'_> {
 }
 
 /// The name of a unit's file, which is the template's for an instance.
-fn file_of(unit: &str) -> String {
+pub(super) fn file_of(unit: &str) -> String {
     let template = unit.split_once('@').zip(unit.rsplit_once('.'));
     template.map_or_else(|| unit.to_owned(), |((prefix, _), (_, kind))| format!("{prefix}@.{kind}"))
 }
 
 /// The code in the text of a unit with its drop-ins. None where it can't be read.
-fn code_of(unit: &str, text: &[u8]) -> Option<Code> {
+pub(super) fn code_of(unit: &str, text: &[u8]) -> Option<Code> {
     // The reader takes the unit's name from the path, and an instance's file has its template's name.
     let code = text::code_in_unit(&format!("/etc/systemd/system/{unit}"), text, &[])?;
     // systemd leaves out a single line that can't be read.

@@ -95,6 +95,11 @@ impl RiskAssessment<'_> {
         for unit in stopped {
             self.side_effect(&["systemctl", "stop", "--", unit].map(str::to_owned)).await?;
         }
+        if effect == UnitEffect::Stop {
+            let timers: Vec<&str> =
+                units.iter().copied().chain(reach.stopped.iter().map(String::as_str)).collect();
+            on_heap(|| self.timers_end(&timers, &shown)).await;
+        }
         for unit in &reach.started {
             self.side_effect(&["systemctl", "start", "--", unit].map(str::to_owned)).await?;
         }
@@ -369,14 +374,10 @@ fn instances(argv: &[String]) -> Vec<(&str, &str)> {
 /// The name of an instance, between the `@` and the kind of unit. None for other units, and for the template itself.
 fn instance_of(unit: &str) -> Option<&str> {
     let (_, instance) = unit.split_once('@')?;
-    let kind = instance.rsplit_once('.').filter(|(_, kind)| KINDS.contains(kind));
+    let kind = instance.rsplit_once('.').filter(|(_, kind)| units::KINDS.contains(kind));
     let instance = kind.map_or(instance, |(instance, _)| instance);
     (!instance.is_empty()).then_some(instance)
 }
-
-/// The kinds of units that can be templates.
-const KINDS: [&str; 10] =
-    ["service", "socket", "timer", "path", "target", "mount", "automount", "swap", "slice", "scope"];
 
 #[cfg(test)]
 mod tests {

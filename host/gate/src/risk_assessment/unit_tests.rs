@@ -1,4 +1,4 @@
-//! Which commands on units of a made-up machine ask, by what the units do.
+//! Tests which commands on units of a made-up machine ask, by the effects of those units.
 
 use host_base::{Command, Risk};
 use host_knowledge::LazyKnowledge;
@@ -80,6 +80,15 @@ const UNITS: &[(&str, &str, &str)] = &[
         "ActiveState=inactive Triggers=plain.service Before=timers.target",
         "[Timer]\nOnCalendar=daily\n[Install]\nWantedBy=timers.target\n",
     ),
+    (
+        "theirs.timer",
+        "ActiveState=active Triggers=theirs.service Before=timers.target",
+        "[Timer]\nOnCalendar=daily\n",
+    ),
+    ("shipped.timer", "ActiveState=active Triggers=nginx.service Before=timers.target", ""),
+    ("shipped-own.timer", "ActiveState=active Triggers=plain.service Before=timers.target", ""),
+    ("true.timer", "ActiveState=active Triggers=ends.service", "[Timer]\nOnCalendar=daily\n"),
+    ("blind.timer", "ActiveState=active Triggers=hidden.service", "[Timer]\nOnCalendar=daily\n"),
     (
         "listens.socket",
         "ActiveState=inactive Accept=yes Before=sockets.target",
@@ -264,6 +273,47 @@ async fn the_commands_of_the_administrators_units_are_weighed() {
     ] {
         let act = UnitAction { verb, unit: unit.to_owned(), at: "line 1".to_owned() };
         assert_eq!(!reasons(&[], &[act]).await.is_empty(), asks, "{verb} {unit}");
+    }
+}
+
+#[tokio::test]
+async fn a_timer_that_starts_what_root_runs_does_not_end_unasked() {
+    let ends = Some("plain.service, a job of root's");
+    ask(&[
+        ("systemctl stop -- job.timer", ends),
+        ("systemctl disable --now -- job.timer", ends),
+        ("systemctl mask -- job.timer", ends),
+        ("systemctl stop -- nginx.service job.timer", ends),
+        ("systemctl disable -- shipped-own.timer", ends),
+        ("systemctl disable -- blind.timer", Some("hidden.service, a job of root's")),
+        ("systemctl restart -- job.timer", None),
+        ("systemctl stop -- theirs.timer", None),
+        ("systemctl stop -- shipped.timer", None),
+        ("systemctl stop -- true.timer", None),
+        ("systemctl stop -- plain.service", None),
+    ])
+    .await;
+    let target = machine();
+    let facts = Facts { user: "root".to_owned(), family: "debian".to_owned(), ..Facts::default() };
+    let lazy = LazyKnowledge::default();
+    let code = |text: &str| text::code_in_file("/etc/systemd/system/job.timer", text.as_bytes()).unwrap();
+    let daily = "[Timer]\nOnCalendar=daily\nUnit=plain.service\n";
+    for (timer, former, now, asks) in [
+        ("job.timer", Some(daily), Some(daily), false),
+        ("job.timer", Some(daily), Some("[Timer]\nOnCalendar=Sun 03:00\nUnit=plain.service\n"), false),
+        ("job.timer", Some(daily), Some("[Timer]\nOnCalendar=2099-01-01\nUnit=plain.service\n"), true),
+        ("job.timer", Some(daily), Some("[Timer]\nOnCalendar=daily\nUnit=webs.service\n"), true),
+        ("job.timer", Some(daily), Some("[Timer]\nOnCalendar=daily\n"), true),
+        ("job.timer", Some(daily), None, true),
+        ("theirs.timer", Some(daily), None, false),
+        // A drop-in.
+        ("job.timer", None, Some("[Timer]\nRandomizedDelaySec=10y\n"), true),
+        ("theirs.timer", None, Some("[Timer]\nRandomizedDelaySec=10y\n"), false),
+    ] {
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let (former, after) = (former.map(code), now.map(code));
+        assessment.timer_ends(timer, former.as_ref(), after.as_ref(), "a text").await;
+        assert_eq!(!assessment.risks.is_empty(), asks, "{timer} {now:?}: {:?}", assessment.risks.first());
     }
 }
 

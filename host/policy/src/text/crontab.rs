@@ -2,10 +2,13 @@
 //!
 //! A line that can be an assignment is one. Every other line is a comment or a job; otherwise the text is unreadable.
 
+use std::collections::HashSet;
+
 use super::format::not_root;
 use super::harmless;
 use super::words::{joined, lines, word};
-use super::{Code, shown};
+use super::{Code, Schedule, shown};
+use host_base::sha256;
 
 /// The form of a crontab: the fields before a command.
 pub enum Form {
@@ -15,6 +18,57 @@ pub enum Form {
     Account(Option<String>),
     /// A period, a delay and a name.
     Anacron,
+}
+
+/// Finds the commands that cron runs and hasn't run in the same way before: those that the former text doesn't have under the
+/// same variables.
+pub fn read_new(text: &str, former: Option<&str>, form: &Form) -> Code {
+    match former.and_then(|former| jobs(former, form)) {
+        Some(kept) => read(&without_jobs(text, &kept), form),
+        None => read(text, form),
+    }
+}
+
+/// A line of a crontab with a hash of the variables above it.
+type LineInContext<'a> = (String, &'a str);
+
+/// The lines of a text, each with a hash of the variables above it, and whether it sets one itself.
+fn in_context(text: &str) -> impl Iterator<Item = (LineInContext<'_>, bool)> {
+    let mut variables = String::new();
+    lines(text).map(move |(_, line)| {
+        let line = line.trim_matches(SPACE);
+        let sets = !line.starts_with('#') && variable(line).is_some();
+        if sets {
+            variables = sha256::of(format!("{variables}\n{line}").as_bytes());
+        }
+        ((variables.clone(), line), sets)
+    })
+}
+
+/// The jobs of a text. `None` where a line is none: cron may have left out the whole text then.
+fn jobs<'a>(text: &'a str, form: &Form) -> Option<HashSet<LineInContext<'a>>> {
+    let jobs = in_context(text).filter(|((_, line), sets)| !sets && !is_comment(line));
+    jobs.map(|(line, _)| job(line.1, form).is_some().then_some(line)).collect()
+}
+
+/// The text without these jobs, and without the variables that hold for none of the others. Each line keeps its number.
+fn without_jobs(text: &str, known: &HashSet<LineInContext<'_>>) -> String {
+    let mut left = Vec::new();
+    let mut end = 0;
+    for (line, sets) in in_context(text) {
+        let is_left = !known.contains(&line);
+        left.push(if is_left { line.1 } else { "" });
+        if is_left && !sets && !is_comment(line.1) {
+            end = left.len();
+        }
+    }
+    left.truncate(end);
+    left.join("\n")
+}
+
+/// Whether cron skips the line.
+fn is_comment(line: &str) -> bool {
+    line.is_empty() || line.starts_with('#')
 }
 
 /// Finds the commands that cron runs.
@@ -28,7 +82,7 @@ pub fn read(text: &str, form: &Form) -> Code {
     let mut shell = "sh".to_owned();
     for (number, line) in lines {
         let line = line.trim_matches(SPACE);
-        if line.is_empty() || line.starts_with('#') {
+        if is_comment(line) {
             continue;
         }
         if let Some((name, value)) = variable(line) {
@@ -45,7 +99,7 @@ pub fn read(text: &str, form: &Form) -> Code {
             }
             continue;
         }
-        let Some((user, command)) = job(line, form) else {
+        let Some(Job { user, schedule, command }) = job(line, form) else {
             code.cannot_read(format!(
                 "a crontab with a line that is no job: `{}`, line {number}",
                 shown(line)
@@ -71,6 +125,9 @@ pub fn read(text: &str, form: &Form) -> Code {
             argv
         };
         code.run(argv.into(), at, user.as_deref());
+        if let Some(line) = code.lines.last_mut() {
+            line.schedule = Some(schedule);
+        }
     }
     code
 }
@@ -78,8 +135,15 @@ pub fn read(text: &str, form: &Form) -> Code {
 /// The characters that `isspace` accepts.
 const SPACE: [char; 5] = [' ', '\t', '\r', '\u{b}', '\u{c}'];
 
-/// The account and the command of a job; `None` where the line is no job.
-fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
+/// The parts of a job's line.
+struct Job<'a> {
+    user: Option<String>,
+    schedule: Schedule,
+    command: &'a str,
+}
+
+/// The job in a line; `None` where the line is none.
+fn job<'a>(line: &'a str, form: &Form) -> Option<Job<'a>> {
     // In cronie a leading `-` keeps the job out of the log.
     let mut rest = line.strip_prefix('-').unwrap_or(line);
     let fields = match form {
@@ -87,12 +151,14 @@ fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
         _ if rest.starts_with('@') => 1,
         _ => 5,
     };
+    let mut times = Vec::new();
     for field in 0..fields {
         let word = word(&mut rest)?;
         let is_name = matches!(form, Form::Anacron) && field == 2;
         if !is_name && !is_schedule(word) {
             return None;
         }
+        times.push(word);
     }
     let user = match form {
         Form::System => {
@@ -103,7 +169,21 @@ fn job<'a>(line: &'a str, form: &Form) -> Option<(Option<String>, &'a str)> {
         Form::Account(user) => user.clone(),
         Form::Anacron => None,
     };
-    (!rest.is_empty()).then_some((user, rest))
+    let schedule = Schedule { is_regular: is_regular(&times, form), settings: times.join(" ") };
+    (!rest.is_empty()).then_some(Job { user, schedule, command: rest })
+}
+
+/// Whether a time comes at least once in about a month: in each month there is one of the days, except perhaps in the shorter
+/// ones.
+fn is_regular(times: &[&str], form: &Form) -> bool {
+    const NICKNAMES: [&str; 6] = ["@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@every_minute"];
+    match (form, times) {
+        (Form::Anacron, [period, ..]) if period.starts_with('@') => NICKNAMES.contains(period),
+        (Form::Anacron, [period, ..]) => period.parse().is_ok_and(|days: u32| (1..=31).contains(&days)),
+        (_, [nickname]) => NICKNAMES.contains(nickname),
+        (_, [_, _, _, month, _]) => ["*", "*/1", "1-12"].contains(month),
+        _ => false,
+    }
 }
 
 /// Whether the word is a field of a schedule, or a nickname for a whole schedule.

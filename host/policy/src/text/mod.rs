@@ -21,7 +21,7 @@ mod yaml;
 
 pub use format::{has_reader, home_owner_of_file, home_owner_of_path, is_system_path};
 pub use harmless::{named_commands, named_programs, objection};
-pub use stdin::{code_on_known_stdin, code_on_stdin};
+pub use stdin::{code_on_known_stdin, code_on_stdin, new_code_on_stdin};
 pub use unit::{BEFORE_TRIGGERS, DELAY, DYNAMIC_USER_PREFIX, HAND_OVER, InstanceForm, InstanceUse, TRIGGER};
 
 use std::fmt::Display;
@@ -49,6 +49,24 @@ pub struct Code {
     pub unit_actions: Vec<UnitAction>,
     /// The ports that a socket unit listens on.
     pub ports: Vec<u16>,
+    /// The times at which a timer starts its unit. `None` for other texts.
+    pub schedule: Option<Schedule>,
+}
+
+/// The times at which a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// Whether the job runs at least once in about a month, whatever else is so on the machine.
+    pub is_regular: bool,
+    /// The settings that decide about the times.
+    pub settings: String,
+}
+
+impl Schedule {
+    /// Whether a job that had the other schedule may no longer run with this one.
+    pub fn may_end(&self, former: &Self) -> bool {
+        !self.is_regular && self.settings != former.settings
+    }
 }
 
 /// A setting that gives power where this account is as good as root.
@@ -96,11 +114,13 @@ pub struct CommandLine {
     pub user: Option<String>,
     /// The directory in which relative paths begin, where the text names it.
     pub directory: Option<String>,
+    /// The times at which cron runs the command. `None` where cron doesn't.
+    pub schedule: Option<Schedule>,
 }
 
 /// The number of sentences about power. One is enough for a decision, and a hostile text could have thousands.
 const MAX_SENTENCES: usize = 20;
-/// The same for sentences that count only for some accounts. An honest unit may set many variables.
+/// The number of sentences that count only for some accounts. An honest unit may set many variables.
 const MAX_ACCOUNT_SENTENCES: usize = 500;
 /// The number of bytes of the largest text that is read. No honest text comes near it.
 const MAX_BYTES: usize = 1 << 20;
@@ -109,6 +129,11 @@ const MAX_EXCERPT: usize = 120;
 
 /// The code in a file with these contents. `None` where no program takes code from a file at this path.
 pub fn code_in_file(path: &str, contents: &[u8]) -> Option<Code> {
+    new_code_in_file(path, contents, None)
+}
+
+/// The code in a file, without the jobs of a crontab that the former contents have under the same variables.
+fn new_code_in_file(path: &str, contents: &[u8], former: Option<&[u8]>) -> Option<Code> {
     let path = format::normalize(path);
     let format = if contents.starts_with(b"#!") {
         Format::Opaque("a script")
@@ -117,17 +142,27 @@ pub fn code_in_file(path: &str, contents: &[u8]) -> Option<Code> {
     } else {
         format::of_path(&path)?
     };
-    Some(read(&format, &path, contents))
+    Some(read(&format, &path, contents, former))
 }
 
 /// The code in a unit file, together with its drop-ins.
 pub fn code_in_unit(path: &str, contents: &[u8], drop_ins: &[Vec<u8>]) -> Option<Code> {
+    new_code_in_unit(path, contents, drop_ins, None)
+}
+
+/// The code in a unit file or another file, without the jobs of a crontab that the former contents have under the same variables.
+pub fn new_code_in_unit(
+    path: &str,
+    contents: &[u8],
+    drop_ins: &[Vec<u8>],
+    former: Option<&[u8]>,
+) -> Option<Code> {
     let path = format::normalize(path);
     let texts: Option<Vec<&str>> = drop_ins.iter().map(|text| decoded(text).ok()).collect();
     match (format::of_path(&path), decoded(contents), texts) {
         (Some(Format::Unit), Ok(text), Some(drop_ins)) => Some(unit::read(&path, text, &drop_ins)),
         (Some(Format::Unit), Ok(_), None) => Some(Code::unreadable("a drop-in that is no text")),
-        _ => code_in_file(&path, contents),
+        _ => new_code_in_file(&path, contents, former),
     }
 }
 
@@ -137,7 +172,7 @@ pub fn instance_uses(path: &str, contents: &[u8], drop_ins: &[Vec<u8>]) -> Optio
     Some(unit::instance_uses(path, decoded(contents).ok()?, &drop_ins?))
 }
 
-fn read(format: &Format, path: &str, contents: &[u8]) -> Code {
+fn read(format: &Format, path: &str, contents: &[u8], former: Option<&[u8]>) -> Code {
     if let Format::Opaque(what) = format {
         return Code::unreadable(*what);
     }
@@ -145,10 +180,11 @@ fn read(format: &Format, path: &str, contents: &[u8]) -> Code {
         Ok(text) => text,
         Err(what) => return Code::unreadable(what),
     };
+    let former = former.and_then(|former| decoded(former).ok());
     match format {
         Format::Unit => unit::read(path, text, &[]),
-        Format::SystemCrontab => crontab::read(text, &crontab::Form::System),
-        Format::Crontab(user) => crontab::read(text, &crontab::Form::Account(user.clone())),
+        Format::SystemCrontab => crontab::read_new(text, former, &crontab::Form::System),
+        Format::Crontab(user) => crontab::read_new(text, former, &crontab::Form::Account(user.clone())),
         Format::Anacrontab => crontab::read(text, &crontab::Form::Anacron),
         Format::Sudoers => sudoers::read(text),
         Format::Compose => compose::read(text),
@@ -201,6 +237,7 @@ impl Code {
             shell,
             user: user.map(str::to_owned),
             directory: None,
+            schedule: None,
         });
     }
 

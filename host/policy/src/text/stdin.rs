@@ -24,17 +24,26 @@ const DATA: [&str; 14] = [
 
 /// The code on a program's standard input; `None` where the program treats it as data only.
 pub fn code_on_stdin(argv: &[String], stdin: &[u8]) -> Option<Code> {
+    new_code_on_stdin(argv, stdin, None)
+}
+
+/// The code on a program's standard input, without the jobs of a crontab that the former text has under the same variables.
+pub fn new_code_on_stdin(argv: &[String], stdin: &[u8], former: Option<&[u8]>) -> Option<Code> {
     let program = argv.first()?;
-    code_on_known_stdin(argv, stdin).unwrap_or_else(|| {
+    known(argv, stdin, former).unwrap_or_else(|| {
         Some(Code::unreadable(format!("what {} makes of what it reads", super::shown(name(program)))))
     })
 }
 
 /// The code on the standard input of a known program; `None` where the program is unknown.
 pub fn code_on_known_stdin(argv: &[String], stdin: &[u8]) -> Option<Option<Code>> {
+    known(argv, stdin, None)
+}
+
+fn known(argv: &[String], stdin: &[u8], former: Option<&[u8]>) -> Option<Option<Code>> {
     let (program, arguments) = argv.split_first()?;
     Some(match name(program) {
-        "crontab" => crontab(arguments, stdin),
+        "crontab" => crontab(arguments, stdin, former),
         "tee" => tee(arguments, stdin),
         shell if is_shell(shell) => Some(Code::unreadable("what a shell reads")),
         "visudo" if arguments.iter().any(|argument| ["-c", "--check"].contains(&argument.as_str())) => None,
@@ -44,7 +53,7 @@ pub fn code_on_known_stdin(argv: &[String], stdin: &[u8]) -> Option<Option<Code>
 }
 
 /// The code in the input of `crontab -u alice -`. Without a file, some versions read standard input.
-fn crontab(arguments: &[String], stdin: &[u8]) -> Option<Code> {
+fn crontab(arguments: &[String], stdin: &[u8], former: Option<&[u8]>) -> Option<Code> {
     let mut user = None;
     let mut arguments = arguments.iter().map(String::as_str);
     while let Some(argument) = arguments.next() {
@@ -61,7 +70,7 @@ fn crontab(arguments: &[String], stdin: &[u8]) -> Option<Code> {
             },
         }
     }
-    Some(read(&Format::Crontab(user), "/var/spool/cron", stdin))
+    Some(read(&Format::Crontab(user), "/var/spool/cron", stdin, former))
 }
 
 /// The code in the files that the input is written to.

@@ -1,6 +1,7 @@
 use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
+use serde_json::{Map, json};
 
 use super::*;
 use crate::calls::call_key::CallKey;
@@ -274,30 +275,4 @@ async fn a_call_that_is_cancelled_is_cancelled_everywhere() {
     let answer = setting.run_until(&fates, 1, &yes(), &cancelled).await;
     assert_eq!(answer["error_code"], "CANCELLED");
     assert_eq!(answer["hosts"]["failed"], 3);
-}
-
-#[test]
-fn what_fails_in_many_ways_is_told_of_the_most_common_and_the_others_are_named() {
-    let started = std::time::Instant::now();
-    let mut failures = Failures::default();
-    for number in 0..1000 {
-        let host = format!("h{number}");
-        // The first hundred hosts fail in ten ways, the others each in its own way.
-        let what = if number < 100 { number % 10 } else { number };
-        let problem = Problem::new("BROKEN", Category::State, format!("{what} {}", "m".repeat(4000)))
-            .remedy("r".repeat(4000))
-            .detail("log", json!("d".repeat(1 << 20)))
-            .detail("lock_info", json!({"pid": what}));
-        failures.add(&host, &Envelope::failure("tool", &host, started, None, problem));
-    }
-    let told = failures.into_json();
-    assert_eq!(told.len(), MAX_FAILURES + 1);
-    assert!(json!(told).to_string().len() < 64 << 10);
-    for failure in &told[..10] {
-        assert_eq!(failure["hosts"].as_array().unwrap().len(), 10);
-        assert!(failure.get("log").is_none() && failure["lock_info"]["pid"].is_u64());
-    }
-    let last = &told[MAX_FAILURES];
-    assert_eq!((&last["error_code"], &last["error_codes"]), (&json!("FURTHER_FAILURES"), &json!(["BROKEN"])));
-    assert_eq!(last["hosts"].as_array().unwrap().len(), 1000 - 100 - 10);
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::command_problem::refused_by_sudo;
+use crate::command_problem::{refused_by_sudo, without_warnings_of_sudo};
 use host_base::Keep;
 use host_base::Privilege;
 
@@ -294,5 +294,23 @@ fn what_sudo_says_is_told_from_what_a_program_says() {
         "sudo: unable to resolve host x: Name or service not known",
     ] {
         assert!(refused_by_sudo(1, false, other.as_bytes()).is_none(), "{other}");
+    }
+}
+
+#[test]
+fn warnings_of_sudo_hide_no_message_of_the_command() {
+    let warning = "sudo: unable to open /etc/sudoers.inc: No such file or directory\n";
+    for (exit_code, stderr, expected) in [
+        (0, warning.to_owned(), ""),
+        (0, format!("{warning}note: x\n"), "note: x\n"),
+        (1, format!("{warning}no crontab for root\n"), "no crontab for root\n"),
+        (1, format!("no crontab\n{warning}for root"), "no crontab\nfor root"),
+        (1, format!("{warning}\n"), &format!("{warning}\n")),
+        (1, warning.to_owned(), warning),
+        (1, "id: sudo: no such user\n".to_owned(), "id: sudo: no such user\n"),
+    ] {
+        let mut left = stderr.clone().into_bytes();
+        without_warnings_of_sudo(exit_code, &mut left);
+        assert_eq!(String::from_utf8(left).unwrap(), expected, "{exit_code} {stderr}");
     }
 }

@@ -19,10 +19,10 @@ const SHORTEST: usize = 8;
 /// The number of bytes before a value that are read for a name. The limit keeps this linear.
 const BEFORE: usize = 160;
 
-/// What stands right before a sum, such as a key's fingerprint.
+/// The texts right before a sum, such as a key's fingerprint.
 const SUMS: [&str; 8] = ["SHA256:", "SHA512:", "SHA1:", "MD5:", "sha256:", "sha512:", "sha1:", "md5:"];
 
-/// What a value looks like. It decides which names make it a secret.
+/// The appearance of a value. It decides which names make the value a secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Look {
     /// It has letters and digits, as `hunter123`. Much that is no secret looks so.

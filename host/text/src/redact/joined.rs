@@ -12,7 +12,7 @@ pub(super) const HINTS: &[&str] =
 /// A text as it is read, and where each of its parts comes from.
 struct Joined {
     text: String,
-    /// Where each part begins, here and in the text as it stands.
+    /// The beginning of each part, here and in the text as it stands.
     parts: Vec<(usize, usize)>,
     /// The line ends that are joined, as they stand.
     joints: Vec<Range<usize>>,

@@ -24,6 +24,23 @@ fn every_pattern_can_be_read() {
     assert!(guessed::find("Ab1Ab1Ab1Ab1").is_some());
 }
 
+/// The parts of a text that are read side by side overlap by the longest word.
+#[test]
+fn a_hint_is_seen_wherever_it_stands() {
+    let hints = HINTS.as_ref().unwrap();
+    let longest = "password is generated";
+    assert_eq!(hints.rest, longest.len() - 1);
+    for length in [0, 1, 60, 100, 101, 102, 103, 200] {
+        for at in 0..=length {
+            for hint in ["pw", "PassWord", longest] {
+                let text = format!("{}{hint}{}", " ".repeat(at), " ".repeat(length - at));
+                assert_ne!(hints.seen(&text) & NAMES, 0, "{hint} at {at} of {length}");
+            }
+        }
+        assert_eq!(hints.seen(&" ".repeat(length)), 0);
+    }
+}
+
 #[test]
 fn text_without_a_hint_is_not_copied() {
     for text in ["", "load average: 0.00, 0.01, 0.05\n", "ümläut 日本語\n+++ b/x\n"] {
@@ -81,7 +98,11 @@ fn a_secret_is_hidden_wherever_its_name_and_its_look_give_it_away() {
     let generated = ["Zq9k103dW3xYp7L", "hT6+vB2.nQ8sXw==", "x4R!m9Kp2Lz&"];
     let encoded =
         ["9f86d081884c7d659a2feaa0c55ad015", "9F86D081884C7D659A2FEAA0C55AD015", "GEZDGNBVGY3TQOJQ"];
+    let members: Vec<String> =
+        generated::MEMBERS.iter().map(|name| format!(r#"{{"{name}":"{{}}"}}"#)).collect();
+    let members: Vec<&str> = members.iter().map(String::as_str).collect();
     let rows = [
+        (&members[..], &generated[..]),
         (generated::GENERATED, &generated[..]),
         (generated::ENCODED, &encoded[..]),
         (generated::ENCODED, &generated[..]),

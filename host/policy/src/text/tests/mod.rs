@@ -107,6 +107,73 @@ fn a_line_says_whose_it_is_and_where_it_stands() {
 }
 
 #[test]
+fn a_job_that_stays_under_the_same_variables_is_no_new_code() {
+    let argv = ["crontab", "-"].map(str::to_owned);
+    let old = "PATH=/usr/bin\n0 5 * * * job\nLD_PRELOAD=/x\n@daily other %input\n";
+    for (text, lines, power) in [
+        (old.to_owned(), &[][..], 0),
+        (format!("# a comment\n{old}"), &[], 0),
+        (old.replace("0 5", "0 6"), &["$ job"], 0),
+        // Each new job is weighed with the variables above it, old or new.
+        (format!("{old}@hourly true\n"), &["$ true"], 1),
+        (old.replace("LD_", "@hourly true\nLD_"), &["$ true"], 0),
+        // What is above the jobs has changed or has moved.
+        (old.replace("/usr/bin", "/srv/bin"), &["$ job", "$ other "], 3),
+        (format!("MAILTO=x\n{old}"), &["$ job", "$ other "], 2),
+        (old.replace("PATH=/usr/bin\n", ""), &["$ job", "$ other "], 2),
+        (
+            "@daily other %input\nPATH=/usr/bin\nLD_PRELOAD=/x\n0 5 * * * job\n".to_owned(),
+            &["$ other ", "$ job"],
+            2,
+        ),
+        // They hold for no job any more.
+        ("PATH=/usr/bin\n0 5 * * * job\nLD_PRELOAD=/x\n".to_owned(), &[], 0),
+        ("LD_PRELOAD=/x\n".to_owned(), &[], 0),
+    ] {
+        let code = new_code_on_stdin(&argv, text.as_bytes(), Some(old.as_bytes())).unwrap();
+        assert_eq!(texts(&code), lines, "{text}");
+        assert_eq!(code.power.len(), power, "{text}: {:?}", code.power);
+    }
+    // Cron may have left out a text with a line that is no job.
+    let code = new_code_on_stdin(&argv, b"@daily a\n", Some(b"@daily a\nno job\n")).unwrap();
+    assert_eq!(texts(&code), ["$ a"]);
+    let code =
+        new_code_in_unit("/etc/cron.d/x", b"@daily root a\n@daily ben a\n", &[], Some(b"@daily ben a\n"));
+    assert_eq!(code.unwrap().lines[0].user, None);
+}
+
+#[test]
+fn a_schedule_is_regular_that_comes_each_month() {
+    for (path, line, is_regular) in [
+        ("/etc/cron.d/a", "0 5 * * * root a", true),
+        ("/etc/cron.d/a", "*/5 1-3 31 * mon root a", true),
+        ("/etc/cron.d/a", "@daily root a", true),
+        ("/etc/cron.d/a", "@monthly root a", true),
+        ("/etc/cron.d/a", "@reboot root a", false),
+        ("/etc/cron.d/a", "@yearly root a", false),
+        ("/etc/cron.d/a", "0 0 30 2 * root a", false),
+        ("/etc/cron.d/a", "0 0 1 jan * root a", false),
+        ("/etc/anacrontab", "7 5 a a", true),
+        ("/etc/anacrontab", "@weekly 5 a a", true),
+        ("/etc/anacrontab", "9999 5 a a", false),
+        ("/etc/anacrontab", "@yearly 5 a a", false),
+    ] {
+        let code = code_in_file(path, line.as_bytes()).unwrap();
+        let schedule = code.lines[0].schedule.as_ref().unwrap();
+        assert_eq!(schedule.is_regular, is_regular, "{line}");
+    }
+    let of = |is_regular, settings: &str| Schedule { is_regular, settings: settings.to_owned() };
+    for (former, now, ends) in [
+        (of(true, "a"), of(true, "b"), false),
+        (of(true, "a"), of(false, "b"), true),
+        (of(false, "a"), of(false, "b"), true),
+        (of(false, "a"), of(false, "a"), false),
+    ] {
+        assert_eq!(now.may_end(&former), ends, "{former:?} {now:?}");
+    }
+}
+
+#[test]
 fn what_gives_power_without_a_command_is_said() {
     let table = [
         ("/etc/cron.d/a", "LD_PRELOAD=/x.so\n", "sets LD_PRELOAD"),

@@ -26,6 +26,8 @@ pub enum Judgement {
     Starts,
     /// The value names units that are enabled and disabled with this one.
     Siblings,
+    /// The value names the slice that the commands run in.
+    Slice,
     /// The value names units that are stopped.
     Stops,
     /// The value names units that may have to wait for this one.
@@ -51,6 +53,7 @@ struct Table {
     file: ByPart,
     starts: ByPart,
     siblings: ByPart,
+    slice: ByPart,
     stops: ByPart,
     holds: ByPart,
     only: BTreeMap<String, Vec<String>>,
@@ -69,6 +72,7 @@ static KEYS: LazyLock<Result<HashMap<String, Judgement>, String>> = LazyLock::ne
         (table.file, Judgement::File),
         (table.starts, Judgement::Starts),
         (table.siblings, Judgement::Siblings),
+        (table.slice, Judgement::Slice),
         (table.stops, Judgement::Stops),
         (table.holds, Judgement::Holds),
     ];

@@ -6,6 +6,7 @@ mod exec;
 mod keys;
 mod settings;
 mod specifiers;
+mod times;
 
 use std::collections::{HashMap, HashSet};
 
@@ -57,6 +58,7 @@ pub fn read(path: &str, text: &str, drop_ins: &[&str]) -> Code {
         }
         settings::judge(&unit, entry, &at, &mut code);
     }
+    code.schedule = times::schedule(&unit);
     if stop_commands > MAX_STOP_COMMANDS {
         code.add_power(format_args!(
             "has {stop_commands} commands at its end, for which the end of the machine may have to wait"

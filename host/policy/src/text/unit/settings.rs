@@ -3,6 +3,7 @@
 use super::exec::{OpenQuote, assignments, first_name};
 use super::keys::{Judgement, judgement};
 use super::specifiers::expand;
+use super::times::is_short;
 use super::{DYNAMIC_USER_PREFIX, Entry, Unit, critical_units, is_true};
 use crate::text::{AccountGroup, Code, harmless, shown};
 
@@ -123,6 +124,17 @@ pub fn judge(unit: &Unit, entry: &Entry, at: &str, code: &mut Code) {
                     code.add_unit_action("enable", &name, at);
                     code.add_unit_action("disable", &name, at);
                 }
+            }
+        }
+        Judgement::Slice => {
+            let name = expand(value, &unit.name);
+            // Services are in this one by default.
+            let is_usual = name == "system.slice";
+            if name.contains('%') || !is_usual && critical_units::is_dangerous_to_stop(&name) {
+                code.add_power(format_args!(
+                    "runs among what has people's sessions or the system's units, and shares its limits ({key}={}), {at}",
+                    shown(value)
+                ));
             }
         }
         Judgement::Stops => {
@@ -322,29 +334,6 @@ fn is_anothers_instance(name: &str, own: &str) -> bool {
         Some(of) => of != stem && Some(of) != template(own),
         None => false,
     }
-}
-
-/// Whether a time span (systemd.time(7)) is at most ten minutes. A number alone is seconds.
-fn is_short(value: &str) -> bool {
-    let mut seconds = 0.0;
-    let mut rest = value.trim();
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        let Ok(number) = rest[..end].parse::<f64>() else { return false };
-        let behind = rest[end..].trim_start();
-        let end = behind.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(behind.len());
-        seconds += number
-            * match &behind[..end] {
-                "us" | "usec" => 1e-6,
-                "ms" | "msec" => 1e-3,
-                "" | "s" | "sec" | "second" | "seconds" => 1.0,
-                "m" | "min" | "minute" | "minutes" => 60.0,
-                _ => return false,
-            };
-        rest = behind[end..].trim_start();
-    }
-    // No value and 0 mean no limit.
-    seconds > 0.0 && seconds <= 600.0
 }
 
 /// Whether the word is a port that every account may listen on, with or without an address, and no path.
