@@ -8,6 +8,7 @@ mod everywhere {
     mod changing_services_refused;
     mod everyday;
     mod files;
+    mod files_refused;
     mod incidents;
     mod locks;
     mod logs;
