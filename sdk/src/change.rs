@@ -123,7 +123,7 @@ impl Step {
         }))
     }
 
-    /// Removes a file, with root's rights.
+    /// Removes a file, or a symlink itself, with root's rights.
     pub fn remove(path: impl Into<String>) -> Self {
         Self::of(confirm::Action::RemoveFile(at(path)))
     }
@@ -134,7 +134,7 @@ impl Step {
         Self::of(confirm::Action::MakeDirectory(directory))
     }
 
-    /// Removes an empty directory, with root's rights.
+    /// Removes a directory that is empty, or whose whole content earlier steps remove, with root's rights.
     pub fn remove_directory(path: impl Into<String>) -> Self {
         Self::of(confirm::Action::RemoveDirectory(at(path)))
     }

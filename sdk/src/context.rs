@@ -119,6 +119,8 @@ impl Context {
 
     /// Reads parts of files at the same time. Each part is a path, an offset and a length in bytes. A negative offset counts
     /// from the end. A result holds at most 1 MiB, and less at the end of the file. The results are in the order of the parts.
+    /// The host knows a file as read whole, so that a plan is refused where it has changed since, where the parts of one call
+    /// follow each other from its beginning to beyond its end.
     pub fn read_parts<P: AsRef<str>>(&self, parts: &[(P, i64, u64)]) -> Vec<Result<Vec<u8>>> {
         let requests = parts.iter().map(|(path, offset, length)| Request {
             path: path.as_ref().to_owned(),

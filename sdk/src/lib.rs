@@ -83,6 +83,7 @@ mod journal;
 pub mod knowledge;
 mod module;
 pub mod packages;
+pub mod paths;
 mod problem;
 mod reply;
 mod schema;

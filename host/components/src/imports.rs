@@ -28,7 +28,7 @@ const STREAMS: usize = 8;
 /// The number of files whose hashes are kept. A tool that changes files reads only few.
 const MOST_SEEN: usize = 1000;
 
-/// The number of bytes that one read returns at most. A file of that size may not have been read whole.
+/// The number of bytes that one read returns at most. After a piece of that size, the file may go on.
 const PIECE: u64 = 1 << 20;
 
 /// The number of characters of a path in a problem.
@@ -206,9 +206,7 @@ impl target_files::Host for State {
         call.log.looks("read", || requests.iter().map(|request| &request.path).collect());
         let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
         if call.may_have_plan() {
-            for (request, answer) in requests.iter().zip(&answers) {
-                call.has_seen(request, answer);
-            }
+            call.has_read(&requests, &answers);
         }
         let answers = requests.iter().zip(answers);
         Ok(answers
@@ -346,20 +344,47 @@ impl Call {
         self.risk != Risk::ReadOnly
     }
 
-    /// Keeps the hash of a file that was read whole, for a plan that is made from it.
-    fn has_seen(&self, request: &ReadRequest, answer: &Result<Vec<u8>, problem::Problem>) {
-        let file_hashes = match answer {
-            Ok(contents) if request.offset == 0 && (contents.len() as u64) < request.max_bytes.min(PIECE) => {
-                Some(sha256::of(contents))
-            }
-            Err(problem) if problem.category == Category::NotFound => None,
-            _ => return,
-        };
+    /// Keeps the hashes of files that were read whole, for a plan that is made from them.
+    fn has_read(&self, requests: &[ReadRequest], answers: &[Result<Vec<u8>, problem::Problem>]) {
         let mut known = self.file_hashes.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_SEEN {
-            known.insert(request.path.clone(), file_hashes);
+        for (path, hash) in read_whole(requests, answers) {
+            if known.len() < MOST_SEEN {
+                known.insert(path, hash);
+            }
         }
     }
+}
+
+/// The SHA-256 of each file that these answers hold whole, by its path; none for a file that doesn't exist. A large file is
+/// whole where its pieces follow each other from its beginning to a piece that is shorter than it was asked for.
+fn read_whole(
+    requests: &[ReadRequest],
+    answers: &[Result<Vec<u8>, problem::Problem>],
+) -> Vec<(String, Option<String>)> {
+    let mut whole = Vec::new();
+    // The pieces of the file whose end isn't reached.
+    let mut begun: Option<(&str, Vec<u8>)> = None;
+    for (request, answer) in requests.iter().zip(answers) {
+        let before = begun.take().filter(|(path, contents)| {
+            *path == request.path && usize::try_from(request.offset) == Ok(contents.len())
+        });
+        match (answer, before.or_else(|| (request.offset == 0).then(|| (request.path.as_str(), Vec::new()))))
+        {
+            (Ok(piece), Some((path, mut contents))) => {
+                contents.extend_from_slice(piece);
+                if (piece.len() as u64) < request.max_bytes.min(PIECE) {
+                    whole.push((path.to_owned(), Some(sha256::of(&contents))));
+                } else {
+                    begun = Some((path, contents));
+                }
+            }
+            (Err(problem), _) if problem.category == Category::NotFound => {
+                whole.push((request.path.clone(), None));
+            }
+            _ => {}
+        }
+    }
+    whole
 }
 
 impl distro_context::Host for State {

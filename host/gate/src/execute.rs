@@ -236,7 +236,7 @@ impl Execution {
             if let PreparedAction::File(site, _) = &prepared.action
                 && let Err(problem) = site.tidy(&self.target).await
             {
-                left.push(format!("{} is left over: {problem}", site.staging));
+                left.push(format!("{} is left over: {problem}", site.leftover()));
             }
         }
         left

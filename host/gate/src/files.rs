@@ -10,10 +10,14 @@
 //! What is moved, gets other attributes, or is removed as an empty directory needs no copy: its device, inode, mode, owner
 //! and group are kept, and its undo goes by them.
 //!
+//! A directory that earlier steps of the plan empty holds the copies that those steps keep. It stays until they are removed,
+//! after the plan has succeeded, and goes with them. So its undo has nothing to do.
+//!
 //! Files are written by commands only, in the same way on this machine and on others. The commands are those of
 //! `capability/verbs.yaml`: with another account's rights, nothing runs that the module's grants don't include.
 
 mod attributes;
+mod contents;
 mod directories;
 mod moving;
 mod writing;
@@ -34,20 +38,17 @@ use host_base::sha256;
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_capability::is_lexically_safe;
-use host_target::{FileKind, Found, Located, ReadRequest, Target};
+use host_target::{FileKind, Found, Located, Target};
 use host_text::redact::excerpt;
 
-/// The size in bytes of the largest file that a plan replaces or removes. The host reads the file to show it, and to
-/// see whether somebody has changed it. Of a larger file that is only moved, this much is read.
-const LARGEST: usize = 8 << 20;
-/// The number of bytes that one read returns, as in [`host_target`].
-const PIECE: u64 = 1 << 20;
 /// The time for one of the host's own commands, each of which works on one file.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The name of the former file in the staging directory.
 const KEPT: &str = ".previous";
 /// The beginning of a staging directory's name. The rest is made of the change's id and the step's number.
 const STAGING: &str = ".linux-sysadmin-";
+/// The number of hexadecimal digits of the step's number there.
+const STEP_DIGITS: usize = 2;
 
 /// The place of a step's file or directory, and what was there before the plan.
 #[derive(Clone, Debug)]
@@ -58,8 +59,11 @@ pub struct Site {
     pub to: Option<String>,
     /// The file or directory that was found. None where nothing was there.
     pub found: Option<Found>,
-    /// The contents of the file that was found.
+    /// The contents of the file that was found, or the target of the symbolic link.
     pub before: Option<Vec<u8>>,
+    /// The names of the directories in a directory that is to be removed which earlier steps empty. None where the directory
+    /// is empty already, or isn't to be removed.
+    pub emptied: Option<Vec<String>>,
     /// The directory for copies.
     pub staging: String,
     access: Access,
@@ -109,12 +113,14 @@ impl Site {
         let to = places.next();
         // The name has fourteen digits of the change's id and two of the step's number, so that no two steps share a
         // directory.
-        let staging = format!("{}/{STAGING}{}{number:02x}", split(&path).0, &id[..14.min(id.len())]);
+        let (above, id) = (split(&path).0, &id[..14.min(id.len())]);
+        let staging = format!("{above}/{STAGING}{id}{number:0STEP_DIGITS$x}");
         let mut site = Self {
             staging,
             to: to.as_ref().map(|to| to.path.clone()),
             found,
             before: None,
+            emptied: None,
             access,
             path,
             step: number,
@@ -126,10 +132,10 @@ impl Site {
             (Action::RemoveDirectory(_), _) => site.check_removal(target).await?,
             _ => {}
         }
-        if site.is_file() && !matches!(action, Action::SetAttributes(_)) {
+        if !site.is_directory() && site.found.is_some() && !matches!(action, Action::SetAttributes(_)) {
             site.before = Some(match action {
-                Action::Move(_) => site.beginning(target).await?,
-                _ => site.read(target).await?,
+                Action::Move(_) => site.beginning(target, site.is_link()).await?,
+                _ => site.read(target, site.is_link()).await?,
             });
         }
         Ok(site)
@@ -150,17 +156,26 @@ impl Site {
         }
         let (path, staging, to) = (path.to_owned(), staging.to_owned(), file.to.clone());
         let found = file.before.as_ref().map(attributes::found);
-        Ok(Self { path, to, staging, found, before: None, access, step })
+        Ok(Self { path, to, staging, found, before: None, emptied: None, access, step })
     }
 
-    /// Whether a regular file was found.
-    fn is_file(&self) -> bool {
-        self.found.as_ref().is_some_and(|found| found.kind == FileKind::File)
+    fn is_a(&self, kind: FileKind) -> bool {
+        self.found.as_ref().is_some_and(|found| found.kind == kind)
     }
 
     /// Whether a directory was found.
     pub fn is_directory(&self) -> bool {
-        self.found.as_ref().is_some_and(|found| found.kind == FileKind::Directory)
+        self.is_a(FileKind::Directory)
+    }
+
+    /// Whether a symbolic link was found.
+    fn is_link(&self) -> bool {
+        self.is_a(FileKind::Symlink)
+    }
+
+    /// The target of the symbolic link that was found.
+    pub fn link_target(&self) -> Option<&[u8]> {
+        self.before.as_deref().filter(|_| self.is_link())
     }
 
     /// The places that a half-done step has left something in.
@@ -184,7 +199,8 @@ impl Site {
             Action::Move(_) => ("moved", "a regular file or a directory"),
             Action::SetAttributes(_) => ("changed", "a regular file or a directory"),
             Action::RemoveDirectory(_) => ("removed", "a directory"),
-            _ => ("removed", "a regular file"),
+            Action::Remove(_) => ("removed", "a regular file or a symlink"),
+            _ => ("written", "a regular file"),
         };
         let Some(found) = &self.found else {
             return match action {
@@ -203,17 +219,17 @@ impl Site {
             FileKind::File if !expected.contains("file") => {
                 denied("NOT_A_DIRECTORY", format!("{path} is a regular file; expected {expected}"))
             }
-            FileKind::File if found.metadata.links == 1 => Ok(()),
-            FileKind::File => denied(
+            FileKind::Symlink if !expected.contains("symlink") => {
+                denied("SYMLINK", format!("{path} is a symlink; expected {expected}: name what it leads to"))
+            }
+            FileKind::File | FileKind::Symlink if found.metadata.links == 1 => Ok(()),
+            FileKind::File | FileKind::Symlink => denied(
                 "HARD_LINK",
                 format!(
                     "{path} has {} names; expected a file with this name only: the other name may be somebody else's",
                     found.metadata.links
                 ),
             ),
-            FileKind::Symlink => {
-                denied("SYMLINK", format!("{path} is a symlink; expected {expected}: name what it leads to"))
-            }
             FileKind::Directory if expected.contains("directory") => Ok(()),
             FileKind::Directory => {
                 denied("NOT_A_REGULAR_FILE", format!("{path} is a directory; expected {expected}"))
@@ -223,43 +239,6 @@ impl Site {
                 format!("{path} is a device, pipe or socket; expected {expected}"),
             ),
         }
-    }
-
-    /// The contents of the file at the place.
-    async fn read(&self, target: &Target) -> Result<Vec<u8>, Problem> {
-        let contents = self.beginning(target).await?;
-        if contents.len() > LARGEST {
-            let message =
-                format!("{} is larger than {LARGEST} bytes, the most that a plan changes", self.path);
-            return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
-        }
-        Ok(contents)
-    }
-
-    /// The contents of the file at the place, up to a little more than the largest size.
-    async fn beginning(&self, target: &Target) -> Result<Vec<u8>, Problem> {
-        let mut contents = Vec::new();
-        let only = self.path.clone();
-        let check: Arc<host_target::PathCheck> =
-            Arc::new(move |asked, real| match asked == only && real == only {
-                true => Ok(()),
-                false => Err(changed(&only)),
-            });
-        loop {
-            let offset = contents.len() as i64;
-            let request = ReadRequest { path: self.path.clone(), offset, max_bytes: PIECE };
-            let piece = target.read_all(vec![request], &self.access, check.clone()).await.pop();
-            let piece = piece.unwrap_or_else(|| Err(no_answer()))?;
-            contents.extend_from_slice(&piece);
-            if (piece.len() as u64) < PIECE || contents.len() > LARGEST {
-                return Ok(contents);
-            }
-        }
-    }
-
-    /// The SHA-256 of the contents before the plan, where they were read whole.
-    pub fn sha256(&self) -> Option<String> {
-        self.before.as_deref().filter(|before| before.len() <= LARGEST).map(sha256::of)
     }
 
     /// Checks that nobody has changed the place since the plan was made. With `only_attributes`, programs may go on writing
@@ -286,9 +265,22 @@ impl Site {
             }
         }
         match &self.before {
-            Some(before) if self.beginning(target).await? != *before => Err(changed(&self.path)),
+            Some(before) if self.beginning(target, self.is_link()).await? != *before => {
+                Err(changed(&self.path))
+            }
             _ => Ok(()),
         }
+    }
+
+    /// The beginning of the names of all directories for copies that this change makes.
+    fn copies_of_change(&self) -> String {
+        let name = split(&self.staging).1;
+        name[..name.len() - STEP_DIGITS].to_owned()
+    }
+
+    /// What is left over where [`Site::tidy`] fails.
+    pub fn leftover(&self) -> &str {
+        if self.emptied.is_some() { &self.path } else { &self.staging }
     }
 
     /// The path of the former file's copy.
@@ -310,7 +302,8 @@ impl Site {
         validate: Option<&Command>,
         expected: &ExpectedTarget,
     ) -> Result<(), Problem> {
-        let only_attributes = matches!(action, Action::Move(_) | Action::SetAttributes(_));
+        let only_attributes =
+            matches!(action, Action::Move(_) | Action::SetAttributes(_)) || self.emptied.is_some();
         self.unchanged(target, only_attributes).await?;
         let selinux = expected.facts().mac_system == "selinux";
         let applied = match action {
@@ -319,7 +312,7 @@ impl Site {
             Action::MakeDirectory(directory) => self.make_directory(target, directory).await,
             Action::Move(_) => self.move_there(target).await,
             Action::SetAttributes(attributes) => self.set_attributes(target, attributes).await,
-            Action::RemoveDirectory(_) => self.remove_empty(target).await,
+            Action::RemoveDirectory(_) => self.remove_when_empty(target).await,
             Action::Run(_) => Ok(()),
         };
         let Err(problem) = applied else { return Ok(()) };
@@ -362,6 +355,7 @@ impl Site {
             }
             Action::Move(_) => return self.take_back_move(target).await,
             Action::SetAttributes(_) => return self.take_back_attributes(target).await,
+            Action::RemoveDirectory(_) if self.emptied.is_some() => return Ok(()),
             Action::RemoveDirectory(_) => return self.make_again(target).await.map(drop),
             Action::Run(_) | Action::Write(_) | Action::Remove(_) => {}
         }
@@ -390,6 +384,7 @@ impl Site {
             Action::MakeDirectory(_) => self.remove_directory(target).await,
             Action::Move(_) => self.undo_move(target).await,
             Action::SetAttributes(attributes) => self.undo_attributes(target, attributes).await,
+            Action::RemoveDirectory(_) if self.emptied.is_some() => Ok(()),
             Action::RemoveDirectory(_) => self.undo_removal(target).await,
             Action::Write(_) | Action::Remove(_) => {
                 let ours = match action {
@@ -471,8 +466,11 @@ impl Site {
         Ok(located.unwrap_or_else(|| Err(no_answer()))?.found.is_some())
     }
 
-    /// Removes the copies.
+    /// Removes the copies, and a directory that held the copies of earlier steps.
     pub async fn tidy(&self, target: &Target) -> Result<(), Problem> {
+        if self.emptied.is_some() {
+            return self.remove_directory(target).await;
+        }
         if !self.is_staged(target).await? {
             return Ok(());
         }
@@ -480,15 +478,6 @@ impl Site {
         self.run(target, "rm", &["--force", "--", &self.staged()], None).await?;
         self.run(target, "rm", &["--force", "--", &self.kept()], None).await?;
         self.run(target, "rmdir", &["--", &self.staging], None).await.map(drop)
-    }
-
-    /// The SHA-256 of the file at the place now. None where there is no regular file.
-    pub async fn now(&self, target: &Target) -> Result<Option<String>, Problem> {
-        let located = target.locate(vec![self.path.clone()], &self.access).await.pop();
-        match located.unwrap_or_else(|| Err(no_answer()))?.found {
-            None => Ok(None),
-            Some(_) => Ok(Some(sha256::of(&self.read(target).await?))),
-        }
     }
 
     /// The commands by which the target itself would undo the step. Each has its arguments and, where needed, a path
@@ -503,6 +492,7 @@ impl Site {
                 let back = self.restoring(attributes).into_iter();
                 back.map(|argv| (argv, Some(self.path.clone()))).collect()
             }
+            Action::RemoveDirectory(_) if self.emptied.is_some() => Vec::new(),
             Action::RemoveDirectory(_) => {
                 self.making_again(selinux).into_iter().map(|argv| (argv, None)).collect()
             }
@@ -510,7 +500,9 @@ impl Site {
                 let (kept, staged) = (self.kept(), self.staged());
                 let mut undo = match self.found.is_some() {
                     true => {
-                        vec![(argv(&["mv", "--no-target-directory", "--", &kept, &self.path]), Some(kept))]
+                        let moved = argv(&["mv", "--no-target-directory", "--", &kept, &self.path]);
+                        // To systemd, a symbolic link that leads to nothing isn't there.
+                        vec![(moved, Some(if self.is_link() { self.staging.clone() } else { kept }))]
                     }
                     false => vec![(argv(&["rm", "--force", "--", &self.path]), None)],
                 };

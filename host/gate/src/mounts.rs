@@ -58,9 +58,14 @@ impl Mounts {
         other_names(&self.0, path)
     }
 
-    /// Whether something is mounted at a path or below it.
-    pub fn is_mounted_below(&self, path: &str) -> bool {
-        self.0.iter().any(|mount| within(path, &mount.point).is_some())
+    /// Whether something is mounted at the path itself.
+    pub fn is_mount_point(&self, path: &str) -> bool {
+        self.0.iter().any(|mount| mount.point == path)
+    }
+
+    /// The place at a path or below it where something is mounted.
+    pub fn mounted_below(&self, path: &str) -> Option<&str> {
+        self.0.iter().map(|mount| mount.point.as_str()).find(|point| within(path, point).is_some())
     }
 
     /// Whether two paths are in the same mount.
@@ -205,7 +210,10 @@ mod tests {
             ("/dat", false),
             ("/mnt/data/home/x", false),
         ] {
-            assert_eq!(mounts.is_mounted_below(path), is_mounted_below, "{path}");
+            assert_eq!(mounts.mounted_below(path).is_some(), is_mounted_below, "{path}");
+        }
+        for (path, is_mount_point) in [("/data", true), ("/mnt", false), ("/data/x", false), ("/", true)] {
+            assert_eq!(mounts.is_mount_point(path), is_mount_point, "{path}");
         }
         for (path, renames) in [("/srv/x", true), ("/merged/x", false), ("/redirects/x", true)] {
             assert_eq!(mounts.renames_directories(path), renames, "{path}");

@@ -7,8 +7,8 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
 
-/// The largest number of steps of a plan.
-const STEPS: usize = 64;
+/// The largest number of steps of a plan. The names of the copies' directories have room for as many.
+const STEPS: usize = 256;
 /// The largest number of commands in one step's undo, and of commands after the undo.
 const COMMANDS: usize = 16;
 /// The largest number of warnings, of affected services, and of locks.
@@ -57,7 +57,7 @@ pub enum Action {
     Run(Run),
     /// Writes a file.
     Write(Write),
-    /// Removes a file.
+    /// Removes a file, or a symbolic link itself.
     Remove(FilePath),
     /// Creates a directory.
     MakeDirectory(Directory),
@@ -65,7 +65,7 @@ pub enum Action {
     Move(Move),
     /// Sets mode, owner and group of a file or a directory.
     SetAttributes(Attributes),
-    /// Removes an empty directory.
+    /// Removes a directory that is empty, or that earlier steps have emptied.
     RemoveDirectory(FilePath),
 }
 
@@ -284,6 +284,10 @@ pub(super) mod tests {
         Step { action: Action::SetAttributes(attributes), undo: Vec::new() }
     }
 
+    pub fn removing(path: &str) -> Step {
+        Step { action: Action::Remove(at(path)), undo: Vec::new() }
+    }
+
     pub fn removing_directory(path: &str) -> Step {
         Step { action: Action::RemoveDirectory(at(path)), undo: Vec::new() }
     }
@@ -312,7 +316,7 @@ pub(super) mod tests {
         }
         for (change, word) in [
             (change(Vec::new()), "no step"),
-            (change(vec![run(&["true"]); STEPS + 1]), "65 steps"),
+            (change(vec![run(&["true"]); STEPS + 1]), "257 steps"),
             (change(vec![write("/a", "1"), write("/a", "2")]), "two steps for /a"),
             (change(vec![write("/a", &"x".repeat(BYTES + 1))]), "bytes"),
             (change(vec![suid]), "mode"),

@@ -24,6 +24,8 @@ use host_text::visible::excerpt;
 
 /// The reason for a high risk where the plan can't be shown whole.
 const HIDDEN: &str = "not all that it would write or run is shown";
+/// The number of removals in one plan of which the contents are shown.
+const MOST_REMOVED_SHOWN: usize = 20;
 /// The number of characters of a grant that are shown. Some grants name every unit of a kind.
 const PATTERN: usize = 120;
 
@@ -187,6 +189,8 @@ impl PlanContext<'_> {
         }
         let mut assessment = RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts);
         let mut steps = Vec::new();
+        // The paths that the steps so far remove, each with whether it is a directory that goes only after the plan.
+        let mut removed: Vec<(String, bool)> = Vec::new();
         let mut learned: Vec<(Risk, String)> = Vec::new();
         for (number, (step, (mut main, mut undo))) in change.steps.iter().zip(startable).enumerate() {
             for command in main.iter_mut().chain(&mut undo) {
@@ -204,8 +208,18 @@ impl PlanContext<'_> {
                         }
                     };
                     let action = &step.action;
-                    let site =
+                    let mut site =
                         Site::survey(self.target, access, &at.path, action, (id, number), permits).await?;
+                    let takes_place = matches!(action, Action::Write(_) | Action::Remove(_));
+                    if takes_place && site.found.is_some() && assessment.is_mount_point(&site.path).await {
+                        return Err(mount_point(&site.path));
+                    }
+                    if let Action::RemoveDirectory(_) = action {
+                        site.check_emptied(self.target, &removed).await?;
+                    }
+                    if let Action::Remove(_) | Action::RemoveDirectory(_) = action {
+                        removed.push((site.path.clone(), site.emptied.is_some()));
+                    }
                     if let Some(to) = &site.to {
                         self.grants.may_move(&site.path, to, site.is_directory())?;
                     }
@@ -254,7 +268,13 @@ impl PlanContext<'_> {
             for undo in &undo {
                 on_heap(|| assessment.undo(undo, before.as_deref())).await?;
             }
-            let diff = compared(&step.action, &action, before.as_deref());
+            let diff = match &action {
+                PreparedAction::File(site, _) if removed.len() > MOST_REMOVED_SHOWN => {
+                    compared_briefly(&step.action, site)
+                }
+                _ => None,
+            };
+            let diff = diff.or_else(|| compared(&step.action, &action, before.as_deref()));
             let prepared = PreparedStep { action, diff, before, looked_by, undo };
             if hides(&step.action, &prepared) {
                 risks.push((Risk::High, HIDDEN.to_owned()));
@@ -362,6 +382,21 @@ impl PlanContext<'_> {
     }
 }
 
+/// The problem of a file that can neither be removed nor be replaced, because it is another one mounted there.
+fn mount_point(path: &str) -> Problem {
+    let message = format!("something is mounted at {path}, so that no step can take or fill its place");
+    Problem::new("MOUNT_POINT", Category::State, message)
+        .remedy(format!("Unmount it first, or change what is mounted there: findmnt {path} names it"))
+}
+
+/// The size of a removed file. In a plan that removes many, nobody reads them all.
+fn compared_briefly(action: &Action, site: &Site) -> Option<FileDiff> {
+    let Action::Remove(_) = action else { return None };
+    let before = site.before.as_ref().filter(|_| site.link_target().is_none())?;
+    let note = format!("what is in it, which is {} bytes", before.len());
+    Some(FileDiff { note: Some(note), ..FileDiff::default() })
+}
+
 /// The diff of a step: new contents against the file that is there, or a program's new input against the text that the
 /// host has seen.
 fn compared(action: &Action, prepared: &PreparedAction, before: Option<&[u8]>) -> Option<FileDiff> {
@@ -369,7 +404,7 @@ fn compared(action: &Action, prepared: &PreparedAction, before: Option<&[u8]>) -
         (Action::Write(write), PreparedAction::File(site, _)) if !write.sensitive => {
             Some(diff(&site.path, site.before.as_deref(), Some(&write.contents)))
         }
-        (Action::Remove(_), PreparedAction::File(site, _)) => {
+        (Action::Remove(_), PreparedAction::File(site, _)) if site.link_target().is_none() => {
             Some(diff(&site.path, site.before.as_deref(), None))
         }
         (Action::Run(run), PreparedAction::Run(_)) => {
@@ -416,24 +451,27 @@ fn interrupted(change: &Change) -> Vec<Vec<String>> {
 }
 
 /// Refuses two steps on one file under two names: each would overwrite the other one's copy and undo. It also refuses a step
-/// below a directory that another step moves or removes: what the host has seen there is elsewhere by then.
+/// below a directory that another step moves or removes: what the host has seen there is elsewhere by then. Only a removal
+/// may come before that of the directory.
 fn distinct(change: &Change, steps: &[PreparedStep]) -> Result<(), Problem> {
     let touched = change.steps.iter().zip(steps).filter_map(|(step, prepared)| match &prepared.action {
         PreparedAction::Run(_) => None,
         PreparedAction::File(site, _) => Some((&step.action, std::iter::once(&site.path).chain(&site.to))),
     });
-    let mut paths: Vec<(usize, &str, bool)> = Vec::new();
+    let mut paths: Vec<(usize, &str, &Action)> = Vec::new();
+    let takes_along = |action: &Action| matches!(action, Action::Move(_) | Action::RemoveDirectory(_));
+    let is_removal = |action: &Action| matches!(action, Action::Remove(_) | Action::RemoveDirectory(_));
     for (number, (action, touched)) in touched.enumerate() {
-        let moves = matches!(action, Action::Move(_) | Action::RemoveDirectory(_));
         for path in touched.map(String::as_str) {
             let is_within = |path: &str, directory: &str| {
                 path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
             };
-            let is_taken = |(other_number, other, other_moves): &(usize, &str, bool)| {
+            let is_taken = |(other_number, other, before): &(usize, &str, &Action)| {
+                let empties = is_removal(before) && is_removal(action);
                 *other_number != number
                     && (path == *other
-                        || *other_moves && is_within(path, other)
-                        || moves && is_within(other, path))
+                        || takes_along(before) && is_within(path, other)
+                        || takes_along(action) && !empties && is_within(other, path))
             };
             if let Some((_, other, _)) = paths.iter().find(|other| is_taken(other)) {
                 let message = match path == *other {
@@ -445,7 +483,7 @@ fn distinct(change: &Change, steps: &[PreparedStep]) -> Result<(), Problem> {
                 };
                 return Err(Problem::new("INVALID_PLAN", Category::Internal, message));
             }
-            paths.push((number, path, moves));
+            paths.push((number, path, action));
         }
     }
     Ok(())

@@ -75,6 +75,10 @@ fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
         (PreparedAction::File(site, _), Action::Remove(at)) => {
             let mut shown = with_rights("remove", &site.path, at);
             shown.append(&mut compared(prepared.diff.as_ref()));
+            if let Some(leads_to) = site.link_target() {
+                let leads_to = excerpt(&String::from_utf8_lossy(leads_to), SENTENCE);
+                shown.insert("symlink_to".to_owned(), leads_to.into());
+            }
             shown
         }
         (PreparedAction::File(site, _), Action::MakeDirectory(directory)) => {

@@ -123,11 +123,19 @@ impl<'a> PrivilegeCheck<'a> {
     /// The other names that a path, whose links are resolved, has by mounts. None where the target doesn't show what is
     /// mounted.
     pub async fn other_names(&mut self, path: &str) -> Option<Vec<String>> {
+        Some(self.mounts().await?.other_names(path))
+    }
+
+    /// Whether something is mounted at the path itself, as a container has it of some files in `/etc`.
+    pub async fn is_mount_point(&mut self, path: &str) -> bool {
+        self.mounts().await.is_some_and(|mounts| mounts.is_mount_point(path))
+    }
+
+    async fn mounts(&mut self) -> Option<Arc<Mounts>> {
         if self.mounts.is_none() {
             self.mounts = Some(Mounts::read(self.target).await.map(Arc::new));
         }
-        let mounts = self.mounts.clone()??;
-        Some(mounts.other_names(path))
+        self.mounts.clone()?
     }
 
     /// The reason why an account is as good as root. None where it is not.

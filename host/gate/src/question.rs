@@ -290,7 +290,8 @@ impl Question {
                 ("owner", "owner"),
             ]
             .into_iter()
-            .chain([("group", "group"), ("former", "formerly"), ("validate", "checked by")])
+            .chain([("group", "group"), ("former", "formerly"), ("symlink_to", "a symlink to")])
+            .chain([("validate", "checked by")])
             .chain([("sha256", "SHA-256")])
             {
                 if let Some(value) = step.get(name).and_then(Value::as_str) {
@@ -443,6 +444,7 @@ mod tests {
                 {"move": "/srv/a", "to": "/srv/b", "asked_for": "/srv/l/a and /srv/l/b", "former": "0755 root:root",
                  "note": "what is in the directory"},
                 {"set_attributes": "/srv/c", "mode": "0640", "owner": "ada", "former": "0600 root:root"},
+                {"remove": "/srv/l", "symlink_to": "../e"},
                 {"remove_directory": "/srv/d", "former": "0700 ada:ada"},
             ],
             "description": "Change x",
@@ -462,7 +464,7 @@ mod tests {
              3. run crontab -\n   reading (SHA-256 cd)\n   | +* * * * * true\n\
              4. move /srv/a\n   to /srv/b\n   asked for as /srv/l/a and /srv/l/b\n   formerly 0755 root:root\n   NOT SHOWN: what is in the directory\n\
              5. set attributes /srv/c\n   mode 0640\n   owner ada\n   formerly 0600 root:root\n\
-             6. remove directory /srv/d\n   formerly 0700 ada:ada\nAfter an undo:\n   run systemctl daemon-reload\n\n\
+             6. remove /srv/l\n   a symlink to ../e\n7. remove directory /srv/d\n   formerly 0700 ada:ada\nAfter an undo:\n   run systemctl daemon-reload\n\n\
              Undo:    none of step 3; where a step fails, the others before it are undone\n\
              Guard:   the target undoes this by itself\n".to_owned()
                 + &format!("Plan:    0123456789abcdef (SHA-256 {})\n", "00".repeat(32))

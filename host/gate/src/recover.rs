@@ -100,11 +100,21 @@ pub async fn recover(log: &Path, target: &Target, begun: &ChangeBegun, force: bo
     recovered
 }
 
-/// Removes the copies of a change that was completed. The result lists the directories that were removed.
+/// Removes the copies of a change that was completed, and the directories that it has emptied. The result lists the
+/// directories that were removed.
 pub async fn remove_copies(target: &Target, begun: &ChangeBegun) -> Result<Vec<String>, Problem> {
     let mut removed = Vec::new();
     for (number, file) in begun.files.iter().enumerate() {
         let site = site(number, file)?;
+        // The very directory of the record is there only where it was left for its copies.
+        if file.kind == FileChangeKind::RemoveDirectory
+            && file.before.is_some()
+            && site.attributes_now(target).await? == file.before
+        {
+            site.remove_directory(target).await?;
+            removed.push(site.path);
+            continue;
+        }
         if has_copies(file) && site.is_staged(target).await? {
             site.tidy(target).await?;
             removed.push(site.staging);

@@ -212,6 +212,11 @@ impl<'a> RiskAssessment<'a> {
         Ok(())
     }
 
+    /// Whether something is mounted at the path itself.
+    pub async fn is_mount_point(&mut self, path: &str) -> bool {
+        self.privileges.is_mount_point(path).await
+    }
+
     /// The other names that a path has by mounts. Adds a risk where the target doesn't show them.
     async fn other_names(&mut self, path: &str) -> Vec<String> {
         let names = self.privileges.other_names(path).await;

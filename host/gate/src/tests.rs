@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
-use super::plan::tests::{change, moving, removing_directory, run, setting, write};
+use super::plan::tests::{change, moving, removing, removing_directory, run, setting, write};
 use super::*;
 use host_base::{Command, Privilege};
 use host_capability::{CommandRequest, Effect, PathRequest, Place};
@@ -756,6 +756,8 @@ async fn no_step_works_where_another_one_moves_or_removes_a_directory() {
         (vec![moving(&path("a/x"), &path("a/y")), moving(&path("a"), &path("b"))], true),
         (vec![moving(&path("a"), &path("b")), setting(&path("a/x"), Some(0o600), None, None)], true),
         (vec![removing_directory(&path("empty")), write(&path("empty/x"), "")], true),
+        (vec![write(&path("empty/x"), "y"), removing_directory(&path("empty"))], true),
+        (vec![removing(&path("a/x")), removing_directory(&path("a"))], false),
         (vec![moving(&path("a/x"), &path("a/y")), write(&path("a/z"), "")], false),
         (vec![moving(&path("a"), &path("b")), write(&path("ab"), "")], false),
     ] {
@@ -770,6 +772,104 @@ async fn no_step_works_where_another_one_moves_or_removes_a_directory() {
         let code = refused.as_ref().map(|problem| problem.code.as_str());
         assert_eq!(code, is_refused.then_some("INVALID_PLAN"), "{refused:?}");
     }
+}
+
+/// A directory with files, links and directories in it.
+fn plant(lab: &Lab) {
+    for directory in ["tree", "tree/sub", "tree/sub/deeper", "tree/empty"] {
+        std::fs::create_dir(lab.path(directory)).unwrap();
+    }
+    for file in ["tree/one", "tree/sub/two", "tree/sub/deeper/three"] {
+        std::fs::write(lab.path(file), file).unwrap();
+    }
+    std::os::unix::fs::symlink("nothing", lab.path("tree/sub/link")).unwrap();
+}
+
+/// The steps that remove it, with another step before the directories.
+fn felling(lab: &Lab, between: Option<Step>) -> Change {
+    let files = ["tree/one", "tree/sub/two", "tree/sub/link", "tree/sub/deeper/three"];
+    let directories = ["tree/empty", "tree/sub/deeper", "tree/sub", "tree"];
+    let files = files.map(|file| removing(&lab.path(file)));
+    let directories = directories.map(|directory| removing_directory(&lab.path(directory)));
+    change(files.into_iter().chain(between).chain(directories).collect())
+}
+
+/// The grants for all that is below the lab's directory.
+async fn asking_below(lab: &Lab, dry_run: bool) -> PlanRequest {
+    let mut request = lab.request(dry_run).await;
+    let mut grants = Grants::new("test");
+    let (glob, place) = (format!("{}**", lab.path("")), Place::Target);
+    grants
+        .path(&PathRequest { glob, write: true, privilege: Privilege::Caller, place, reason: String::new() })
+        .unwrap();
+    for pattern in ["touch -- <path>", "rm -- <path>", "false"] {
+        let (privilege, place, reason) = (Privilege::Caller, Place::Target, String::new());
+        let (pattern, effect, risk) = (pattern.to_owned(), Effect::Change, Risk::Low);
+        grants.command(&CommandRequest { pattern, effect, privilege, place, risk, reason }).unwrap();
+    }
+    request.grants = Arc::new(grants);
+    request
+}
+
+/// Every name below a directory, with its inode. An empty directory, which is made again, has none.
+fn inodes(directory: &Path) -> Vec<(PathBuf, Option<u64>)> {
+    use std::os::unix::fs::DirEntryExt;
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let inside = match entry.file_type().unwrap().is_dir() {
+            true => inodes(&entry.path()),
+            false => Vec::new(),
+        };
+        let is_empty = entry.file_type().unwrap().is_dir() && inside.is_empty();
+        found.push((entry.path(), (!is_empty).then(|| entry.ino())));
+        found.extend(inside);
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn a_tree_goes_as_a_whole_or_stays_as_it_was() {
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+    plant(&lab);
+    let files = lab.kept.path().join("files");
+    let before = inodes(&files);
+    let Ok(Outcome::DryRun { preview, .. }) =
+        lab.gate.apply(asking_below(&lab, true).await, felling(&lab, None)).await
+    else {
+        panic!("no dry run")
+    };
+    assert_eq!(
+        (&preview["steps"][2]["remove"], &preview["steps"][2]["symlink_to"]),
+        (&json!(lab.path("tree/sub/link")), &json!("nothing"))
+    );
+    assert_eq!(preview["steps"].as_array().map(Vec::len), Some(8));
+    // A step after it fails, and somebody adds a file in the middle.
+    let mut broken = felling(&lab, None);
+    broken.steps.push(run(&["false"]));
+    let added = lab.path("tree/sub/new");
+    let joined = felling(&lab, Some(with_undo(run(&["touch", "--", &added]), &["rm", "--", &added])));
+    for (plan, code) in [(broken, "COMMAND_FAILED"), (joined, "DIRECTORY_NOT_EMPTY")] {
+        let outcome = lab.gate.apply(asking_below(&lab, false).await, plan).await;
+        let Ok(Outcome::Failed { problem, not_undone, .. }) = outcome else { panic!("{code}: not broken") };
+        assert_eq!((problem.code.as_str(), not_undone), (code, Vec::new()), "{problem}");
+        assert_eq!(inodes(&files), before, "{code}");
+    }
+    let outcome = lab.gate.apply(asking_below(&lab, false).await, felling(&lab, None)).await;
+    let Ok(Outcome::Done { notes, .. }) = outcome else { panic!("not done") };
+    assert_eq!((notes, lab.names()), (Vec::new(), Vec::new()));
+}
+
+#[tokio::test]
+async fn a_directory_with_more_in_it_than_the_plan_removes_is_refused() {
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+    plant(&lab);
+    std::fs::write(lab.path("tree/sub/more"), "").unwrap();
+    let before = inodes(&lab.kept.path().join("files"));
+    let refused = lab.gate.apply(asking_below(&lab, false).await, felling(&lab, None)).await.err().unwrap();
+    assert_eq!(refused.code, "DIRECTORY_NOT_EMPTY");
+    assert!(refused.message.contains("holds more"), "{refused}");
+    assert_eq!(inodes(&lab.kept.path().join("files")), before);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ use host_text::suggestion::closest;
 use host_text::visible::excerpt;
 use schema::{argument_schema, declares, invalid_arguments};
 
-/// The number of bytes of all arguments of one call, as JSON.
+/// The number of bytes of one call's arguments as JSON, without the texts for which the tool's schema has a `maxLength`.
 const MAX_BYTES: usize = 1 << 20;
 /// The number of corrections that are suggested.
 const MAX_CORRECTIONS: usize = 5;
@@ -150,7 +150,7 @@ pub fn check(
     arguments: Map<String, Value>,
     aliases: &AppliedAliases,
 ) -> Result<Arguments, Problem> {
-    let size = serde_json::to_vec(&arguments).map_or(usize::MAX, |text| text.len());
+    let size = size(tool, &arguments);
     if size > MAX_BYTES {
         let message = format!("the arguments are {size} bytes as JSON; at most {MAX_BYTES} are taken");
         return Err(Problem::new("ARGUMENTS_TOO_LARGE", Category::Validation, message));
@@ -193,11 +193,31 @@ pub fn check(
     Ok(Arguments { own: Value::Object(arguments).to_string(), limit, filter, dry_run })
 }
 
+/// The size of the arguments as JSON in bytes. A text for which the tool says how long it may be, such as a whole file, is
+/// bounded by that and by the longest message, and doesn't count.
+fn size(tool: &Tool, arguments: &Map<String, Value>) -> usize {
+    let schema = tool.input_schema.read();
+    let is_bounded = |name: &str| {
+        let declared = schema.get("properties").and_then(|properties| properties.get(name));
+        declared.is_some_and(|property| property.get("maxLength").is_some())
+    };
+    let counted = arguments.iter().filter(|(name, value)| !(value.is_string() && is_bounded(name)));
+    let sizes = counted.map(|(name, value)| {
+        name.len() + serde_json::to_vec(value).map_or(usize::MAX >> 1, |text| text.len())
+    });
+    sizes.fold(0, usize::saturating_add)
+}
+
 /// Says what is wrong with which argument, without the whole of a value that may be large.
 fn violation(error: &jsonschema::ValidationError, aliases: &AppliedAliases) -> String {
     let at = error.instance_path().to_string();
     let name = at.trim_start_matches('/');
-    let message = excerpt(&error.to_string(), 300);
+    let message = match error.kind() {
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("the text is longer than {limit} characters, which is the most that is taken")
+        }
+        _ => excerpt(&error.to_string(), 300),
+    };
     if name.is_empty() {
         return message;
     }
@@ -360,6 +380,21 @@ mod tests {
         assert_eq!((checked.own.as_str(), checked.limit), (r#"{"unit":"a"}"#, None));
         assert!(check(&tool, arguments(json!({"unit": null}))).is_err());
         assert!(check(&tool, arguments(json!({"unit": "a", "unknown": null}))).is_err());
+    }
+
+    #[test]
+    fn a_text_is_as_long_as_the_tool_says() {
+        let tool = tool("single", json!({"unit": {"type": "string", "maxLength": 3 << 20}, "other": {}}));
+        assert!(check(&tool, arguments(json!({"unit": "x".repeat(3 << 20)}))).is_ok());
+        let problem = check(&tool, arguments(json!({"unit": "x".repeat((3 << 20) + 1)}))).unwrap_err();
+        assert_eq!(problem.code, "INVALID_ARGUMENTS");
+        assert!(problem.message.contains("3145728") && problem.message.len() < 1000, "{}", problem.message);
+        // What the tool says of one argument is not for others, and not for values of another kind.
+        for given in
+            [json!({"unit": "x", "other": "x".repeat(2 << 20)}), json!({"unit": ["x".repeat(2 << 20)]})]
+        {
+            assert_eq!(check(&tool, arguments(given)).unwrap_err().code, "ARGUMENTS_TOO_LARGE");
+        }
     }
 
     #[test]

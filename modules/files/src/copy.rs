@@ -9,7 +9,7 @@ use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CopyArgs {
     path: String,
-    /// Where nothing is yet
+    /// The new path, where nothing is yet
     to: String,
     /// Default: as the path needs
     as_root: Option<bool>,

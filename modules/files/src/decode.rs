@@ -21,12 +21,12 @@ const FORMATS: [(&[u8], &str); 14] = [
     (b"\x30\x82", "DER, as of certificates and keys"),
 ];
 
-/// What bytes are.
+/// The content of some bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Decoded {
     /// Text. The encoding is named where it isn't UTF-8.
     Text { text: String, encoding: Option<&'static str> },
-    /// No text, but a format of this name.
+    /// The bytes are no text, but have a format of this name.
     Binary(&'static str),
 }
 

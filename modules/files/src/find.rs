@@ -6,7 +6,7 @@ use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 use crate::original;
 use crate::places::{UNTRUSTED, look, shown};
 
-/// Type, size, mode, time, owner, group, target of a symlink, and path below the directory.
+/// The format of an entry: type, size, mode, time, owner, group, path below the directory, and target of a symlink.
 const FORMAT: &str = "%y/%s/%m/%T@/%u/%g/%P\\0%l\\0";
 /// The most entries that are looked at.
 pub(crate) const MOST: usize = 50_000;
@@ -99,7 +99,7 @@ pub(crate) struct Tree {
     pub(crate) is_cut: bool,
 }
 
-/// What is at the top of a tree.
+/// The kind of what is at the top of a tree.
 pub(crate) enum Top {
     Nothing,
     Symlink,

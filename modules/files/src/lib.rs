@@ -26,7 +26,7 @@ mod service;
 mod stat;
 mod write;
 
-use linux_sysadmin_sdk::{DurationCategory, prelude::*};
+use linux_sysadmin_sdk::{DurationCategory, paths::LSATTR, prelude::*};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
@@ -41,7 +41,7 @@ fn grants(module: Module) -> Module {
     module
         .paths(places::grants())
         .commands(anyone(original::READLINK.read("where a symlink leads")))
-        .commands(anyone(original::LSATTR.read("whether a file is immutable")))
+        .commands(anyone(LSATTR.read("whether a file is immutable")))
         .commands(find::grants())
         .commands(search::grants())
         .commands(stat::grants())
@@ -76,7 +76,11 @@ fn changing(module: Module) -> Module {
         .tool(moderate(Tool::new("file_copy", "Copy a file", copy::file_copy)))
         .tool(moderate(Tool::new("file_move", "Move or rename", move_::file_move)))
         .tool(moderate(Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir)))
-        .tool(moderate(Tool::new("file_remove", "Remove files and empty directories", remove::file_remove)))
+        .tool(moderate(Tool::new(
+            "file_remove",
+            "Remove files, symlinks and directories",
+            remove::file_remove,
+        )))
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -1,11 +1,18 @@
 //! A file's text as lines: where each one begins, how it ends, and whether it holds a secret.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use linux_sysadmin_sdk::Context;
+
+/// The beginning of what the host shows in place of a secret.
+pub(crate) const REDACTED: &str = "[redacted";
 
 /// The most lines of a file that is changed line by line. The tables of more would not fit in the module's memory.
 pub const MOST: usize = 1 << 20;
 
-/// The number of lines that are redacted at once. A secret of several lines is shorter than `OVERLAP`.
+/// The number of lines that are redacted at once, and how many of them are redacted again with the next ones. A secret of
+/// several lines is shorter than that.
 const AT_ONCE: usize = 20_000;
 const OVERLAP: usize = 500;
 
@@ -14,8 +21,8 @@ pub struct Lines<'a> {
     text: &'a [u8],
     /// The offset of each line, and the length of the text at the end.
     starts: Vec<u32>,
-    /// Whether each line holds a secret. Empty where none does.
-    hidden: Vec<bool>,
+    /// The lines that hold a secret, by their number, each as the host shows it.
+    hidden: Vec<(u32, String)>,
 }
 
 /// The characters that end a line.
@@ -54,18 +61,32 @@ impl<'a> Lines<'a> {
 
     /// Notes which lines the host redacts.
     pub fn with_secrets(mut self, cx: &Context) -> Self {
-        if let Some(lines) = redacted(self.text, cx) {
-            self.hidden = (0..self.len()).map(|at| lines.binary_search(&(at as u32)).is_ok()).collect();
+        let mut hidden: Vec<(u32, String)> = Vec::new();
+        for range in at_once(self.len()) {
+            let texts = range.clone().map(|at| self.text_of(at).into_owned()).collect();
+            let shown = range.zip(cx.redacted(texts));
+            hidden.extend(
+                shown.filter(|(at, shown)| self.text_of(*at) != *shown).map(|(at, shown)| (at as u32, shown)),
+            );
         }
+        // A line that was redacted twice looks different where a secret of several lines was cut: the form that hides more
+        // counts.
+        hidden.sort_by_key(|(at, shown)| (*at, shown.len()));
+        hidden.dedup_by_key(|(at, _)| *at);
+        self.hidden = hidden;
         self
     }
 
-    /// Notes that this line holds a secret.
+    /// Notes that this line holds a secret, and is shown like this.
     #[cfg(test)]
-    pub(crate) fn with_secret_at(mut self, at: usize) -> Self {
-        self.hidden.resize(self.len(), false);
-        self.hidden[at] = true;
+    pub(crate) fn with_secret_at(mut self, at: usize, shown: &str) -> Self {
+        self.hidden.push((at as u32, shown.to_owned()));
         self
+    }
+
+    /// The line as text, without its newline.
+    fn text_of(&self, at: usize) -> Cow<'a, str> {
+        String::from_utf8_lossy(self.line(at))
     }
 
     pub fn len(&self) -> usize {
@@ -105,8 +126,14 @@ impl<'a> Lines<'a> {
         if whole.ends_with(b"\r\n") { LineEnd::CrLf } else { LineEnd::Lf }
     }
 
+    /// The line as the host shows it, where it holds a secret.
+    pub fn redacted(&self, at: usize) -> Option<&str> {
+        let found = self.hidden.binary_search_by_key(&(at as u32), |(hidden, _)| *hidden).ok()?;
+        self.hidden.get(found).map(|(_, shown)| shown.as_str())
+    }
+
     pub fn is_hidden(&self, at: usize) -> bool {
-        self.hidden.get(at).copied().unwrap_or_default()
+        self.redacted(at).is_some()
     }
 
     pub fn has_hidden(&self) -> bool {
@@ -115,42 +142,21 @@ impl<'a> Lines<'a> {
 
     /// A line as an answer shows it.
     pub fn shown(&self, at: usize) -> String {
-        if self.is_hidden(at) {
-            return "[redacted]".to_owned();
-        }
-        let line = self.line(at);
-        String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
+        let line = self.text_of(at);
+        let line = self.redacted(at).unwrap_or(&line);
+        line.strip_suffix('\r').unwrap_or(line).to_owned()
     }
+}
+
+/// The ranges of lines that are redacted together. Each one begins with the last lines of the one before it.
+fn at_once(lines: usize) -> impl Iterator<Item = Range<usize>> {
+    let starts = (0..lines).step_by(AT_ONCE);
+    starts.map(move |start| start.saturating_sub(OVERLAP)..(start + AT_ONCE).min(lines))
 }
 
 /// The line without a carriage return at its end.
 pub fn without_cr(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-/// The numbers of the lines that the host redacts, from 0. `None` where it redacts none.
-fn redacted(text: &[u8], cx: &Context) -> Option<Vec<u32>> {
-    let mut found = Vec::new();
-    let mut rest = text.split(|byte| *byte == b'\n').map(|line| String::from_utf8_lossy(line).into_owned());
-    let (mut batch, mut first): (Vec<String>, usize) = (Vec::new(), 0);
-    loop {
-        let known = batch.len();
-        batch.extend(rest.by_ref().take(AT_ONCE));
-        if batch.len() == known {
-            break;
-        }
-        for (at, shown) in cx.redacted(batch.clone()).iter().enumerate() {
-            if batch.get(at) != Some(shown) {
-                found.push((first + at) as u32);
-            }
-        }
-        let passed = batch.len().saturating_sub(OVERLAP);
-        batch.drain(..passed);
-        first += passed;
-    }
-    found.sort_unstable();
-    found.dedup();
-    (!found.is_empty()).then_some(found)
 }
 
 #[cfg(test)]
@@ -179,11 +185,14 @@ mod tests {
     #[test]
     fn lines_with_secrets_are_known_wherever_they_stand() {
         let mut text = "plain\n".repeat(45_000);
-        text.push_str("token hunter2\nplain\n");
+        text.push_str("token hunter2\r\nplain\n");
         let cx = FakeTarget::new().secret("hunter2").context();
         let lines = Lines::new(text.as_bytes()).unwrap().with_secrets(&cx);
         assert!(lines.is_hidden(45_000) && !lines.is_hidden(44_999) && !lines.is_hidden(45_001));
-        assert_eq!(lines.shown(45_000), "[redacted]");
+        assert_eq!(
+            (lines.shown(45_000).as_str(), lines.shown(45_001).as_str()),
+            ("token [redacted]", "plain")
+        );
         assert!(!Lines::new(b"plain\n").unwrap().with_secrets(&cx).has_hidden());
     }
 }

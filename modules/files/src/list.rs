@@ -12,7 +12,7 @@ pub(crate) struct ListArgs {
     path: String,
     /// Default 1
     depth: Option<u32>,
-    /// Of names, such as *.conf
+    /// A glob of names, such as *.conf
     glob: Option<String>,
     #[serde(default)]
     sort: Sort,
@@ -31,7 +31,7 @@ enum Sort {
 pub(crate) struct Listed {
     /// The path below the directory.
     path: String,
-    /// Left out for a file.
+    /// The kind of the entry. A plain file has none.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
 pub(crate) struct MoveArgs {
     /// A file or directory
     path: String,
-    /// Where nothing is yet
+    /// The new path, where nothing is yet
     to: String,
     /// Default: as the path needs
     as_root: Option<bool>,

@@ -1,5 +1,6 @@
 //! A file as it is before a change. The host compares its hash with what is there when the plan is made and run.
 
+use linux_sysadmin_sdk::paths::{self, IMMUTABLE, LSATTR};
 use linux_sysadmin_sdk::{Category, prelude::*};
 use sha2::{Digest, Sha256};
 
@@ -10,11 +11,12 @@ pub(crate) const LARGEST: u64 = 8 << 20;
 /// The number of bytes that one read returns.
 pub(crate) const PIECE: u64 = 1 << 20;
 
+/// The number of paths whose attributes one command prints.
+const AT_ONCE: usize = 50;
+
 /// Prints where a symlink leads in the end.
 pub(crate) const READLINK: CommandLine =
     CommandLine::new("readlink --canonicalize-missing --no-newline -- <path>");
-/// Prints the attributes of files, such as immutable.
-pub(crate) const LSATTR: CommandLine = CommandLine::new("lsattr -d -- <path>...");
 
 /// A regular file with its contents.
 #[derive(Clone, Debug)]
@@ -79,7 +81,7 @@ pub(crate) fn is_symlink(path: &str, cx: &Context) -> Problem {
     }
 }
 
-/// Where a symlink leads in the end.
+/// The path to which a symlink leads in the end.
 pub(crate) fn leads_to(path: &str, cx: &Context) -> Option<String> {
     let run = |privilege| cx.run(READLINK.with([path]).privilege(privilege));
     let output = look(path, cx, run).and_then(|output| output.success("readlink")).ok()?;
@@ -106,17 +108,17 @@ pub(crate) fn sha256(contents: &[u8]) -> String {
 
 /// Refuses paths that not even root may change. Some file systems have no attributes.
 pub(crate) fn must_be_mutable(paths: &[String], cx: &Context) -> Result<()> {
-    let [first, ..] = paths else { return Ok(()) };
-    let run = |privilege| cx.run(LSATTR.with(paths).privilege(privilege));
-    let Ok(output) = look(first, cx, run) else { return Ok(()) };
-    for line in output.text().lines() {
-        let Some((letters, path)) = line.split_once(' ') else { continue };
-        let known = [('i', "immutable"), ('a', "append-only")];
-        if let Some((letter, name)) = known.into_iter().find(|(letter, _)| letters.contains(*letter)) {
-            let path = shown(path.trim());
-            let message = format!("{path} is {name} (lsattr): not even root changes it");
-            return Err(Problem::new("IMMUTABLE", Category::State, message)
-                .remedy(format!("Allow changes first: chattr -{letter} {path}")));
+    for paths in paths.chunks(AT_ONCE) {
+        let [first, ..] = paths else { continue };
+        let run = |privilege| cx.run(LSATTR.with(paths).privilege(privilege));
+        let Ok(output) = look(first, cx, run) else { continue };
+        for of in paths::attributes(&output.text()) {
+            if let Some((letter, name)) = IMMUTABLE.iter().find(|known| !of.names(&[**known]).is_empty()) {
+                let path = shown(&of.path);
+                let message = format!("{path} is {name} (lsattr): not even root changes it");
+                return Err(Problem::new("IMMUTABLE", Category::State, message)
+                    .remedy(format!("Allow changes first: chattr -{letter} {path}")));
+            }
         }
     }
     Ok(())

@@ -3,12 +3,12 @@
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::lines::Lines;
-use crate::original::{self, Original};
+use crate::lines::{Lines, REDACTED};
+use crate::original::{self, LARGEST, Original};
 use crate::patch::apply::{Missed, Patched, apply};
 use crate::patch::conflict::told;
 use crate::patch::locate::Miss;
-use crate::patch::parse::{FilePatch, parse};
+use crate::patch::parse::{FilePatch, Tag, parse};
 use crate::places::{check, shown};
 use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory, shown_hash, unchanged};
 
@@ -19,7 +19,8 @@ const MOST_NOTES: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct PatchArgs {
-    /// Unified; names absolute, or below directory
+    /// A unified diff with names that are absolute, or below directory
+    #[schemars(length(max = LARGEST))]
     diff: String,
     /// The file, where the diff has only one or no name
     path: Option<String>,
@@ -99,7 +100,7 @@ fn merged<'a>(files: Vec<FilePatch<'a>>, names: &Names<'_>, cx: &Context) -> Res
     Ok(all)
 }
 
-/// How the names of a diff become paths.
+/// The arguments by which the names of a diff become paths.
 struct Names<'a> {
     path: Option<&'a str>,
     directory: Option<&'a str>,
@@ -180,6 +181,7 @@ fn add(
     };
     let text = before.as_ref().map_or(&b""[..], |before| &before.contents);
     let lines = Lines::new(text).ok_or_else(|| too_many_lines(path))?.with_secrets(cx);
+    must_not_add_redacted(path, &lines, file)?;
     let patched = match outcome(&lines, file, old.unwrap_or(path), conflicts) {
         None => return Ok(true),
         Some(Outcome::Done) => return Ok(false),
@@ -237,6 +239,17 @@ fn add(
     }
     plan.entries.push(entry);
     Ok(true)
+}
+
+/// Refuses a line that would put the redacted form of a secret into a file with secrets.
+fn must_not_add_redacted(path: &str, lines: &Lines<'_>, file: &FilePatch<'_>) -> Result<()> {
+    let mut added = file.hunks.iter().flat_map(|hunk| hunk.lines()).filter(|line| line.tag == Tag::Add);
+    if !lines.has_hidden() || !added.any(|line| line.text.contains(REDACTED)) {
+        return Ok(());
+    }
+    let message = format!("{} holds a secret, and the diff adds a line with its redacted form", shown(path));
+    Err(Problem::validation("REDACTED_TEXT", message)
+        .remedy("Leave the line with the secret as context, as file_read shows it: it stays as it is"))
 }
 
 /// Adds the writing of a file. Where it is another file than before, it gets the mode and the owner of that file.

@@ -1,11 +1,12 @@
 //! The plan of a call that changes files: one step for each file, the checks of the services around them, and the answer.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::lines::Lines;
-use crate::original::{must_be_mutable, sha256};
+use crate::original::{LARGEST, must_be_mutable, sha256};
 use crate::places::{shown, writer};
 use crate::service::{self, ChangedFile, Service, Told};
 use crate::{checkers, effects};
@@ -20,9 +21,9 @@ pub(crate) enum Work {
         /// The owner and the group.
         owner: Option<(String, String)>,
     },
-    /// A file is removed.
+    /// A file or a symlink is removed.
     Remove(String),
-    /// An empty directory is removed.
+    /// A directory is removed, after all that is in it.
     RemoveDirectory(String),
     /// A directory is made.
     MakeDirectory { path: String, mode: u32, owner: Option<(String, String)> },
@@ -73,7 +74,7 @@ impl Work {
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Entry {
     pub(crate) path: String,
-    /// What is done, such as `modified`.
+    /// The kind of change, such as `modified`.
     pub(crate) change: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) to: Option<String>,
@@ -82,6 +83,9 @@ pub(crate) struct Entry {
     pub(crate) added: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) removed: Option<usize>,
+    /// The number of files, symlinks and directories in a directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) holds: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,7 +117,7 @@ pub(crate) struct Done {
 pub(crate) struct Plan {
     /// The action in one word.
     pub(crate) verb: &'static str,
-    /// One sentence in the imperative.
+    /// The plan in one sentence in the imperative.
     pub(crate) summary: String,
     pub(crate) works: Vec<Work>,
     pub(crate) entries: Vec<Entry>,
@@ -138,17 +142,25 @@ pub(crate) fn shown_hash(contents: &[u8], cx: &Context) -> Option<String> {
 impl Plan {
     /// Hands the plan to the host.
     pub(crate) fn apply(self, cx: &Context) -> Result<Noted<Done>> {
+        self.must_fit()?;
         must_be_mutable(&self.existing, cx)?;
         let services = service::join(&self.changed_files(), cx);
         let mut change =
             self.warnings.iter().fold(Change::new(self.summary), |change, warning| change.warning(warning));
         change = services.iter().fold(change, |change, service| service.before(change));
-        let mut privileges = Vec::new();
-        for work in &self.works {
-            privileges.push(writer(work.path(), self.as_root, cx)?);
-        }
         let count = self.works.len();
-        for (work, privilege) in self.works.into_iter().zip(privileges) {
+        // All paths in one directory take the same rights.
+        let mut known: HashMap<String, Privilege> = HashMap::new();
+        for work in self.works {
+            let directory = work.path().rsplit_once('/').map_or("", |(directory, _)| directory);
+            let privilege = match known.get(directory) {
+                Some(privilege) => privilege.clone(),
+                None => {
+                    let privilege = writer(work.path(), self.as_root, cx)?;
+                    known.insert(directory.to_owned(), privilege.clone());
+                    privilege
+                }
+            };
             change = change.step(work.step(privilege));
         }
         change = services.iter().fold(change, |change, service| service.after(change));
@@ -167,6 +179,30 @@ impl Plan {
         let changed = self.entries.iter().flat_map(|entry| [Some(entry.path.as_str()), entry.to.as_deref()]);
         let next = effects::next(changed.flatten());
         Ok(Noted { data: Done { files: self.entries, would, services, next }, notes: self.notes })
+    }
+
+    /// Refuses files that are larger than the host writes by one plan.
+    fn must_fit(&self) -> Result<()> {
+        let mut all = 0;
+        for work in &self.works {
+            let Work::Write { path, contents, .. } = work else { continue };
+            let bytes = contents.len() as u64;
+            all += bytes;
+            let message = match (bytes > LARGEST, all > LARGEST) {
+                (true, _) => format!(
+                    "{} would have {bytes} bytes; a file of at most {LARGEST} is written",
+                    shown(path)
+                ),
+                (_, true) => format!(
+                    "the files up to {} would have {all} bytes together; one call writes at most {LARGEST}: patch fewer \
+                     of them at once",
+                    shown(path)
+                ),
+                _ => continue,
+            };
+            return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
+        }
+        Ok(())
     }
 
     fn changed_files(&self) -> Vec<ChangedFile<'_>> {

@@ -16,8 +16,6 @@ use crate::{owner, service};
 /// The most lines and bytes of an answer.
 const MOST_LINES: usize = 1000;
 const MOST_BYTES: usize = 64 << 10;
-/// The number of lines around those that are shown, in which the beginning or end of a key may be.
-const AROUND: usize = 500;
 /// The number of bytes before a part, in which a key may begin.
 const MARGIN: u64 = 32 << 10;
 /// The number of bytes that are searched for a line of a large file.
@@ -30,11 +28,11 @@ pub(crate) struct ReadArgs {
     from: Option<usize>,
     /// Last line
     to: Option<usize>,
-    /// Only so many last lines
+    /// The number of last lines
     tail: Option<usize>,
     /// Bytes from here instead of lines; negative: from the end
     offset: Option<i64>,
-    /// With offset
+    /// Their number, with offset
     bytes: Option<usize>,
 }
 
@@ -173,27 +171,16 @@ fn whole(
         return Err(Problem::validation("INVALID_RANGE", message));
     }
     let last = args.to.unwrap_or(lines.len()).min(lines.len());
-    show(read, &lines, first, last, notes, cx);
+    show(read, &lines, first, last, notes);
     Ok(())
 }
 
 /// Shows the lines from `first` to before `last`, as many as an answer takes.
-fn show(
-    read: &mut Read,
-    lines: &Lines<'_>,
-    first: usize,
-    last: usize,
-    notes: &mut Vec<String>,
-    cx: &Context,
-) {
-    let around = first.saturating_sub(AROUND)..(last.min(first + MOST_LINES) + AROUND).min(lines.len());
-    let own: Vec<String> = around.clone().map(|at| text_of(lines, at)).collect();
-    let redacted = if lines.has_hidden() { cx.redacted(own.clone()) } else { own.clone() };
+fn show(read: &mut Read, lines: &Lines<'_>, first: usize, last: usize, notes: &mut Vec<String>) {
     let mut text = String::new();
     let mut at = first;
     while at < last.min(first + MOST_LINES) {
-        let index = at - around.start;
-        let line = redacted.get(index).map_or("[redacted]", String::as_str);
+        let line = lines.shown(at);
         if text.len() + line.len() > MOST_BYTES && !text.is_empty() {
             break;
         }
@@ -204,7 +191,7 @@ fn show(
             text.push_str(&line.chars().take(MOST_BYTES / 4).collect::<String>());
             notes.push(format!("line {} has {} bytes and is cut; read it with offset", at + 1, line.len()));
         } else {
-            text.push_str(line);
+            text.push_str(&line);
         }
         text.push('\n');
         at += 1;
@@ -217,12 +204,6 @@ fn show(
         ));
     }
     (read.from, read.text) = (Some(first + 1), Some(text));
-}
-
-/// A line without its end.
-fn text_of(lines: &Lines<'_>, at: usize) -> String {
-    let line = lines.line(at);
-    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
 }
 
 /// Reads bytes of a file at an offset.
@@ -297,7 +278,7 @@ fn large(read: &mut Read, args: &ReadArgs, path: &str, notes: &mut Vec<String>, 
     let lines = Lines::new(text.as_bytes()).ok_or_else(|| too_many_lines(path))?.with_secrets(cx);
     let asked = args.to.zip(number).map(|(to, number)| to + 1 - number.min(to));
     let last = asked.map_or(lines.len(), |count| first + count).min(lines.len());
-    show(read, &lines, first, last, notes, cx);
+    show(read, &lines, first, last, notes);
     // The numbers of the lines are known only where the file was read from its beginning.
     read.from = number;
     match number {

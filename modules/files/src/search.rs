@@ -54,7 +54,7 @@ pub(crate) struct SearchArgs {
     pattern: String,
     /// Files or directories
     path: Paths,
-    /// Of file names, such as *.conf
+    /// A glob of file names, such as *.conf
     glob: Option<String>,
     #[serde(default)]
     ignore_case: bool,
@@ -82,7 +82,7 @@ struct Candidate {
     size: u64,
 }
 
-/// What was left out, and why.
+/// The numbers of files that were left out, by the reason.
 #[derive(Default)]
 struct Skipped {
     large: usize,

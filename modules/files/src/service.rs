@@ -9,6 +9,7 @@ use linux_sysadmin_sdk::knowledge::config_paths::covers;
 use linux_sysadmin_sdk::knowledge::{self, ApplyBy, Candidate, ConfigFile, Profile, Status, Validator};
 use linux_sysadmin_sdk::prelude::*;
 
+use crate::original::LARGEST;
 use crate::owner;
 
 /// A file of a plan.
@@ -32,11 +33,11 @@ struct Check {
     validator: usize,
     /// The text of the whole file, for a checker that takes one, and the exit code of a correct configuration.
     candidate: Option<Vec<u8>>,
-    /// None where the configuration was refused before, so that no verdict stops the plan.
+    /// The exit code that lets the plan go on. None where the configuration was refused before, so that no verdict stops the plan.
     success: Option<i32>,
 }
 
-/// What an answer says of a service.
+/// The answer about a service.
 #[derive(Debug, Serialize)]
 pub(crate) struct Told {
     profile: String,
@@ -122,7 +123,9 @@ impl Service {
         let is_main =
             entry(&self.profile, file.path).is_some_and(|entry| entry.main && entry.path == file.path);
         let is_beside = file.path.rsplit_once('/').is_some_and(|(directory, _)| directory == beside);
-        file.contents.filter(|_| is_main && is_beside)
+        // The plan would hold the text twice.
+        let fits = |text: &&[u8]| 2 * text.len() as u64 <= LARGEST;
+        file.contents.filter(|_| is_main && is_beside).filter(fits)
     }
 
     /// Adds the checks that come before the new files are in place.

@@ -1,5 +1,8 @@
 //! `file_stat`: what several paths are, where their symlinks lead step by step, and who has them open.
 
+use linux_sysadmin_sdk::paths::{
+    self, Acl, GETFACL, LSATTR, MOST_LINKS, PathAttributes, READLINK, followed, too_many_links,
+};
 use linux_sysadmin_sdk::time::rfc3339;
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
@@ -9,8 +12,6 @@ use crate::remove::Paths;
 use crate::{owner, service};
 
 const STAT: CommandLine = CommandLine::new("stat '--format=%f|%h|%s|%U|%G|%Y|%C|%m|%n' -- <path>...");
-const READLINK: CommandLine = CommandLine::new("readlink --no-newline -- <path>");
-const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
 /// Prints the descriptors of processes that are the file.
 const OPEN: CommandLine = CommandLine::new(
     "find /proc -mindepth 3 -maxdepth 3 -path '/proc/[0-9]*/fd/*' -lname <path> -printf '%h\\n'",
@@ -20,8 +21,14 @@ const OPEN: CommandLine = CommandLine::new(
 const MOST: usize = 20;
 /// The most paths of which it is told who has them open.
 const MOST_OPEN: usize = 5;
-/// The most symlinks that the kernel follows.
-const LINKS: usize = 40;
+/// The attributes that are told.
+const ATTRIBUTES: [(char, &str); 5] = [
+    ('i', "immutable"),
+    ('a', "append-only"),
+    ('A', "no access times"),
+    ('C', "no copy-on-write"),
+    ('c', "compressed"),
+];
 
 pub(crate) fn grants() -> Vec<CommandGrant> {
     let looks = [
@@ -122,17 +129,10 @@ pub(crate) fn file_stat(args: StatArgs, cx: &Context) -> Result<Listing<Told>> {
     let (acls, attributes) = (acls(&there, cx), attributes(&there, cx));
     let open = open(&there, cx);
     for (told, end) in all.iter_mut().filter(|(told, _)| told.error.is_none()) {
-        told.acl = acls
-            .iter()
-            .flatten()
-            .find(|(path, _)| path == end)
-            .map(|(_, acl)| acl.clone())
-            .unwrap_or_default();
-        told.attributes = attributes
-            .iter()
-            .find(|(path, _)| path == end)
-            .map(|(_, known)| known.clone())
-            .unwrap_or_default();
+        let acl = acls.iter().flatten().find(|acl| acl.path == *end);
+        told.acl = acl.map(|acl| acl.lines.clone()).unwrap_or_default();
+        let own = attributes.iter().find(|of| of.path == *end);
+        told.attributes = own.map(|of| of.names(&ATTRIBUTES)).unwrap_or_default();
         told.open_by =
             open.iter().find(|(path, _)| path == end).map(|(_, known)| known.clone()).unwrap_or_default();
         told.package = owner::package(end, cx);
@@ -165,7 +165,7 @@ impl Told {
 /// Follows the symlinks at the end of a path, one after the other.
 fn resolved(path: &str, links: &mut Vec<String>, cx: &Context) -> Result<(String, Stat)> {
     let mut path = path.to_owned();
-    for _ in 0..=LINKS {
+    for _ in 0..=MOST_LINKS {
         let stat = stat(&path, cx)?;
         if Kind::of_mode(stat.mode) != Kind::Symlink {
             return Ok((path, stat));
@@ -173,11 +173,10 @@ fn resolved(path: &str, links: &mut Vec<String>, cx: &Context) -> Result<(String
         let run = |privilege| cx.run(READLINK.with([&path]).privilege(privilege));
         let target = look(&path, cx, run)?.success("readlink")?.text().into_owned();
         links.push(format!("{path} -> {target}"));
-        path = joined(&path, &target);
+        path = followed(&path, &target, "");
         check_plain(&path)?;
     }
-    let message = format!("{} leads through more than {LINKS} symlinks", shown(&path));
-    Err(Problem::validation("TOO_MANY_SYMLINKS", message))
+    Err(too_many_links(&path))
 }
 
 fn stat(path: &str, cx: &Context) -> Result<Stat> {
@@ -215,62 +214,19 @@ fn read(line: &str, path: &str) -> Option<Stat> {
     })
 }
 
-/// A symlink's target as a path, without `.` and `..`.
-fn joined(link: &str, target: &str) -> String {
-    let above = link.rsplit_once('/').map_or("", |(above, _)| above);
-    let whole = if target.starts_with('/') { target.to_owned() } else { format!("{above}/{target}") };
-    let mut names: Vec<&str> = Vec::new();
-    for name in whole.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
-}
-
-/// The ACLs of those paths that have one. None where getfacl can't tell.
-fn acls(paths: &[String], cx: &Context) -> Option<Vec<(String, Vec<String>)>> {
+/// The ACLs of those paths that have one. `None` where getfacl can't tell.
+fn acls(paths: &[String], cx: &Context) -> Option<Vec<Acl>> {
     let [first, ..] = paths else { return Some(Vec::new()) };
     let run = |privilege| cx.run(GETFACL.with(paths).privilege(privilege));
     let output = look(first, cx, run).ok().filter(|output| output.exit_code == 0)?;
-    let mut all: Vec<(String, Vec<String>)> = Vec::new();
-    for line in output.text().lines() {
-        if let Some(path) = line.strip_prefix("# file: ") {
-            all.push((path.to_owned(), Vec::new()));
-        } else if let Some((_, acl)) = all.last_mut()
-            && !line.starts_with('#')
-            && !line.is_empty()
-        {
-            acl.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
-        }
-    }
-    Some(all)
+    Some(paths::acls(&output.text()))
 }
 
-/// The attributes of files by lsattr. Some file systems have none.
-fn attributes(paths: &[String], cx: &Context) -> Vec<(String, Vec<&'static str>)> {
-    const NAMES: [(char, &str); 5] = [
-        ('i', "immutable"),
-        ('a', "append-only"),
-        ('A', "no access times"),
-        ('C', "no copy-on-write"),
-        ('c', "compressed"),
-    ];
+/// The attributes of those paths that have some.
+fn attributes(paths: &[String], cx: &Context) -> Vec<PathAttributes> {
     let [first, ..] = paths else { return Vec::new() };
-    let run = |privilege| cx.run(crate::original::LSATTR.with(paths).privilege(privilege));
-    let Ok(output) = look(first, cx, run) else { return Vec::new() };
-    let text = output.text();
-    let line = |line: &str| {
-        let (letters, path) = line.split_once(' ')?;
-        let known =
-            NAMES.iter().filter(|(letter, _)| letters.contains(*letter)).map(|(_, name)| *name).collect();
-        Some((path.trim_start().to_owned(), known))
-    };
-    text.lines().filter_map(line).collect()
+    let run = |privilege| cx.run(LSATTR.with(paths).privilege(privilege));
+    look(first, cx, run).map(|output| paths::attributes(&output.text())).unwrap_or_default()
 }
 
 /// The processes that have the files open, as far as the account may see.
@@ -317,14 +273,5 @@ mod tests {
             ("/srv", Some("system_u:object_r:mnt_t:s0"))
         );
         assert!(read("x", "/etc/x").is_none());
-    }
-
-    #[test]
-    fn a_target_is_joined_to_the_links_directory() {
-        for (link, target, expected) in
-            [("/etc/x", "../usr/./x", "/usr/x"), ("/etc/x", "/y", "/y"), ("/x", "../../y", "/y")]
-        {
-            assert_eq!(joined(link, target), expected);
-        }
     }
 }

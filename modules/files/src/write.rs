@@ -3,19 +3,17 @@
 use linux_sysadmin_sdk::accounts::{check_group, check_user};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::lines::Lines;
+use crate::lines::{Lines, REDACTED};
 use crate::original::{self, LARGEST, Original, sha256};
 use crate::places::{check, shown};
 use crate::plan::{Done, Entry, Plan, Work, mode, must_have_directory, shown_hash, unchanged};
 
-/// The beginning of what the host shows in place of a secret.
-const REDACTED: &str = "[redacted";
-
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct WriteArgs {
     path: String,
+    #[schemars(length(max = LARGEST))]
     contents: String,
-    /// Of the file as it was read; another one is refused
+    /// The hash of the file as it was read; another file is refused
     sha256: Option<String>,
     /// 0640
     mode: Option<String>,
@@ -28,11 +26,6 @@ pub(crate) struct WriteArgs {
 pub(crate) fn file_write(args: WriteArgs, cx: &Context) -> Result<Noted<Done>> {
     let path = args.path;
     check(&path, cx)?;
-    if args.contents.len() as u64 > LARGEST {
-        let message =
-            format!("{} bytes are to be written; a file of at most {LARGEST} is", args.contents.len());
-        return Err(Problem::new("FILE_TOO_LARGE", Category::Resource, message));
-    }
     let bits = mode(args.mode.as_deref())?;
     let before = original::read(&path, cx)?;
     let owner = owner(args.owner, args.group, before.as_ref())?;

@@ -222,6 +222,10 @@ fn every_refusal_of_a_patch_has_a_code() {
             json!({"diff": "@@ -2 +2 @@\n-password=[redacted]\n+password=x\n", "path": "/etc/app/secret"}),
             "PATCH_CONFLICT",
         ),
+        (
+            json!({"diff": "@@ -1 +1,2 @@\n user=x\n+password=[redacted]\n", "path": "/etc/app/secret"}),
+            "REDACTED_TEXT",
+        ),
         (json!({"diff": "@@ -1,0 +2 @@\n+x\n", "path": "/etc/hosts"}), "PATCH_CONFLICT"),
         (json!({"diff": "--- /dev/null\n+++ /etc/hosts\n@@ -0,0 +1 @@\n+x\n"}), "PATCH_CONFLICT"),
         (json!({"diff": "--- /dev/null\n+++ /etc/none/x\n@@ -0,0 +1 @@\n+x\n"}), "NO_DIRECTORY"),
@@ -235,14 +239,23 @@ fn every_refusal_of_a_patch_has_a_code() {
         assert_eq!(problem.code, code, "{arguments}: {}", problem.message);
         assert!(!problem.message.contains("hunter2"), "{}", problem.message);
     }
-    // A line beside a secret can be changed.
-    let (data, _, plan) = done(
-        target(),
-        "file_patch",
-        json!({"diff": "@@ -1 +1 @@\n-user=x\n+user=y\n", "path": "/etc/app/secret"}),
-    );
-    assert!(plan.is_some());
-    assert_eq!(data["files"][0].get("sha256"), None);
+    // A line beside a secret can be changed, also where the context shows the secret's line as file_read does.
+    for hunk in
+        ["@@ -1 +1 @@\n-user=x\n+user=y\n", "@@ -1,2 +1,2 @@\n-user=x\n+user=y\n password=[redacted]\n"]
+    {
+        let (data, _, plan) = done(target(), "file_patch", json!({"diff": hunk, "path": "/etc/app/secret"}));
+        let expected = Change::new("Patch /etc/app/secret")
+            .step(Step::write("/etc/app/secret", "user=y\npassword=hunter2\n"));
+        assert_eq!(plan.unwrap(), expected);
+        assert_eq!(data["files"][0].get("sha256"), None);
+    }
+    // A guess in the context is answered alike, whether it is right or wrong.
+    let answers = ["hunter2", "hunter3"].map(|guess| {
+        let diff = format!("@@ -1,2 +1,2 @@\n-user=x\n+user=y\n password={guess}\n");
+        refused(target(), "file_patch", json!({"diff": diff, "path": "/etc/app/secret"}))
+    });
+    assert_eq!(answers[0], answers[1]);
+    assert!(answers[0].message.contains("2\tpassword=[redacted]"), "{}", answers[0].message);
 }
 
 #[test]
@@ -301,7 +314,7 @@ fn files_are_written_copied_moved_made_and_removed() {
         assert_eq!(plan.unwrap(), expected, "{tool}");
     }
     let empty = target().metadata("/etc/empty", directory("root")).answer(
-        &["find", "/etc/empty", "-mindepth", "1", "-maxdepth", "1", "-printf", FORMAT],
+        &["find", "/etc/empty", "-mindepth", "1", "-maxdepth", "32", "-printf", FORMAT],
         0,
         "",
         "",
@@ -325,13 +338,11 @@ fn files_are_written_copied_moved_made_and_removed() {
         ("file_mkdir", json!({"path": "/etc/hosts/x"}), "FILE_EXISTS"),
         ("file_remove", json!({"path": "/etc/none"}), "FILE_NOT_FOUND"),
         ("file_remove", json!({"path": []}), "INVALID_ARGUMENTS"),
+        ("file_remove", json!({"path": ["/etc/app/app.conf", "/etc/app"]}), "PATH_TWICE"),
         ("file_remove", json!({"path": "etc"}), "INVALID_PATH"),
     ] {
         assert_eq!(refused(target(), tool, arguments.clone()).code, code, "{tool} {arguments}");
     }
-    let said = "f/6/640/0.0/app/app/x\0\0";
-    let problem = refused(target().answer(&FIND, 0, said, ""), "file_remove", json!({"path": "/etc/app"}));
-    assert_eq!(problem.code, "DIRECTORY_NOT_EMPTY");
     let secret = target().file("/etc/app/s", "password=hunter2\n").secret("hunter2");
     let problem = refused(
         secret.clone(),
@@ -345,6 +356,102 @@ fn files_are_written_copied_moved_made_and_removed() {
     let (_, _, plan) =
         done(secret, "file_write", json!({"path": "/etc/app/s", "contents": "password=hunter2\n"}));
     assert!(plan.is_some());
+}
+
+#[test]
+fn a_symlink_is_removed_itself_and_a_tree_with_all_that_is_in_it() {
+    let link = target().metadata("/etc/app/link", Metadata { is_symlink: true, ..at("root", 0o777) });
+    let (data, _, plan) = done(link, "file_remove", json!({"path": "/etc/app/link"}));
+    assert_eq!(plan.unwrap(), Change::new("Remove /etc/app/link").step(Step::remove("/etc/app/link")));
+    assert_eq!(data["files"], json!([{"path": "/etc/app/link", "change": "removed"}]));
+
+    let mut find = FIND;
+    find[5] = "32";
+    let tree = |said: &str| target().metadata("/etc/app/d", directory("app")).answer(&find, 0, said, "");
+    let said = "d/4096/755/0.0/app/app/d\0\0f/6/640/0.0/root/root/app.conf\0\0l/4/777/0.0/root/root/l\0/etc\0\
+                d/4096/755/0.0/app/app/d/e\0\0f/2/640/0.0/app/app/d/e/x\0\0";
+    let (data, _, plan) = done(tree(said), "file_remove", json!({"path": "/etc/app"}));
+    let own = |step: Step| step.files_as(Privilege::User("app".into()));
+    let expected = Change::new("Remove /etc/app and all that is in it")
+        .warning("/etc/app goes with all that is in it: 2 files of 8 bytes, 2 directories, 1 symlinks")
+        .step(Step::remove("/etc/app/app.conf"))
+        // Each path takes the rights that its directory needs.
+        .step(own(Step::remove("/etc/app/d/e/x")))
+        .step(Step::remove("/etc/app/l"))
+        .step(own(Step::remove_directory("/etc/app/d/e")))
+        .step(Step::remove_directory("/etc/app/d"))
+        .step(Step::remove_directory("/etc/app"));
+    assert_eq!(plan.unwrap(), expected);
+    assert_eq!(data["files"], json!([{"path": "/etc/app", "change": "removed", "holds": 5, "bytes": 8}]));
+
+    let many = |count: usize, size: u64| -> String {
+        (0..count).map(|number| format!("f/{size}/640/0.0/root/root/{number}\0\0")).collect()
+    };
+    let deep = "a/".repeat(31) + "a";
+    for (said, code, named) in [
+        (
+            "s/0/755/0.0/root/root/run.sock\0\0".to_owned(),
+            "NOT_A_REGULAR_FILE",
+            "/etc/app/run.sock is a socket",
+        ),
+        ("p/0/644/0.0/root/root/d/pipe\0\0".to_owned(), "NOT_A_REGULAR_FILE", "/etc/app/d/pipe is a FIFO"),
+        (
+            "c/0/644/0.0/root/root/null\0\0".to_owned(),
+            "NOT_A_REGULAR_FILE",
+            "/etc/app/null is a character device",
+        ),
+        (format!("f/{}/644/0.0/root/root/x\0\0", 9 << 20), "FILE_TOO_LARGE", "/etc/app/x has 9437184 bytes"),
+        (format!("d/0/755/0.0/root/root/{deep}\0\0"), "TREE_TOO_DEEP", "32 levels"),
+        ("f/1/644/0.0/root/root/a\nb\0\0".to_owned(), "INVALID_PATH", "no path"),
+        ("f/1/644/0.0/root/root/\u{fffd}\0\0".to_owned(), "INVALID_PATH", "isn't UTF-8"),
+        (
+            many(200, 1),
+            "TREE_TOO_LARGE",
+            "201 files and directories with 200 bytes; one call removes at most 200",
+        ),
+        (many(9, 8 << 20), "TREE_TOO_LARGE", "at most 200 files and directories, and 67108864 bytes"),
+    ] {
+        let problem = refused(tree(&said), "file_remove", json!({"path": "/etc/app"}));
+        assert_eq!(problem.code, code, "{}", problem.message);
+        assert!(problem.message.contains(named), "{}", problem.message);
+    }
+    let (.., plan) = done(tree(&many(199, 1)), "file_remove", json!({"path": "/etc/app"}));
+    assert_eq!(plan.unwrap().steps().len(), 200);
+}
+
+#[test]
+fn what_one_plan_writes_has_a_bound_that_is_said() {
+    // The patched file is larger than the largest one, and two files are larger together.
+    let large = format!("a\n{}", "x".repeat((8 << 20) - 2));
+    let half = format!("a\n{}", "x".repeat(5 << 20));
+    let target = || {
+        target()
+            .file("/etc/app/large", large.clone())
+            .file("/etc/app/half", half.clone())
+            .file("/etc/app/other", half.clone())
+    };
+    let diff = |name: &str, new: &str| {
+        format!("--- /etc/app/{name}\n+++ /etc/app/{name}\n@@ -1 +1 @@\n-a\n+{new}\n")
+    };
+    let (.., plan) = done(target(), "file_patch", json!({"diff": diff("large", "b")}));
+    assert_eq!(
+        plan.unwrap(),
+        Change::new("Patch /etc/app/large").step(Step::write("/etc/app/large", large.replacen('a', "b", 1)))
+    );
+    for (diff, said) in [
+        (
+            diff("large", "bb"),
+            "/etc/app/large would have 8388609 bytes; a file of at most 8388608 is written",
+        ),
+        (
+            diff("half", "b") + &diff("other", "b"),
+            "the files up to /etc/app/other would have 10485764 bytes together",
+        ),
+    ] {
+        let problem = refused(target(), "file_patch", json!({"diff": diff}));
+        assert_eq!(problem.code, "FILE_TOO_LARGE");
+        assert!(problem.message.contains(said), "{}", problem.message);
+    }
 }
 
 /// A service with a main file that its checker takes whole, and further files that it checks in place.

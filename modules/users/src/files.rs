@@ -1,6 +1,7 @@
 //! The files and directories at paths, by `stat` and `find`. They report the owner even of what the caller can't read.
 
 use linux_sysadmin_sdk::accounts::check_user;
+use linux_sysadmin_sdk::paths::READLINK;
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 /// Paths with secrets whose permissions are often asked for. A grant has to name each of them. A glob that ends in
@@ -25,7 +26,6 @@ const SECRETS: [&str; 14] = [
 const FORMAT: &str = "--format=%f:%s:%U:%G:%n";
 /// Prints type, mode, device and size of everything in a tree.
 const FIND: CommandLine = CommandLine::new("find <path> -printf '%y %m %D %s\\n'");
-const READLINK: CommandLine = CommandLine::new("readlink --no-newline -- <path>");
 /// Prints the first two bytes of a file, which are `#!` in a script.
 const HEAD: CommandLine = CommandLine::new("head --bytes=2 -- <path>");
 

@@ -9,6 +9,7 @@ mod everywhere {
     mod commands;
     mod everyday;
     mod files;
+    mod files_refused;
     mod incidents;
     mod locks;
     mod logs;

@@ -1,8 +1,13 @@
 //! Tests that take too long to run at every change: each point at which a server can be killed, properties of random plans,
-//! many hosts at once, and profiles on real services. The module around a test says which hosts it needs.
+//! many hosts at once, and profiles on real services. The module around a test says which hosts it needs. What is in
+//! `everywhere` runs in each way in which a server can reach a host, as `way()` says.
 
 mod alone {
     mod asking_shown;
+}
+
+mod everywhere {
+    mod files;
 }
 
 mod inside {

@@ -73,8 +73,10 @@ const WAYS: [Way; 4] = [
 enum Place {
     /// Each module has one process.
     Alone(Needs, Tier),
-    /// Each module has one process for each way.
+    /// Each module has one process for each way. At every change, the stories are spread evenly over the ways.
     Ways(&'static [Way]),
+    /// Each module has one process for each way, and none at every change.
+    ThoroughWays(&'static [Way]),
 }
 
 fn place(target: &str, test: &str) -> Option<Place> {
@@ -86,6 +88,7 @@ fn place(target: &str, test: &str) -> Option<Place> {
         ("hosts", "debian") => Place::Ways(&WAYS[..2]),
         ("hosts", "rhel") => Place::Ways(&WAYS[2..]),
         ("hosts", "everywhere") => Place::Ways(&WAYS),
+        ("thorough", "everywhere") => Place::ThoroughWays(&WAYS),
         ("thorough", "alone") => Place::Alone(Needs::Nothing, Tier::Thorough),
         ("thorough", "inside") => Place::Alone(Needs::Debian, Tier::Thorough),
         ("thorough", "fleet") => Place::Alone(Needs::Fleet, Tier::Thorough),
@@ -164,6 +167,9 @@ fn end_to_end(binary: &Binary, names: &[String]) -> Result<Vec<Unit>> {
                     add(Some(*way), *needs, if is_told { Tier::Every } else { Tier::Matrix });
                 }
                 stories += 1;
+            }
+            Some(Place::ThoroughWays(ways)) => {
+                ways.iter().for_each(|(way, needs)| add(Some(*way), *needs, Tier::Thorough));
             }
         }
     }
@@ -249,6 +255,15 @@ mod tests {
         for unit in units.iter().filter(|unit| unit.tier == Tier::Every) {
             assert_eq!(names(unit).len(), 2, "spread evenly: {}", unit.label);
         }
+    }
+
+    #[test]
+    fn a_thorough_story_is_told_in_each_way_and_not_at_every_change() {
+        let units = units("thorough", &["everywhere::edits::a", "everywhere::edits::b"]);
+        assert_eq!(units.len(), WAYS.len());
+        assert!(units.iter().all(|unit| unit.tier == Tier::Thorough && names(unit).len() == 2));
+        let needs: Vec<_> = units.iter().map(|unit| unit.needs).collect();
+        assert!(needs.contains(&Needs::Debian) && needs.contains(&Needs::Rhel));
     }
 
     #[test]

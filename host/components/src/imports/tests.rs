@@ -167,3 +167,44 @@ async fn a_guest_may_write_as_much_as_it_likes_and_the_log_stays_small() {
 fn cli(state: &mut State) -> wasmtime_wasi::cli::WasiCliCtxView<'_> {
     wasmtime_wasi::cli::WasiCliView::cli(state)
 }
+
+#[test]
+fn a_file_of_any_size_is_known_once_its_pieces_reach_its_end() {
+    let piece = vec![b'x'; PIECE as usize];
+    let request = |path: &str, offset: u64| ReadRequest {
+        path: path.to_owned(),
+        offset: offset as i64,
+        max_bytes: PIECE,
+    };
+    let hash = |contents: &[u8]| Some(sha256::of(contents));
+    let missing = || problem::Problem::new("FILE_NOT_FOUND", Category::NotFound, "there is none");
+    let denied = || problem::Problem::new("CAPABILITY_DENIED", Category::Denied, "no grant");
+    let [one, two, three] = [("/a", 0), ("/a", PIECE), ("/a", 2 * PIECE)].map(|(path, at)| request(path, at));
+    let large = [&piece[..], b"end"].concat();
+    for (requests, answers, expected) in [
+        (vec![one.clone()], vec![Ok(b"small".to_vec())], vec![("/a", hash(b"small"))]),
+        (vec![one.clone()], vec![Ok(piece.clone())], vec![]),
+        (
+            vec![one.clone(), two.clone()],
+            vec![Ok(piece.clone()), Ok(b"end".to_vec())],
+            vec![("/a", hash(&large))],
+        ),
+        (vec![one.clone(), two.clone()], vec![Ok(piece.clone()), Ok(Vec::new())], vec![("/a", hash(&piece))]),
+        // Something is missing between the pieces, or at the beginning.
+        (vec![one.clone(), three.clone()], vec![Ok(piece.clone()), Ok(b"end".to_vec())], vec![]),
+        (vec![two.clone()], vec![Ok(b"end".to_vec())], vec![]),
+        (vec![one.clone(), two.clone()], vec![Err(denied()), Ok(b"end".to_vec())], vec![]),
+        (vec![one.clone(), request("/b", PIECE)], vec![Ok(piece.clone()), Ok(b"end".to_vec())], vec![]),
+        // Another file follows.
+        (
+            vec![one.clone(), two.clone(), request("/b", 0)],
+            vec![Ok(piece.clone()), Ok(b"end".to_vec()), Ok(b"b".to_vec())],
+            vec![("/a", hash(&large)), ("/b", hash(b"b"))],
+        ),
+        (vec![one.clone()], vec![Err(missing())], vec![("/a", None)]),
+    ] {
+        let found = read_whole(&requests, &answers);
+        let found: Vec<_> = found.iter().map(|(path, hash)| (path.as_str(), hash.clone())).collect();
+        assert_eq!(found, expected, "{requests:?}");
+    }
+}

@@ -1,15 +1,17 @@
 //! Steps that make a directory, or remove one that is empty.
 
-use std::sync::Arc;
-
-use super::super::file_problems::{also, changed, no_answer};
+use super::super::file_problems::{also, no_answer};
 use super::super::mounts::Mounts;
 use super::super::plan::Directory;
 use super::attributes::{chmod, chown};
 use super::{Site, octal};
 use host_audit::FileAttributes;
 use host_base::problem::{Category, Problem};
-use host_target::{PathCheck, Target};
+use host_target::Target;
+use host_text::visible::excerpt;
+
+/// The number of characters of a name in a message.
+const NAME: usize = 200;
 
 impl Site {
     pub(super) async fn make_directory(&self, target: &Target, directory: &Directory) -> Result<(), Problem> {
@@ -36,29 +38,61 @@ impl Site {
         self.run(target, "rmdir", &["--", &self.path], None).await.map(drop)
     }
 
-    /// Checks that the directory is empty, that nothing is mounted there, and that it could be made again.
+    /// Checks that nothing is mounted in the directory, and that it could be made again.
     pub(super) async fn check_removal(&self, target: &Target) -> Result<(), Problem> {
         let path = &self.path;
-        if Mounts::of(target).await?.is_mounted_below(path) {
-            let message = format!("{path} is to be removed, but something is mounted there");
+        if let Some(point) = Mounts::of(target).await?.mounted_below(path) {
+            let message = format!("{path} is to be removed, but something is mounted at {point}");
             return Err(Problem::new("MOUNT_POINT", Category::State, message));
-        }
-        let only = path.clone();
-        let check: Arc<PathCheck> = Arc::new(move |asked, real| match asked == only && real == only {
-            true => Ok(()),
-            false => Err(changed(&only)),
-        });
-        let names = target.list_dir(path.clone(), &self.access, check).await?;
-        if !names.is_empty() {
-            let message = format!("{path} holds {} names; only an empty directory is removed", names.len());
-            return Err(Problem::new("DIRECTORY_NOT_EMPTY", Category::State, message));
         }
         self.may_run_all(&self.making_again(target.facts().await?.mac_system == "selinux"))
     }
 
-    pub(super) async fn remove_empty(&self, target: &Target) -> Result<(), Problem> {
-        self.remove_directory(target).await?;
-        self.pass("after-rmdir")
+    /// Checks that the plan's earlier steps remove all that the directory holds. `removed` has their paths, each with whether
+    /// it is a directory that goes only after the plan.
+    pub async fn check_emptied(
+        &mut self,
+        target: &Target,
+        removed: &[(String, bool)],
+    ) -> Result<(), Problem> {
+        let names = self.names(target).await?;
+        let path_of = |name: &String| format!("{}/{name}", self.path.trim_end_matches('/'));
+        let step = |name: &String| removed.iter().find(|(path, _)| *path == path_of(name));
+        let (left, gone): (Vec<&String>, Vec<&String>) = names.iter().partition(|name| step(name).is_none());
+        if let Some(first) = left.first() {
+            return Err(self.not_empty(first));
+        }
+        let stay = |name: &&String| step(name).is_some_and(|(_, stays)| *stays);
+        self.emptied = (!gone.is_empty()).then(|| gone.into_iter().filter(stay).cloned().collect());
+        Ok(())
+    }
+
+    /// Removes a directory that is empty. One that holds the copies of earlier steps is only checked: it goes with them.
+    pub(super) async fn remove_when_empty(&self, target: &Target) -> Result<(), Problem> {
+        let Some(directories) = &self.emptied else {
+            self.remove_directory(target).await?;
+            return self.pass("after-rmdir");
+        };
+        let copies = self.copies_of_change();
+        let names = self.names(target).await?;
+        match names.iter().find(|name| !name.starts_with(&copies) && !directories.contains(name)) {
+            Some(name) => Err(self.not_empty(name)),
+            None => Ok(()),
+        }
+    }
+
+    /// The names in the directory.
+    async fn names(&self, target: &Target) -> Result<Vec<String>, Problem> {
+        target.list_dir(self.path.clone(), &self.access, self.only_here()).await
+    }
+
+    fn not_empty(&self, name: &str) -> Problem {
+        let message = format!(
+            "{} holds {}, which the plan doesn't remove; only an empty directory is removed",
+            self.path,
+            excerpt(name, NAME)
+        );
+        Problem::new("DIRECTORY_NOT_EMPTY", Category::State, message)
     }
 
     pub(super) async fn undo_removal(&self, target: &Target) -> Result<(), Problem> {

@@ -39,7 +39,7 @@ impl Site {
         let mounts = Mounts::of(target).await?;
         let above = self.device_of_parent(target, from).await?;
         let is_device_alone = self.is_directory() && above != self.device();
-        if mounts.is_mounted_below(from) || is_device_alone {
+        if mounts.mounted_below(from).is_some() || is_device_alone {
             return state("MOUNT_POINT", format!("{from} can't be moved: something is mounted there"));
         }
         if !mounts.are_together(from, to) || above != self.device_of_parent(target, to).await? {

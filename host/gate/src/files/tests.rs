@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use super::contents::{LARGEST, PIECE};
 use super::*;
 use crate::plan::Directory;
 use crate::plan::tests::{at, command, moving, removing_directory, setting, write};
@@ -150,9 +151,11 @@ async fn only_a_regular_file_of_one_name_is_written_to_or_removed() {
         ("directory", "NOT_A_REGULAR_FILE"),
         ("pipe", "NOT_A_REGULAR_FILE"),
     ] {
-        for action in [writing(&path(name), "y"), removing(&path(name))] {
-            assert_eq!(survey(&path(name), &action).await.unwrap_err().code, code, "{name}");
-        }
+        assert_eq!(survey(&path(name), &writing(&path(name), "y")).await.unwrap_err().code, code, "{name}");
+        // A link itself may go.
+        let removed = survey(&path(name), &removing(&path(name))).await;
+        let code = (code != "SYMLINK").then_some(code);
+        assert_eq!(removed.err().map(|problem| problem.code).as_deref(), code, "{name}");
         assert_eq!(survey(&path(name), &making(&path(name))).await.unwrap_err().code, "FILE_EXISTS");
     }
     assert_eq!(survey(&path("none"), &removing(&path("none"))).await.unwrap_err().code, "FILE_NOT_FOUND");
@@ -179,6 +182,38 @@ async fn through_a_directory_of_somebody_elses_root_writes_nothing() {
         let action = writing(&shared.join("file"), "x");
         assert_eq!(survey(&shared.join("file"), &action).await.unwrap_err().code, "UNTRUSTED_DIRECTORY");
     }
+}
+
+#[tokio::test]
+async fn a_link_is_removed_itself_and_the_same_one_is_put_back() {
+    let kept = directory();
+    let directory = kept.path().canonicalize().unwrap();
+    fs::write(directory.join("file"), "kept").unwrap();
+    for leads_to in ["file", "nothing", "/etc", "."] {
+        let link = directory.join("link");
+        symlink(leads_to, &link).unwrap();
+        let inode = || fs::symlink_metadata(&link).map(|link| link.ino()).ok();
+        let before = inode();
+        let action = removing(&link);
+        let site = survey(&link, &action).await.unwrap();
+        assert_eq!(site.link_target(), Some(leads_to.as_bytes()));
+        apply(&site, &action).await.unwrap();
+        assert_eq!((inode(), fs::read(directory.join("file")).unwrap()), (None, b"kept".to_vec()));
+        site.undo(&target(), &action).await.unwrap();
+        assert_eq!((inode(), fs::read_link(&link).unwrap().to_str()), (before, Some(leads_to)));
+        // Another link, or a file, that came since stays.
+        for theirs in [Some("theirs"), None] {
+            fs::remove_file(&link).unwrap();
+            match theirs {
+                Some(leads_to) => symlink(leads_to, &link).unwrap(),
+                None => fs::write(&link, "theirs").unwrap(),
+            }
+            assert_eq!(apply(&site, &action).await.unwrap_err().code, "FILE_CHANGED", "{leads_to}");
+            assert!(inode().is_some(), "{leads_to}");
+        }
+        fs::remove_file(&link).unwrap();
+    }
+    assert_eq!(all(&directory).len(), 1, "nothing is left over");
 }
 
 #[tokio::test]
@@ -372,8 +407,11 @@ async fn a_removed_directory_is_made_again_with_mode_owner_and_group() {
         // Within the same second, only rmdir notices.
         let refused = apply(&site, &action).await.unwrap_err().code;
         assert!(["FILE_CHANGED", "DIRECTORY_NOT_EMPTY"].contains(&refused.as_str()), "{refused}");
-        assert_eq!(site.remove_empty(&target()).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
-        assert_eq!(survey(&removed, &action).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
+        assert_eq!(site.remove_when_empty(&target()).await.unwrap_err().code, "DIRECTORY_NOT_EMPTY");
+        let mut site = survey(&removed, &action).await.unwrap();
+        let refused = site.check_emptied(&target(), &[]).await.unwrap_err();
+        assert_eq!(refused.code, "DIRECTORY_NOT_EMPTY");
+        assert!(refused.message.contains("holds theirs"), "{refused}");
         fs::remove_dir_all(&removed).unwrap();
     }
 }

@@ -211,6 +211,26 @@ async fn copies_of_a_change_that_stays_are_removed() {
     assert!(remove_copies(&target, &begun).await.unwrap().is_empty());
 }
 
+#[tokio::test]
+async fn a_directory_that_was_left_for_its_copies_goes_with_them() {
+    let case = Case::new(FileChangeKind::RemoveDirectory, true);
+    let target = Target::local(Overrides::default());
+    let begun = || ChangeBegun {
+        files: vec![FileChange { before: Some(attributes(&case.path())), ..case.file.clone() }],
+        ..host_audit::examples::begun("c1")
+    };
+    fs::create_dir(case.path()).unwrap();
+    let left = begun();
+    // Somebody else has made another one of this name since.
+    fs::rename(case.path(), case.path().with_file_name("away")).unwrap();
+    fs::create_dir(case.path()).unwrap();
+    assert!(remove_copies(&target, &left).await.unwrap().is_empty());
+    assert!(case.path().exists());
+    assert_eq!(remove_copies(&target, &begun()).await.unwrap(), [case.path().to_str().unwrap()]);
+    assert!(!case.path().exists());
+    assert!(remove_copies(&target, &left).await.unwrap().is_empty());
+}
+
 /// The attributes of what is at a path now.
 fn attributes(path: &Path) -> FileAttributes {
     let metadata = fs::symlink_metadata(path).unwrap();

@@ -10,7 +10,7 @@ use crate::heap::on_heap;
 use host_base::problem::Problem;
 use host_base::{Privilege, Risk};
 use host_policy::{FileStep, text};
-use host_target::Found;
+use host_target::{FileKind, Found};
 use host_text::redact::excerpt;
 
 /// The part of a step that happens at one path.
@@ -87,8 +87,9 @@ impl<'a> Part<'a> {
         }
         if is_removed {
             // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps
-            // somebody out.
-            let is_read = !self.is_directory && text::has_reader(path);
+            // somebody out, and a link may be what enables a service.
+            let is_file = self.found.is_none_or(|found| found.kind == FileKind::File);
+            let is_read = is_file && text::has_reader(path);
             return (!is_read).then(|| format!("removes {shown}, which root's programs may depend on"));
         }
         let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");

@@ -136,6 +136,13 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_the_context_stays_as_it_is() {
+        let lines = Lines::new(b"a\npassword=x\nb\n").unwrap().with_secret_at(1, "password=[redacted]");
+        let files = parse("@@ -1,3 +1,3 @@\n-a\n+c\n password=[redacted]\n b\n").unwrap();
+        assert_eq!(apply(&lines, &files[0].hunks).unwrap().contents, b"c\npassword=x\nb\n");
+    }
+
+    #[test]
     fn it_is_said_how_far_a_hunk_moved() {
         let file = "new\nnew\na\nb\nc\nd\ne\nf\n";
         let found = patched(file, "@@ -1,2 +1,2 @@\n a\n-b\n+x\n@@ -5,2 +5,2 @@\n e\n-f\n+y\n");

@@ -8,42 +8,10 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::{apply, parse};
 use crate::lines::Lines;
+use random_edits::{edited, edits, line, text, versions};
 
-/// A line of a made-up file. Few words make lines repeat, as `}` does in a configuration.
-fn line() -> impl Strategy<Value = String> {
-    prop_oneof![
-        3 => "[a-z]{1,8} = [0-9]{1,4}",
-        1 => Just("}".to_owned()),
-        1 => Just(String::new()),
-        1 => Just("-- x".to_owned()),
-        1 => Just("++ x".to_owned()),
-    ]
-}
-
-/// An edit of a list of lines: where, how many are removed, and what is put there.
-type Edit = (prop::sample::Index, usize, Vec<String>);
-
-fn edits() -> impl Strategy<Value = Vec<Edit>> {
-    prop::collection::vec(
-        (any::<prop::sample::Index>(), 0..4usize, prop::collection::vec(line(), 0..4)),
-        1..6,
-    )
-}
-
-fn edited(lines: &[String], edits: &[Edit]) -> Vec<String> {
-    let mut lines = lines.to_vec();
-    for (at, removed, added) in edits {
-        let at = at.index(lines.len() + 1);
-        let end = (at + removed).min(lines.len());
-        lines.splice(at..end, added.iter().cloned());
-    }
-    lines
-}
-
-fn text(lines: &[String], end: &str, newline: bool) -> String {
-    let text = lines.join(end);
-    if newline && !lines.is_empty() { text + end } else { text }
-}
+#[path = "../../tests/random_edits/mod.rs"]
+mod random_edits;
 
 fn run(program: &str, arguments: &[&str], directory: &Path) -> (bool, Vec<u8>) {
     let output = Command::new(program).args(arguments).current_dir(directory).output().unwrap();
@@ -102,12 +70,9 @@ fn a_moved_diff_gives_what_patch_gives_or_a_conflict() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     let mut runner = TestRunner::new(Config { cases: 1000, failure_persistence: None, ..Config::default() });
-    let strategy = (prop::collection::vec(line(), 4..40), edits(), edits());
     let (same, conflicts) = (std::cell::Cell::new(0), std::cell::Cell::new(0));
-    let result = runner.run(&strategy, |(lines, edits, others)| {
-        let (old, new) = (text(&lines, "\n", true), text(&edited(&lines, &edits), "\n", true));
-        // Somebody else has changed the file meanwhile.
-        let now = text(&edited(&lines, &others), "\n", true);
+    let result = runner.run(&versions(), |versions| {
+        let random_edits::Versions { old, new, now } = versions;
         std::fs::write(directory.join("old"), &old).unwrap();
         std::fs::write(directory.join("new"), &new).unwrap();
         let diff = String::from_utf8(run("diff", &["-u", "old", "new"], directory).1).unwrap();

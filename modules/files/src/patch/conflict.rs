@@ -21,7 +21,10 @@ pub fn told(path: &str, file: &Lines<'_>, missed: &Missed<'_, '_>) -> String {
         Miss::Different { at, differs, is_hidden } => {
             let line = at + differs;
             let why = if *is_hidden {
-                format!("line {} holds a secret that isn't shown, and can't be in a hunk", line + 1)
+                format!(
+                    "line {} holds a secret: it can't be changed, and fits context only as it is shown here",
+                    line + 1
+                )
             } else if line >= file.len() {
                 format!(
                     "the file ends at line {}, where the diff goes on with {}",

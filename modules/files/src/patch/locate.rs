@@ -1,7 +1,11 @@
 //! Finds where a hunk fits: at its line, or at the only other place of the file that has its lines.
 //!
 //! Every line of the hunk has to be there. Only the ends of lines may differ, so that a diff with `\n` fits a file with
-//! `\r\n`. A line that holds a secret never fits, because a fit would tell what the line is.
+//! `\r\n`.
+//!
+//! A line that holds a secret is compared as the host shows it, with `[redacted]` in the secret's place, and fits context
+//! only. Whoever makes the diff has seen that form, so that neither a fit nor a conflict tells anything about the secret. A
+//! guess at the line never fits, whether it is right or wrong.
 
 use std::cell::OnceCell;
 use std::hash::{DefaultHasher, Hasher};
@@ -163,9 +167,9 @@ impl<'a> Locator<'a> {
 
     fn index(&self) -> &[(u32, u32)] {
         self.index.get_or_init(|| {
-            // What is found must not depend on a line that holds a secret.
-            let lines = (0..self.file.len()).filter(|at| !self.file.is_hidden(*at));
-            let mut index: Vec<_> = lines.map(|at| (hash(self.file.line(at)), at as u32)).collect();
+            // What is found must not depend on a secret.
+            let known = |at: usize| self.file.redacted(at).map_or(self.file.line(at), str::as_bytes);
+            let mut index: Vec<_> = (0..self.file.len()).map(|at| (hash(known(at)), at as u32)).collect();
             index.sort_unstable();
             index
         })
@@ -182,10 +186,15 @@ impl<'a> Locator<'a> {
     }
 
     fn fits(&self, line: &Line<'_>, at: usize) -> Option<bool> {
-        if at >= self.file.len() || self.file.is_hidden(at) {
+        if at >= self.file.len() {
             return None;
         }
-        let (own, wanted) = (self.file.line(at), line.text.as_bytes());
+        let own = match self.file.redacted(at) {
+            None => self.file.line(at),
+            Some(shown) if line.tag == Tag::Context => shown.as_bytes(),
+            Some(_) => return None,
+        };
+        let wanted = line.text.as_bytes();
         if own == wanted {
             return Some(self.file.has_newline(at) != line.newline);
         }
@@ -279,16 +288,25 @@ mod tests {
     }
 
     #[test]
-    fn a_line_with_a_secret_never_fits() {
-        let lines = Lines::new(b"a\npassword=x\nb\n").unwrap().with_secret_at(1);
-        for hunk in
-            ["@@ -1,3 +1,3 @@\n a\n-password=x\n+c\n b\n", "@@ -1,3 +1,3 @@\n a\n-password=y\n+c\n b\n"]
-        {
-            let found = Locator::new(&lines).find(&parse(hunk).unwrap()[0].hunks[0], 0, 0);
-            assert_eq!(found, Err(Miss::Different { at: 0, differs: 1, is_hidden: true }), "{hunk}");
+    fn a_line_with_a_secret_fits_as_it_is_shown_and_no_guess_at_it_does() {
+        let lines = Lines::new(b"a\npassword=x\nb\n").unwrap().with_secret_at(1, "password=[redacted]");
+        let find = |hunk: &str| Locator::new(&lines).find(&parse(hunk).unwrap()[0].hunks[0], 0, 0);
+        let refused = |at, differs| Err(Miss::Different { at, differs, is_hidden: true });
+        for (hunk, expected) in [
+            // The right guess and the wrong one are answered alike.
+            ("@@ -1,3 +1,3 @@\n a\n-password=x\n+c\n b\n", refused(0, 1)),
+            ("@@ -1,3 +1,3 @@\n a\n-password=y\n+c\n b\n", refused(0, 1)),
+            ("@@ -1,3 +1,3 @@\n a\n password=x\n-b\n+c\n", refused(0, 1)),
+            ("@@ -1,3 +1,3 @@\n a\n password=y\n-b\n+c\n", refused(0, 1)),
+            ("@@ -1,2 +1,3 @@\n a\n+password=x\n b\n", refused(0, 1)),
+            // The line itself can't be changed.
+            ("@@ -1,3 +1,3 @@\n a\n-password=[redacted]\n+c\n b\n", refused(0, 1)),
+            ("@@ -1,3 +1,3 @@\n a\n password=[redacted]\n-b\n+c\n", Ok(0)),
+            ("@@ -9,2 +9,2 @@\n password=[redacted]\n-b\n+c\n", Ok(1)),
+            ("@@ -3 +3 @@\n-b\n+c\n", Ok(2)),
+        ] {
+            assert_eq!(find(hunk).map(|place| place.at), expected, "{hunk}");
         }
-        let hunk = "@@ -3 +3 @@\n-b\n+c\n";
-        assert!(Locator::new(&lines).find(&parse(hunk).unwrap()[0].hunks[0], 0, 0).is_ok());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Unified diffs, as diff(1), git and models write them: files, hunks and lines.
+//! Reads unified diffs, as diff(1), git and models write them: files, hunks and lines.
 //!
 //! A hunk's body ends where its header says, if the counts fit. Otherwise it ends at the next header, and the counts are
 //! reported. Text between files is skipped, as patch(1) does it; a line in the middle of a hunk that is neither context

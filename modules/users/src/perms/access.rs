@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::files::Stat;
 use crate::sudoers::rights::Identity;
 
-use super::acl::Acl;
 use super::mode::symbolic;
+use linux_sysadmin_sdk::paths::Acl;
 
 /// The access of an account to a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

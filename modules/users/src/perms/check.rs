@@ -1,6 +1,7 @@
 //! `perms_check`: the permissions of a path and of the directories above it, and the access of an account.
 
 use linux_sysadmin_sdk::accounts::check_user;
+use linux_sysadmin_sdk::paths::{self, Acl, GETFACL, IMMUTABLE, LSATTR};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS};
@@ -9,12 +10,8 @@ use crate::sudoers::rights::Identity;
 use crate::validate;
 
 use super::access::Access;
-use super::acl;
 use super::mode::symbolic;
 use super::path_walk::PathWalk;
-
-/// Prints the attributes of a file, such as immutable.
-pub(crate) const LSATTR: CommandLine = CommandLine::new("lsattr -d -- <path>");
 
 /// The most paths in one call.
 const MOST: usize = 20;
@@ -120,7 +117,7 @@ fn look(path: &str, way: &PathWalk, who: Option<&Identity>, knows_acls: &mut boo
     let end = &way.end;
     let passed: Vec<&str> =
         way.passed.iter().filter(|stat| stat.kind != Kind::Symlink).map(|stat| stat.path.as_str()).collect();
-    let acls = acl::look(&passed, cx);
+    let acls = acls(&passed, cx);
     *knows_acls &= acls.is_some();
     let acls = acls.unwrap_or_default();
     let line = |stat: &Stat| {
@@ -152,17 +149,20 @@ fn look(path: &str, way: &PathWalk, who: Option<&Identity>, knows_acls: &mut boo
 pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
     let output = files::look(LSATTR.with([path]), cx).and_then(|output| output.success("lsattr"));
     let Ok(output) = output else { return Vec::new() };
-    let text = output.text();
-    let letters = text.split_whitespace().next().unwrap_or_default();
-    let known = [('i', "immutable"), ('a', "append-only")];
-    known.into_iter().filter(|(letter, _)| letters.contains(*letter)).map(|(_, name)| name).collect()
+    paths::attributes(&output.text()).first().map(|of| of.names(&IMMUTABLE)).unwrap_or_default()
+}
+
+/// The ACLs of those paths that have one. `None` where getfacl is missing or fails.
+fn acls(paths: &[&str], cx: &Context) -> Option<Vec<Acl>> {
+    let output = files::look(GETFACL.with(paths.iter().copied()), cx).ok()?;
+    (output.exit_code == 0).then(|| paths::acls(&output.text()))
 }
 
 /// The commands that look at permissions.
 pub(crate) fn grants() -> Vec<CommandGrant> {
     let mut grants = files::grants();
     let looks =
-        [acl::GETFACL.read("who else may do what with a path"), LSATTR.read("whether a path is immutable")];
+        [GETFACL.read("who else may do what with a path"), LSATTR.read("whether a path is immutable")];
     grants.extend(looks.into_iter().flat_map(files::for_all));
     grants
 }

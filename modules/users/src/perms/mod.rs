@@ -1,7 +1,6 @@
 //! Permissions: `perms_check` and `perms_set`.
 
 pub(crate) mod access;
-pub(crate) mod acl;
 pub(crate) mod check;
 pub(crate) mod mode;
 pub(crate) mod path_walk;

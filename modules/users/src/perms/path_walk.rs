@@ -1,12 +1,10 @@
 //! The way to a path through all directories and symlinks, as the kernel resolves it.
 
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::paths::{MOST_LINKS, followed, too_many_links};
+use linux_sysadmin_sdk::prelude::*;
 
 use crate::files::{self, Kind, Stat};
 use crate::validate::shown;
-
-/// The most symlinks that the kernel follows.
-const LINKS: usize = 40;
 
 /// The directories and symlinks on the way, beginning with the root, and the end of the path. The end is a symlink where
 /// the path names one that isn't followed.
@@ -22,7 +20,7 @@ impl PathWalk {
     pub(crate) fn down(path: &str, follow_last: bool, cx: &Context) -> Result<Self> {
         let mut passed: Vec<Stat> = Vec::new();
         let mut path = path.to_owned();
-        for _ in 0..=LINKS {
+        for _ in 0..=MOST_LINKS {
             let prefixes = prefixes(&path);
             let found = files::stat(&prefixes, cx)?;
             let mut link = None;
@@ -46,10 +44,9 @@ impl PathWalk {
             }
             let Some(link) = link else { break };
             let target = files::target(&link, cx)?;
-            path = joined(&link, &target, &path[link.len()..]);
+            path = followed(&link, &target, &path[link.len()..]);
         }
-        let message = format!("{} leads through more than {LINKS} symlinks", shown(&path));
-        Err(Problem::new("TOO_MANY_SYMLINKS", Category::State, message))
+        Err(too_many_links(&path))
     }
 }
 
@@ -65,39 +62,13 @@ fn prefixes(path: &str) -> Vec<String> {
     prefixes
 }
 
-/// The path after one of its symlinks is followed, without `.` and `..`.
-fn joined(link: &str, target: &str, rest: &str) -> String {
-    let above = link.rsplit_once('/').map_or("", |(above, _)| above);
-    let whole =
-        if target.starts_with('/') { format!("{target}{rest}") } else { format!("{above}/{target}{rest}") };
-    let mut names: Vec<&str> = Vec::new();
-    for name in whole.split('/') {
-        match name {
-            "" | "." => {}
-            ".." => {
-                names.pop();
-            }
-            name => names.push(name),
-        }
-    }
-    format!("/{}", names.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{joined, prefixes};
+    use super::prefixes;
 
     #[test]
     fn a_path_is_gone_down_step_by_step() {
         assert_eq!(prefixes("/"), ["/"]);
         assert_eq!(prefixes("/srv/a b"), ["/", "/srv", "/srv/a b"]);
-        for (link, target, rest, expected) in [
-            ("/var/run", "/run", "/x", "/run/x"),
-            ("/lib", "usr/lib", "/x/y", "/usr/lib/x/y"),
-            ("/a/b", "../c/./d", "", "/c/d"),
-            ("/a/b", "../../../..", "", "/"),
-        ] {
-            assert_eq!(joined(link, target, rest), expected, "{link}");
-        }
     }
 }

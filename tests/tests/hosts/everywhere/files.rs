@@ -57,6 +57,77 @@ async fn a_diff_changes_several_files_and_keeps_what_they_are() {
 }
 
 #[tokio::test]
+async fn a_symlink_goes_itself_and_a_tree_goes_with_all_that_is_in_it() {
+    let Some(machine) = host("a_symlink_goes_itself_and_a_tree_goes_with_all_that_is_in_it") else { return };
+    let mut client = machine.serve_all_but_critical().await;
+    machine.sh(
+        "mkdir -p /etc/lsa-files/tree/sub/deeper /etc/lsa-files/tree/empty; cd /etc/lsa-files/tree
+         echo 1 > one; echo 2 > sub/two; echo 3 > sub/deeper/three; ln -s ../../one sub/link; ln -s nothing dangling
+         ln -s tree ../tree-link",
+    );
+    let link = json!({"path": "/etc/lsa-files/tree-link"});
+    let preview = machine.shows(&mut client, "file_remove", &link).await;
+    assert_eq!(preview["steps"][0]["symlink_to"], "tree", "{preview}");
+    machine.does(&mut client, "file_remove", &link, &preview).await;
+    assert!(machine.holds("cd /etc/lsa-files; test ! -L tree-link -a -e tree/sub/deeper/three"));
+    let tree = json!({"path": ["/etc/lsa-files/tree", "/etc/lsa-files/dos"]});
+    let preview = machine.shows(&mut client, "file_remove", &tree).await;
+    let shown: Vec<&str> = preview["steps"]
+        .as_array()
+        .expect("steps")
+        .iter()
+        .filter_map(|step| step["remove"].as_str().or(step["remove_directory"].as_str()))
+        .collect();
+    assert_eq!(shown.len(), 10, "{preview}");
+    for name in ["one", "sub/two", "sub/link", "sub/deeper/three", "dangling", "empty", "sub/deeper", "sub"] {
+        assert!(shown.contains(&format!("/etc/lsa-files/tree/{name}").as_str()), "{name}: {preview}");
+    }
+    machine.does(&mut client, "file_remove", &tree, &preview).await;
+    assert_eq!(machine.sh("ls /etc/lsa-files"), "fifo\nfs\nlink\none\nsecret\n");
+    assert_eq!(machine.sh("cat /etc/lsa-files/one"), "a\nb\nc\n");
+}
+
+#[tokio::test]
+async fn a_tree_that_has_changed_since_it_was_shown_stays_whole() {
+    let Some(machine) = host("a_tree_that_has_changed_since_it_was_shown_stays_whole") else { return };
+    // What is below /etc asks a person, who confirms what was shown.
+    let mut client = machine.serve_default().await;
+    for change in ["echo new > sub/new", "echo other > sub/two", "ln -sfn other sub/link", "rm sub/two"] {
+        machine.sh("rm -rf /etc/lsa-files/tree; mkdir -p /etc/lsa-files/tree/sub; cd /etc/lsa-files/tree
+             echo 1 > one; echo 2 > sub/two; ln -s nothing sub/link");
+        let mut arguments = json!({"path": "/etc/lsa-files/tree"});
+        machine.asks(&mut client, "file_remove", &arguments, "high").await;
+        machine.sh(&format!("cd /etc/lsa-files/tree; {change}"));
+        let before = machine.snapshot();
+        arguments["confirmed"] = json!(true);
+        let envelope = client.envelope("file_remove", arguments).await;
+        assert_eq!(envelope["error_code"], "PLAN_STALE", "{change}: {envelope}");
+        machine.is_still(&before, change);
+    }
+}
+
+#[tokio::test]
+async fn a_line_beside_a_secret_is_patched_and_no_guess_is_answered() {
+    let Some(machine) = host("a_line_beside_a_secret_is_patched_and_no_guess_is_answered") else { return };
+    let mut client = machine.serve_all_but_critical().await;
+    let path = "/etc/lsa-files/secret";
+    let read = client.envelope("file_read", json!({"path": path})).await;
+    let text = read["data"]["text"].as_str().expect("a text");
+    let shown = text.lines().nth(1).expect("two lines");
+    assert!(shown.contains("[redacted"), "{read}");
+    let diff = |context: &str| format!("@@ -1,2 +1,2 @@\n-user=x\n+user=y\n {context}\n");
+    let mut answers = Vec::new();
+    for guess in ["password=hunter2hunter2", "password=hunter3hunter3"] {
+        let arguments = json!({"path": path, "diff": diff(guess)});
+        let refused = machine.refuses(&mut client, "file_patch", &arguments, "PATCH_CONFLICT").await;
+        answers.push(refused["message"].clone());
+    }
+    assert_eq!(answers[0], answers[1]);
+    shown_and_done(&machine, &mut client, "file_patch", &json!({"path": path, "diff": diff(shown)})).await;
+    assert_eq!(machine.sh(&format!("cat {path}")), "user=y\npassword=hunter2hunter2\n");
+}
+
+#[tokio::test]
 async fn what_does_not_fit_is_refused_and_nothing_is_changed() {
     let Some(machine) = host("what_does_not_fit_is_refused_and_nothing_is_changed") else { return };
     let mut client = machine.serve_all_but_critical().await;

@@ -1,23 +1,22 @@
 //! Access control lists, as `getfacl` prints them (getfacl(1)).
 
-use linux_sysadmin_sdk::prelude::*;
-
-use crate::files;
+use crate::CommandLine;
 
 /// Prints the ACLs of those paths that have one.
-pub(crate) const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
+pub const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
 
 /// The ACL of one path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Acl {
-    pub(crate) path: String,
+pub struct Acl {
+    /// The path as it was asked for.
+    pub path: String,
     /// The lines as printed, without comments.
-    pub(crate) lines: Vec<String>,
+    pub lines: Vec<String>,
 }
 
 impl Acl {
     /// The permissions of an entry, such as `user` and `ada`. An empty name stands for the owner.
-    pub(crate) fn of(&self, kind: &str, name: &str) -> Option<u32> {
+    pub fn of(&self, kind: &str, name: &str) -> Option<u32> {
         self.lines.iter().find_map(|line| {
             let (found, rest) = line.split_once(':')?;
             let (who, permissions) = rest.split_once(':')?;
@@ -25,7 +24,8 @@ impl Acl {
         })
     }
 
-    pub(crate) fn mask(&self) -> u32 {
+    /// The permissions that the mask leaves to everybody but the owner and others.
+    pub fn mask(&self) -> u32 {
         self.of("mask", "").unwrap_or(7)
     }
 }
@@ -41,13 +41,8 @@ fn bits(permissions: &str) -> u32 {
     })
 }
 
-/// The ACLs of those paths that have one. `None` where getfacl is missing or fails.
-pub(crate) fn look(paths: &[&str], cx: &Context) -> Option<Vec<Acl>> {
-    let output = files::look(GETFACL.with(paths.iter().copied()), cx).ok()?;
-    (output.exit_code == 0).then(|| read(&output.text()))
-}
-
-fn read(text: &str) -> Vec<Acl> {
+/// The ACLs in the output of [`GETFACL`], by path.
+pub fn acls(text: &str) -> Vec<Acl> {
     let mut all: Vec<Acl> = Vec::new();
     for line in text.lines() {
         if let Some(path) = line.strip_prefix("# file: ") {
@@ -92,10 +87,10 @@ mod tests {
         // The text has the form of getfacl(1), OUTPUT FORMAT.
         let text = "# file: /srv/a\\040b\n# owner: root\n# group: www\n# flags: -s-\nuser::rwx\nuser:ada:rwx\t\t#effective:r-x\n\
                     group::r-x\nmask::r-x\nother::---\ndefault:user::rwx\n\n# file: /x\nuser::r--\n";
-        let all = read(text);
+        let all = acls(text);
         assert_eq!((all.len(), all[0].path.as_str()), (2, "/srv/a b"));
         assert_eq!((all[0].of("user", "ada"), all[0].mask(), all[0].of("user", "bob")), (Some(7), 5, None));
         assert_eq!((all[0].of("user", ""), all[1].of("user", ""), all[1].mask()), (Some(7), Some(4), 7));
-        assert_eq!(read("getfacl: /none: No such file or directory\n"), []);
+        assert_eq!(acls("getfacl: /none: No such file or directory\n"), []);
     }
 }
