@@ -144,6 +144,7 @@ pub(super) fn not_a_regular_file(path: &str, kind: FileType) -> Problem {
         FileType::Directory => "a directory",
         FileType::Fifo => "a pipe",
         FileType::Symlink => "a symlink",
+        FileType::Socket => "a socket",
         _ => "a device",
     };
     let message = format!("{path} is {kind}, not a regular file");

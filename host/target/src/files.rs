@@ -149,10 +149,20 @@ fn open(path: &str, trusted: &Trusted, check: &PathCheck, flags: OFlags) -> Resu
             if is_kernels(path) && !is_kernels(&text(&real)) {
                 check_trusted(path, LastLink::Followed, trusted)?;
             }
-            open_without_links(&real, flags).map_err(|error| Problem::io(path, &error.into()))
+            open_without_links(&real, flags).map_err(|error| not_opened(path, error))
         }
-        opened => opened.map_err(|error| Problem::io(path, &error.into())),
+        opened => opened.map_err(|error| not_opened(path, error)),
     }
+}
+
+/// The problem of a file that can't be opened. To the kernel, a socket has no device to open.
+fn not_opened(path: &str, error: Errno) -> Problem {
+    if error == Errno::NXIO
+        && let Ok(found) = std::fs::metadata(path)
+    {
+        return not_a_regular_file(path, FileType::from_raw_mode(found.mode()));
+    }
+    Problem::io(path, &error.into())
 }
 
 /// Opens a path and follows no link anywhere in it.
@@ -255,8 +265,10 @@ mod tests {
         let directory = directory.path().canonicalize().unwrap();
         let pipe = directory.join("pipe");
         rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
+        let socket = directory.join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         let check = below(&directory);
-        for path in [&pipe, &directory] {
+        for path in [&pipe, &directory, &socket] {
             assert_eq!(
                 read(&request(path, 0, 1), &Trusted::Anyone, &check).unwrap_err().code,
                 "NOT_A_REGULAR_FILE"

@@ -1,6 +1,7 @@
 //! `file_remove`: removes files, symlinks and directory trees. Each file, each symlink and each directory is a step of the
 //! plan: the question shows it, and the host keeps it until the plan has ended. A symlink isn't followed.
 
+use linux_sysadmin_sdk::paths::Paths;
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::find::{DEEPEST, Item, Kind, must_be_directory, to_depth};
@@ -19,36 +20,6 @@ pub(crate) struct RemoveArgs {
     path: Paths,
     /// Default: as the path needs
     as_root: Option<bool>,
-}
-
-/// The argument `path`, which is one path or several.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Paths {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Paths {
-    /// The paths without repetitions, each of which passes the check.
-    pub(crate) fn checked(self, most: usize, check: impl Fn(&str) -> Result<()>) -> Result<Vec<String>> {
-        let mut paths = match self {
-            Self::One(path) => vec![path],
-            Self::Several(paths) => paths,
-        };
-        if paths.is_empty() || paths.len() > most {
-            let message = format!("path has {} entries: expected 1 to {most}", paths.len());
-            return Err(Problem::validation("INVALID_ARGUMENTS", message));
-        }
-        paths.iter().try_for_each(|path| check(path))?;
-        let mut known: Vec<String> = Vec::new();
-        paths.retain(|path| {
-            let is_new = !known.contains(path);
-            known.push(path.clone());
-            is_new
-        });
-        Ok(paths)
-    }
 }
 
 pub(crate) fn file_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Done>> {

@@ -5,6 +5,7 @@
 //! against the redacted lines only, because a match would otherwise tell what is hidden.
 
 use linux_sysadmin_sdk::knowledge::expression;
+use linux_sysadmin_sdk::paths::Paths;
 use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*, text::excerpt};
 use regex::Regex;
 use regex_syntax::hir::literal::Extractor;
@@ -13,7 +14,6 @@ use crate::decode::{Decoded, decode};
 use crate::find::{Kind, Top, depth, is_untrusted, to_depth, top};
 use crate::original::{self, LARGEST, PIECE};
 use crate::places::{check, is_named, is_own, look};
-use crate::remove::Paths;
 
 /// The most trees of one call.
 const MOST_PATHS: usize = 10;

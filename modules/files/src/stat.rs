@@ -1,14 +1,13 @@
 //! `file_stat`: what several paths are, where their symlinks lead step by step, and who has them open.
 
 use linux_sysadmin_sdk::paths::{
-    self, Acl, GETFACL, LSATTR, MOST_LINKS, PathAttributes, READLINK, followed, too_many_links,
+    self, Acl, GETFACL, LSATTR, MOST_LINKS, PathAttributes, Paths, READLINK, followed, too_many_links,
 };
 use linux_sysadmin_sdk::time::rfc3339;
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
 use crate::find::Kind;
 use crate::places::{check_plain, look, shown};
-use crate::remove::Paths;
 use crate::{owner, service};
 
 const STAT: CommandLine = CommandLine::new("stat '--format=%f|%h|%s|%U|%G|%Y|%C|%m|%n' -- <path>...");

@@ -1,10 +1,12 @@
-//! What more than one module asks of paths: where symlinks lead, access control lists, and attributes. Each module runs the
-//! commands with its own rights; here are the commands and what their output means.
+//! What more than one module asks of paths: which ones a caller names, where symlinks lead, access control lists, and
+//! attributes. Each module runs the commands with its own rights; here are the commands and what their output means.
 
 mod acl;
+mod argument;
 mod attributes;
 
 pub use acl::{Acl, GETFACL, acls};
+pub use argument::Paths;
 pub use attributes::{IMMUTABLE, LSATTR, PathAttributes, attributes};
 
 use crate::{Category, CommandLine, Problem, text::excerpt};

@@ -1,7 +1,7 @@
 //! `perms_check`: the permissions of a path and of the directories above it, and the access of an account.
 
 use linux_sysadmin_sdk::accounts::check_user;
-use linux_sysadmin_sdk::paths::{self, Acl, GETFACL, IMMUTABLE, LSATTR};
+use linux_sysadmin_sdk::paths::{self, Acl, GETFACL, IMMUTABLE, LSATTR, Paths};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS};
@@ -15,13 +15,6 @@ use super::path_walk::PathWalk;
 
 /// The most paths in one call.
 const MOST: usize = 20;
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum Paths {
-    One(String),
-    Several(Vec<String>),
-}
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CheckArgs {
@@ -63,17 +56,7 @@ struct Found {
 }
 
 pub(crate) fn perms_check(args: CheckArgs, cx: &Context) -> Result<Listing<Checked>> {
-    let paths = match args.path {
-        Paths::One(path) => vec![path],
-        Paths::Several(paths) => paths,
-    };
-    if paths.is_empty() || paths.len() > MOST {
-        let message = format!("path has {} entries, expected 1 to {MOST}", paths.len());
-        return Err(Problem::validation("INVALID_ARGUMENTS", message));
-    }
-    for path in &paths {
-        validate::must_be_path(path)?;
-    }
+    let paths = args.path.checked(MOST, validate::must_be_path)?;
     let mut notes = Vec::new();
     let who = args.user.as_deref().map(|user| who(user, cx)).transpose()?;
     let mut knows_acls = true;
