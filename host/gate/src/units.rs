@@ -199,14 +199,12 @@ async fn why_named_by_closed(target: &Target, unit: &str, closed: &[String]) -> 
         None => name == unit,
     };
     for (closed, block) in units.into_iter().zip(blocks) {
-        let properties: BTreeMap<&str, &str> =
-            block.lines().filter_map(|line| line.split_once('=')).collect();
+        // Only systemd from 249 on knows this property.
+        let mut properties = BTreeMap::from([("Upholds", "")]);
+        properties.extend(block.lines().filter_map(|line| line.split_once('=')));
         // Otherwise systemd hasn't read what lies there now.
         let is_read = properties.get("LoadState") == Some(&"loaded")
             && properties.get("NeedDaemonReload") == Some(&"no");
-        // Only systemd from 249 on knows this one.
-        let properties = BTreeMap::from([("Upholds", "")]).into_iter().chain(properties);
-        let properties: BTreeMap<&str, &str> = properties.collect();
         let named = NAMING.split(',').skip(3).map(|property| properties.get(property).copied());
         let named: Option<Vec<&str>> = named.collect();
         let Some(named) = named.filter(|_| is_read) else { return Some(UNSEARCHED.to_owned()) };
