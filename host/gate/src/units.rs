@@ -199,13 +199,14 @@ async fn why_named_by_closed(target: &Target, unit: &str, closed: &[String]) -> 
         None => name == unit,
     };
     for (closed, block) in units.into_iter().zip(blocks) {
-        let properties: BTreeMap<&str, &str> =
-            block.lines().filter_map(|line| line.split_once('=')).collect();
+        // Only systemd from 249 on knows this property.
+        let mut properties = BTreeMap::from([("Upholds", "")]);
+        properties.extend(block.lines().filter_map(|line| line.split_once('=')));
         // Otherwise systemd hasn't read what lies there now.
         let is_read = properties.get("LoadState") == Some(&"loaded")
             && properties.get("NeedDaemonReload") == Some(&"no");
-        let named = NAMING.split(',').skip(3).map(|property| properties.get(property));
-        let named: Option<Vec<&str>> = named.map(|names| names.copied()).collect();
+        let named = NAMING.split(',').skip(3).map(|property| properties.get(property).copied());
+        let named: Option<Vec<&str>> = named.collect();
         let Some(named) = named.filter(|_| is_read) else { return Some(UNSEARCHED.to_owned()) };
         if named.iter().flat_map(|names| names.split_whitespace()).any(is_it) {
             return Some(format!("{closed} names it"));
@@ -686,7 +687,7 @@ mod tests {
             let shown = command.args[3..].iter().map(|unit| {
                 let (state, rest) = of(unit).split_once(' ').unwrap();
                 let (reload, after) = rest.split_once(' ').unwrap();
-                let none = ["Requires", "Requisite", "BindsTo", "Upholds", "Conflicts", "JoinsNamespaceOf"];
+                let none = ["Requires", "Requisite", "BindsTo", "Conflicts", "JoinsNamespaceOf"];
                 let none: String = none.iter().map(|name| format!("{name}=\n")).collect();
                 format!("Id={unit}\nLoadState={state}\nNeedDaemonReload={reload}\nAfter={after}\n{none}")
             });
