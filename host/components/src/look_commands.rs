@@ -63,7 +63,8 @@ impl Call {
     pub(super) async fn run_pipeline(&self, pipeline: types::Pipeline) -> Result<Vec<Output>, Problem> {
         let timed = convert::pipeline(pipeline.clone(), self.time_limits)?;
         any_program::check_together(self.gate.policy(), &timed)?;
-        let is_by_any_program = |command| self.grants().may_look(command).is_ok_and(|look| look.is_any_program);
+        let is_by_any_program =
+            |command| self.grants().may_look(command).is_ok_and(|look| look.is_any_program);
         let is_chosen_by_caller = timed.iter().any(is_by_any_program);
         let checked = self.allowed("run", pipeline.commands).await;
         let (mut commands, mut numbers) = (Vec::new(), Vec::new());
