@@ -8,7 +8,9 @@ use super::path::Glob;
 use super::pattern::{Match, Pattern, PatternError};
 use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use super::staging::Staging;
-use super::verbs::{verbs_for, verbs_for_command, verbs_for_moves, verbs_for_validation};
+use super::verbs::{
+    verbs_for, verbs_for_any_program, verbs_for_command, verbs_for_moves, verbs_for_validation,
+};
 use crate::access::Access;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
@@ -184,6 +186,7 @@ impl Grants {
         }
         check_user(&request.privilege)?;
         self.any_program.push(request.privilege.clone());
+        self.add_verbs("any program", &request.privilege, verbs_for_any_program(&request.privilege))?;
         self.check_count()
     }
 

@@ -30,6 +30,9 @@ struct Templates {
     accounts: Vec<String>,
 }
 
+/// The glob that covers every path.
+const ANYWHERE: &str = "/**";
+
 /// The templates. If they can't be parsed, there are none, and nothing is allowed.
 static TEMPLATES: LazyLock<Templates> =
     LazyLock::new(|| serde_yaml::from_str(include_str!("verbs.yaml")).unwrap_or_default());
@@ -58,14 +61,23 @@ pub fn verbs_for_command(pattern: &Pattern, privilege: &Privilege) -> Result<Vec
     if *privilege != Privilege::Caller {
         for hole in pattern.holes() {
             let HoleType::Path(glob) = hole else { continue };
-            let glob = glob.as_ref().map_or("/**", Glob::text);
+            let glob = glob.as_ref().map_or(ANYWHERE, Glob::text);
             if !globs.contains(&glob) {
                 globs.push(glob);
             }
         }
     }
-    let of_glob = |glob| TEMPLATES.look.iter().map(move |template| instantiate(template, glob));
-    globs.into_iter().flat_map(of_glob).collect()
+    globs.into_iter().flat_map(look_at).collect()
+}
+
+/// The commands that the host may run to see where the paths of any command lead, before it runs the command with these
+/// rights.
+pub fn verbs_for_any_program(privilege: &Privilege) -> Result<Vec<Pattern>, PatternError> {
+    if *privilege == Privilege::Caller { Ok(Vec::new()) } else { look_at(ANYWHERE).collect() }
+}
+
+fn look_at(glob: &str) -> impl Iterator<Item = Result<Pattern, PatternError>> {
+    TEMPLATES.look.iter().map(move |template| instantiate(template, glob))
 }
 
 /// The commands that the host may run to validate a granted file with a granted command before the file takes its

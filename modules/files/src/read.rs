@@ -7,7 +7,7 @@ use linux_sysadmin_sdk::time::rfc3339;
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::decode::{Decoded, decode, whole_characters};
-use crate::lines::{LineEnd, Lines};
+use crate::lines::{self, LineEnd, Lines};
 use crate::original::{self, LARGEST, PIECE, contents, sha256};
 use crate::patch_files::too_many_lines;
 use crate::places::{check, look, shown};
@@ -123,7 +123,10 @@ pub(crate) fn file_read(args: ReadArgs, cx: &Context) -> Result<Noted<Read>> {
         if contents.len() as u64 != found.size && !is_kernels {
             notes.push(format!("its size changed while it was read: {} bytes were read", contents.len()));
         }
-        whole(&mut read, &args, contents, &mut notes, cx)?;
+        match contents.iter().filter(|byte| **byte == b'\n').count() < lines::MOST {
+            true => whole(&mut read, &args, contents, &mut notes, cx)?,
+            false => large(&mut read, &args, &path, &mut notes, cx)?,
+        }
         // The kernel's files have other contents each time.
         read.sha256.take_if(|_| is_kernels);
     } else {
@@ -255,7 +258,8 @@ fn part(read: &mut Read, path: &str, offset: i64, length: usize, cx: &Context) -
 /// Shows lines of a file that is too large to be read whole.
 fn large(read: &mut Read, args: &ReadArgs, path: &str, notes: &mut Vec<String>, cx: &Context) -> Result<()> {
     notes.push(format!(
-        "the file is larger than {LARGEST} bytes, so that neither its hash nor its lines are counted"
+        "the file has more than {LARGEST} bytes or {} lines, so that it isn't hashed and its lines aren't counted",
+        lines::MOST
     ));
     let (piece, first, number) = match args.tail {
         Some(tail) => {

@@ -680,6 +680,12 @@ fn a_large_file_is_read_in_parts() {
         refused(target(), "file_read", json!({"path": "/var/log/large", "from": 1_000_001})).code,
         "INVALID_RANGE"
     );
+    // Short lines are too many before the file is large.
+    let target = || FakeTarget::default().file("/var/log/short", "a\n".repeat(1 << 20) + "b\n");
+    let (data, ..) = done(target(), "file_read", json!({"path": "/var/log/short", "to": 1}));
+    assert_eq!((&data["text"], data.get("lines")), (&json!("a\n"), None));
+    let (data, ..) = done(target(), "file_read", json!({"path": "/var/log/short", "tail": 1}));
+    assert_eq!(data["text"], "b\n");
 }
 
 const FORMAT: &str = "%y/%s/%m/%T@/%u/%g/%P\\0%l\\0";

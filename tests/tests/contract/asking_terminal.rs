@@ -54,6 +54,13 @@ fn approve(sandbox: &Sandbox, client: &Client, id: &str) -> String {
     seen
 }
 
+/// Approves a call that can't be done any more.
+fn approve_in_vain(sandbox: &Sandbox, client: &Client, id: &str) {
+    let (code, seen) = types(|program| sandbox.beside(client, program), id, YES, "yes");
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("approved, but nothing was done: "), "{seen}");
+}
+
 fn deny(sandbox: &Sandbox, client: &Client, id: &str) {
     let (code, said) = run(sandbox, client, &["deny", id]);
     assert_eq!(code, Some(0), "{said}");
@@ -246,14 +253,14 @@ async fn what_has_changed_since_it_was_shown_is_not_done_however_it_was_approved
     let write = Plan::of([Step::write("/srv/plan/file", "ours\n")]).with("risk", "high");
     let id = waits(&mut client, write.apply()).await;
     sandbox.write("/srv/plan/file", "theirs\n");
-    approve(&sandbox, &client, &id);
+    approve_in_vain(&sandbox, &client, &id);
     is_error(&client.envelope(APPLY, write.apply()).await, "PLAN_STALE");
     assert_eq!(sandbox.read("/srv/plan/file").as_deref(), Some("theirs\n"));
     decided(&sandbox, "refused");
 
     let id = waits(&mut client, counted().apply()).await;
     sandbox.becomes("fedcba9876543210fedcba9876543210");
-    approve(&sandbox, &client, &id);
+    approve_in_vain(&sandbox, &client, &id);
     is_error(&client.envelope(APPLY, counted().apply()).await, "PLAN_STALE");
     assert_eq!(count(&sandbox, "count"), 0);
 }

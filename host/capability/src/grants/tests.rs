@@ -326,3 +326,24 @@ fn a_command_line_is_shown_as_a_shell_would_need_it() {
     shown.env.push(("LANG".into(), "C x".into()));
     assert_eq!(command_line("sudo -n ", &shown), "sudo -n LANG='C x' printf %s 'a b' 'it'\\''s' ''");
 }
+
+#[test]
+fn where_any_program_may_run_the_host_may_see_where_paths_lead() {
+    let mut grants = Grants::new("test");
+    let request =
+        AnyProgramRequest { privilege: Privilege::Root, place: Place::Target, reason: String::new() };
+    grants.any_program(&request).unwrap();
+    let access = grants.access(&Privilege::Root);
+    let allows = |line: &str| {
+        let Command { program, args, .. } = command(line);
+        access.verbs.iter().any(|verb| verb.allows(&program, &args, &[], false).is_some())
+    };
+    let stat = "stat --format=%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n --";
+    for line in [&format!("{stat} /"), &format!("{stat} / /etc /etc/hosts"), "readlink --zero -- /etc/x"] {
+        assert!(allows(line), "{line}");
+    }
+    for line in ["rm --force -- /etc/x", "ls /etc"] {
+        assert!(!allows(line), "{line}");
+    }
+    assert!(grants.access(&Privilege::User("admin".to_owned())).verbs.is_empty());
+}

@@ -10,6 +10,13 @@ for place in bound tree/inner full readonly; do umount /etc/lsa-files/$place 2>/
 rm -rf /etc/lsa-files
 ";
 
+/// Wait until systemd has noticed a mount, or that one is gone. A snapshot tells of its unit.
+const SETTLED: &str = r"
+unit() { systemctl is-active --quiet `$(systemd-escape --path --suffix=mount /etc/lsa-files/$1)`; }
+mounted() { until unit $1; do sleep 0.1; done; }
+gone() { while unit $1; do sleep 0.1; done; }
+";
+
 const PREPARE: &str = r"
 mkdir -p /etc/lsa-files/full /etc/lsa-files/readonly
 cd /etc/lsa-files
@@ -28,17 +35,23 @@ mkfifo fifo
 mknod device c 1 3
 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind(`socket`)'
 ln -s plain link
+for place in full readonly bound; do mounted $place; done
 ";
 
 /// Makes a tree with one thing in it that can't be put back.
 fn tree_with(what: &str) -> String {
-    format!(
-        "cd /etc/lsa-files; umount tree/inner 2>/dev/null; rm -rf tree; mkdir -p tree/sub; echo x > tree/sub/x; {what}"
-    )
+    script(&format!(
+        "cd /etc/lsa-files; umount tree/inner 2>/dev/null; gone tree/inner
+        rm -rf tree; mkdir -p tree/sub; echo x > tree/sub/x; {what}"
+    ))
+}
+
+fn script(text: &str) -> String {
+    format!("{SETTLED}{text}").replace('`', "\"")
 }
 
 fn host(test: &str) -> Option<Changing> {
-    Changing::by(way(), test, &PREPARE.replace('`', "\""), CLEAN)
+    Changing::by(way(), test, &script(PREPARE), CLEAN)
 }
 
 #[tokio::test]
@@ -128,7 +141,11 @@ async fn a_tree_with_what_cannot_be_put_back_stays_whole() {
             "NOT_A_REGULAR_FILE",
             "tree/sub/socket is a socket",
         ),
-        ("mkdir tree/inner; mount -t tmpfs tmpfs tree/inner", "MOUNT_POINT", "/etc/lsa-files/tree/inner"),
+        (
+            "mkdir tree/inner; mount -t tmpfs tmpfs tree/inner; mounted tree/inner",
+            "MOUNT_POINT",
+            "/etc/lsa-files/tree/inner",
+        ),
         ("ln plain tree/sub/hard", "HARD_LINK", "tree/sub/hard"),
         ("truncate -s 9M tree/sub/large", "FILE_TOO_LARGE", "tree/sub/large has 9437184 bytes"),
         ("touch $(seq -f tree/%g 300)", "TREE_TOO_LARGE", "at most 200 files and directories"),
@@ -149,14 +166,14 @@ async fn a_file_that_grows_while_it_is_read_is_refused() {
         return;
     };
     let mut client = machine.serve_all_but_critical().await;
-    // The helper adds lines as fast as it can, until its stdin ends.
+    // The helper adds to a line as fast as it can, until its stdin ends.
     let (helper, _) = machine.helper(
         "import os, select, sys
 grown = os.open('/etc/lsa-files/growing', os.O_WRONLY | os.O_CREAT)
 os.write(grown, b'a\\n')
 print('ready', flush=True)
 while not select.select([sys.stdin], [], [], 0)[0]:
-    os.write(grown, b'g\\n')",
+    os.write(grown, b'g')",
     );
     for _ in 0..5 {
         let diff = "@@ -1 +1 @@\n-a\n+b\n";
