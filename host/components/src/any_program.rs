@@ -12,6 +12,10 @@ use host_text::redact::excerpt;
 
 /// The number of characters of a command line in a problem.
 const SHOWN: usize = 300;
+/// The bit of a file's mode by which everybody may read it.
+const OTHERS_READ: u32 = 0o004;
+/// The directory of logs, which an administrator reads all day and which not everybody may read.
+const LOGS: &str = "/var/log/";
 
 /// Checks that a command only looks, and that its words tell all that it reads. Returns the paths that it names, which are
 /// checked again for where they lead.
@@ -30,8 +34,8 @@ pub(super) fn check_together(policy: &Policy, commands: &[Command]) -> Result<()
     check_is_known_to_look(policy, &script)
 }
 
-/// Checks where a path of such a command has led: to no secret, and to no directory of which a program would show all
-/// contents.
+/// Checks where a path of such a command has led: to no secret, and for a program that shows contents to a regular file that
+/// everybody may read.
 pub(super) fn check_resolved(
     command: &Command,
     hole: &HoleType,
@@ -42,13 +46,17 @@ pub(super) fn check_resolved(
         let (path, leads) = (excerpt(path, SHOWN), excerpt(&resolved.path, SHOWN));
         return Err(refused(command, &format!("names {path}, which leads to {leads} and may hold a secret")));
     }
-    let is_directory = resolved.found().is_some_and(|found| found.kind == FileKind::Directory);
-    match unasked_look(&command_words(command)).map(|look| look.shows) {
-        Ok(Shows::Contents) if is_directory => Err(refused(
-            command,
-            &format!("reads what is in the directory {}", excerpt(&resolved.path, SHOWN)),
-        )),
-        _ => Ok(()),
+    let shows = unasked_look(&command_words(command)).map(|look| look.shows);
+    let (Ok(Shows::Contents), Some(found)) = (shows, resolved.found()) else { return Ok(()) };
+    let path = excerpt(&resolved.path, SHOWN);
+    match found.kind {
+        FileKind::Directory => Err(refused(command, &format!("reads what is in the directory {path}"))),
+        // A program can show a file's contents in a form in which no secret is recognized.
+        FileKind::File if found.metadata.mode & OTHERS_READ == 0 && !resolved.path.starts_with(LOGS) => {
+            Err(refused(command, &format!("reads {path}, which not everybody may read")))
+        }
+        FileKind::File => Ok(()),
+        _ => Err(refused(command, &format!("reads {path}, which is no regular file"))),
     }
 }
 

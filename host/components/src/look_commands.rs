@@ -256,6 +256,8 @@ mod tests {
         std::fs::create_dir(at(".ssh")).unwrap();
         std::fs::write(at(".ssh/id_ed25519"), "").unwrap();
         std::fs::write(at("file"), "").unwrap();
+        std::fs::write(at("private"), "").unwrap();
+        std::fs::set_permissions(at("private"), std::fs::Permissions::from_mode(0o640)).unwrap();
         for (leads, name) in
             [("file", "link"), (".ssh/id_ed25519", "key"), (".ssh", "keys"), ("nothing", "dangling")]
         {
@@ -270,6 +272,8 @@ mod tests {
             ("file", ""),
             ("link", ""),
             ("none", ""),
+            ("private", "NEEDS_PLAN"),
+            ("/dev/zero", "NEEDS_PLAN"),
             (".ssh/id_ed25519", "NEEDS_PLAN"),
             ("key", "NEEDS_PLAN"),
             ("keys/id_ed25519", "NEEDS_PLAN"),

@@ -4,14 +4,13 @@
 //! it has, so it is also held against a list of programs whose words tell all that they read, and the words against the
 //! paths that hold secrets.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use host_capability::HoleType;
 use host_text::redact::excerpt;
+use regex::Regex;
 use serde::Deserialize;
-
-use super::argv::Argv;
-use super::script::Script;
 
 /// The directory in which a command begins that is given none, on every target.
 const BEGINNING: &str = "/";
@@ -37,16 +36,43 @@ struct Table {
     contents: Vec<Programs>,
 }
 
+/// A row of the table. The table's own text describes the members.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Programs {
     programs: Vec<String>,
     #[serde(default)]
-    without: Vec<String>,
-    first: Option<Vec<String>>,
-    options: Option<Vec<String>>,
+    flags: String,
     #[serde(default)]
-    letters: String,
+    options: Vec<String>,
+    #[serde(default)]
+    values: Vec<String>,
+    #[serde(default)]
+    choices: BTreeMap<String, Vec<String>>,
+    #[serde(default)]
+    required: Vec<String>,
+    verbs: Option<Vec<String>>,
+    second: Option<Vec<String>>,
+    most: Option<usize>,
+    begin: Option<char>,
+    #[serde(default)]
+    never: String,
+    #[serde(default)]
+    any: bool,
+    #[serde(default)]
+    script: Scripts,
+}
+
+/// The patterns of a text in a program's own language, each of which is the whole text.
+#[derive(Default)]
+struct Scripts(Vec<Regex>);
+
+impl<'de> Deserialize<'de> for Scripts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let patterns = Vec::<String>::deserialize(deserializer)?;
+        let whole = patterns.iter().map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
+        whole.collect::<Result<_, _>>().map(Self).map_err(serde::de::Error::custom)
+    }
 }
 
 /// The kind of information that a command shows.
@@ -74,17 +100,14 @@ pub struct Look {
 /// Finds out what a command line reads. The error is the reason why a person has to see it first.
 pub fn unasked_look(argv: &[String]) -> Result<Look, String> {
     let (directory, words) = beginning(argv);
-    let plain: Vec<&str> = words.iter().map(String::as_str).collect();
-    let read = Argv::read(&plain);
-    let shows = shows(words, &read).ok_or("does not tell by its words all that it reads")?;
+    let (shows, scripts) = shows(words).ok_or("does not tell by its words all that it reads")?;
     let mut paths = Vec::new();
     if shows == Shows::Text {
         return Ok(Look { shows, paths });
     }
-    let script = script_at(&read)?;
     // Without an operand, such a program shows what is in the directory where it begins.
     let given = (shows == Shows::Names && directory != BEGINNING).then_some(directory);
-    let named = words.iter().enumerate().skip(1).filter(|(at, _)| Some(*at) != script);
+    let named = words.iter().enumerate().skip(1).filter(|(at, _)| !scripts.contains(at));
     for value in given.into_iter().chain(named.flat_map(|(_, word)| values(word))) {
         let Some(path) = absolute(directory, value) else { continue };
         // A program that shows the state of the system shows a disk's, and not what is on it.
@@ -132,25 +155,15 @@ fn values(word: &str) -> impl Iterator<Item = &str> {
     [operand, value, joined].into_iter().flatten()
 }
 
-/// The place of the word that is a script for sed or awk, where one is a word of its own. The error is the reason why a
-/// script has to be seen.
-fn script_at(argv: &Argv<'_>) -> Result<Option<usize>, String> {
-    let Some(language) = argv.grammar.and_then(|grammar| grammar.script) else { return Ok(None) };
-    let (text, at) = argv.script(language);
-    match Script::read(language, &text) == Script::default() {
-        true => Ok(at),
-        false => Err("has a script that may read files or run programs".to_owned()),
-    }
-}
-
-/// The kind of information that a command shows. None where its words don't tell all that it reads.
-fn shows(words: &[String], argv: &Argv<'_>) -> Option<Shows> {
+/// The kind of information that a command shows, and the places of its words that are scripts. None where its words don't
+/// tell all that it reads.
+fn shows(words: &[String]) -> Option<(Shows, Vec<usize>)> {
     let table = TABLE.as_ref()?;
     let (program, words) = words.split_first()?;
     if let [only] = words
         && ABOUT.contains(&only.as_str())
     {
-        return Some(Shows::Text);
+        return Some((Shows::Text, Vec::new()));
     }
     let groups = [
         (&table.text, Shows::Text),
@@ -159,52 +172,112 @@ fn shows(words: &[String], argv: &Argv<'_>) -> Option<Shows> {
         (&table.contents, Shows::Contents),
     ];
     groups.into_iter().find_map(|(group, shows)| {
-        let known = group.iter().find(|known| known.programs.iter().any(|name| name == program))?;
-        known.take(words, argv).then_some(shows)
+        let mut rows = group.iter().filter(|row| row.programs.iter().any(|name| name == program));
+        rows.find_map(|row| row.take(words)).map(|scripts| (shows, scripts))
     })
 }
 
+/// A word that is the value of an option.
+enum Taken {
+    /// The option has no value, or has it in its own word.
+    Whole,
+    /// The next word is the option's value.
+    Next,
+}
+
 impl Programs {
-    /// Whether the programs are what the table says with these words.
-    fn take(&self, words: &[String], argv: &Argv<'_>) -> bool {
-        let is_any = |patterns: &[String], word: &str| patterns.iter().any(|pattern| is_like(word, pattern));
-        let is_out = |word: &String| {
-            self.without
-                .iter()
-                .any(|out| is_like(word, out) || is_among_letters(word, out) || is_abbreviation(word, out))
-        };
-        let is_first =
-            self.first.as_ref().is_none_or(|first| words.first().is_some_and(|word| is_any(first, word)));
-        let are_options_known = self.options.as_ref().is_none_or(|options| {
-            words.iter().filter(|word| word.starts_with('-')).all(|word| is_any(options, word))
+    /// The places of the scripts among the words, where the row allows all words. The program itself is at place 0.
+    fn take(&self, words: &[String]) -> Option<Vec<usize>> {
+        if self.any {
+            return Some(Vec::new());
+        }
+        let (mut operands, mut scripts): (Vec<(usize, &str)>, Vec<usize>) = Default::default();
+        let (mut at, mut are_options_over) = (0, false);
+        while let Some(word) = words.get(at) {
+            at += 1;
+            if word == "--" && !are_options_over {
+                are_options_over = true;
+            } else if are_options_over || word == "-" || !word.starts_with('-') {
+                operands.push((at, word));
+            } else if let Taken::Next = self.option(word, words.get(at).map(String::as_str))? {
+                at += 1;
+                if ["-e", "--expression"].contains(&word.as_str()) && !self.script.0.is_empty() {
+                    scripts.push(at);
+                }
+            }
+        }
+        if !self.script.0.is_empty() {
+            if scripts.is_empty() {
+                scripts.push(operands.first()?.0);
+                operands.remove(0);
+            }
+            let is_known =
+                |place: &usize| self.script.0.iter().any(|known| known.is_match(&words[place - 1]));
+            scripts.iter().all(is_known).then_some(())?;
+        }
+        let operand = |at: usize| operands.get(at).map_or("", |(_, word)| word);
+        let is_verb = self.verbs.as_ref().is_none_or(|verbs| verbs.iter().any(|verb| verb == operand(0)));
+        let is_second = self
+            .second
+            .as_ref()
+            .is_none_or(|second| operands.len() < 2 || second.iter().any(|word| word == operand(1)));
+        let is_required = self.required.is_empty() || words.iter().any(|word| self.required.contains(word));
+        let are_words_right = operands.iter().all(|(_, word)| {
+            self.begin.is_none_or(|begin| word.starts_with(begin))
+                && !word.contains(|letter| self.never.contains(letter))
         });
-        let has_letter =
-            argv.operands.iter().any(|operand| operand.word.contains(|letter| self.letters.contains(letter)));
-        is_first && are_options_known && !has_letter && !words.iter().any(is_out)
+        let are_few = self.most.is_none_or(|most| operands.len() <= most);
+        (is_verb && is_second && is_required && are_words_right && are_few).then_some(scripts)
+    }
+
+    /// How an option takes its value. None where the row doesn't have the option, or not with that value.
+    fn option(&self, word: &str, next: Option<&str>) -> Option<Taken> {
+        if self.options.iter().any(|known| is_like(word, known)) {
+            return Some(Taken::Whole);
+        }
+        // The value of an option would otherwise be read as another option.
+        let next = next.filter(|next| !next.starts_with('-'));
+        if word.starts_with("--") {
+            return match word.split_once('=') {
+                Some((name, value)) => self.has_value(name, value).then_some(Taken::Whole),
+                None => self.has_value(word, next?).then_some(Taken::Next),
+            };
+        }
+        if self.takes_value(word) {
+            return self.has_value(word, next?).then_some(Taken::Next);
+        }
+        for (place, letter) in word.char_indices().skip(1) {
+            if self.flags.contains(letter) {
+                continue;
+            }
+            let value = &word[place + letter.len_utf8()..];
+            let option = format!("-{letter}");
+            return match value {
+                "" => self.has_value(&option, next?).then_some(Taken::Next),
+                joined => self.has_value(&option, joined).then_some(Taken::Whole),
+            };
+        }
+        Some(Taken::Whole)
+    }
+
+    fn takes_value(&self, option: &str) -> bool {
+        self.values.iter().any(|known| known == option) || self.choices.contains_key(option)
+    }
+
+    fn has_value(&self, option: &str, value: &str) -> bool {
+        let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        match self.choices.get(option) {
+            Some(choices) => value
+                .split(',')
+                .all(|part| choices.iter().any(|choice| choice == part || choice == "#" && is_number(part))),
+            None => self.values.iter().any(|known| known == option),
+        }
     }
 }
 
-/// Whether a word is like a pattern that may begin or end with `*`.
+/// Whether a word is like a pattern that may end with `*`.
 fn is_like(word: &str, pattern: &str) -> bool {
-    match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
-        (None, None) => word == pattern,
-        (None, Some(beginning)) => word.starts_with(beginning),
-        (Some(end), None) => word.ends_with(end),
-        (Some(end), Some(_)) => word.contains(end.trim_end_matches('*')),
-    }
-}
-
-/// Whether a word of joined one-letter options, such as `-nr`, has the option's letter.
-fn is_among_letters(word: &str, option: &str) -> bool {
-    let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1 && *letter != "-");
-    let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
-    matches!((letter, letters), (Some(letter), Some(letters)) if letters.contains(letter))
-}
-
-/// Whether a word may abbreviate the long option of a pattern, as getopt_long(3) accepts it.
-fn is_abbreviation(word: &str, pattern: &str) -> bool {
-    let name = word.split_once('=').map_or(word, |(name, _)| name);
-    name.len() > 2 && name.starts_with("--") && pattern.trim_end_matches('*').starts_with(name)
+    pattern.strip_suffix('*').map_or(word == pattern, |beginning| word.starts_with(beginning))
 }
 
 #[cfg(test)]
@@ -231,8 +304,10 @@ mod tests {
             ("ip netns exec a cat /srv/x", None),
             ("ip net e a cat /srv/x", None),
             ("pidstat -e cat /srv/x", None),
-            ("who /srv/x", Some(Shows::Contents)),
-            ("visudo -cf /etc/sudoers.d/ada", Some(Shows::Contents)),
+            ("who -b", Some(Shows::State)),
+            ("who /srv/x", None),
+            ("visudo -c", Some(Shows::State)),
+            ("visudo -cf /srv/x", None),
             ("tar -tf web1:/srv/x.tar", None),
             ("xzcat --files=/srv/list", None),
             ("zstdcat --filelist=/srv/list", None),
@@ -311,6 +386,96 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(look(line).ok().map(|look| look.shows), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_does_more_beside_a_look_asks() {
+        for line in [
+            "sed ':x e id' /etc/hostname",
+            "sed 'v 4.2 e id' /etc/hostname",
+            "sed -n -e 'v 4.2 w /srv/x' /etc/hostname",
+            "sed -e 1p -e 'w /srv/x' /etc/hosts",
+            "sed 's/x/id/e' /etc/hosts",
+            "awk 'BEGIN{case=4; x=case / 2; system(\"id\") / 1}'",
+            "awk '{print > \"/srv/x\"}' /etc/hosts",
+            "awk '{print | \"sh\"}' /etc/hosts",
+            "jq env",
+            "jq '$ENV'",
+            "systemd-analyze cat-config shadow",
+            "systemd-analyze verify /srv/x.service",
+            "systemctl help ssh",
+            "systemctl -p -n restart ssh",
+            "systemctl --property restart ssh",
+            "kill -0 -s KILL 1",
+            "kill -0 1",
+            "kill -l -s KILL 1",
+            "ps -axe",
+            "ps -auxe",
+            "ps -xe",
+            "ps -u xe",
+            "ps -p e",
+            "ps -o pid,environ",
+            "ps axe",
+            "ps aux e",
+            "ss --kil dst 10.9.9.9",
+            "ss -K",
+            "ip xfrm state",
+            "ip x s",
+            "ip link property a dev lo altname x",
+            "ip link p a dev lo",
+            "ip sr t s ::",
+            "ip l s lo down",
+            "bridge mdb a x",
+            "apt --print-uris edit-sources",
+            "apt-get --print-uris markauto fish",
+            "apt-get -s clean",
+            "apt-get install -s ./x.deb",
+            "visudo -cf /srv/x",
+            "haproxy -c -f /srv/x",
+            "named-checkconf /srv/x",
+            "nginx -t -c /srv/x",
+            "nft -c 'include \"/etc/shadow\"'",
+            "nft list ruleset -f /srv/x",
+            "sfdisk -d --delete /dev/sda",
+            "sgdisk -p --backup=/etc/nologin /dev/sda",
+            "tune2fs -l -O ^has_journal /dev/sda",
+            "mdadm --detail --monitor -p /srv/x",
+            "mailq -be x",
+            "coredumpctl list -o /srv/x",
+            "ethtool -w eth0 data /srv/x",
+            "conntrack -L -z",
+            "smartctl -a -s standby,now /dev/sda",
+            "smartctl -a -t long /dev/sda",
+            "hdparm -I -r1 /dev/sda",
+            "sensors --set",
+            "file --compi",
+            "at -l -r 1",
+            "dnf --assumeno config-manager --set-disabled x",
+            "dnf history undo 3",
+            "dnf alias add x=y",
+            "rpm -q --restore x",
+            "rpm -qa --pipe sh",
+            "postconf -n mydomain=evil",
+            "btrfs device stats -z /srv",
+            "ufw --dry-run --force reset",
+            "uniq /etc/hosts /srv/x",
+            "xxd /etc/hosts /srv/x",
+            "date 0101",
+            "sysctl a=b",
+            "hostname x",
+            "crontab -u ada /srv/x",
+            "crontab -u ada",
+            "docker logs web --details",
+            "find /srv -newer x -delete",
+            "tar -tf web1:/x",
+            "tar xf /srv/x.tar",
+            "firewall-cmd --list-all --add-port=1/tcp",
+            "iptables -L -F",
+            "timedatectl set-time x",
+            "hostnamectl set-hostname x",
+        ] {
+            assert!(look(line).is_err(), "{line}");
         }
     }
 
