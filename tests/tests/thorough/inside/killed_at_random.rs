@@ -17,6 +17,11 @@ for name in existing removed; do
     echo $name > /srv/planner/$name; chown admin:adm /srv/planner/$name; chmod 640 /srv/planner/$name
     touch -d '2020-01-02 03:04:05' /srv/planner/$name
 done
+rm -rf /srv/lsa-tree
+mkdir -p /srv/lsa-tree/sub/empty
+echo a > /srv/lsa-tree/a
+echo b > /srv/lsa-tree/sub/b
+ln -s a /srv/lsa-tree/link
 printf '# what the administrator has\\n0 3 * * * /usr/bin/true\\n@daily /usr/bin/false\\n' | crontab -u nobody -";
 
 /// Prints everything that the changes may touch.
@@ -26,13 +31,14 @@ for name in existing new removed; do
     stat -c '%n %a %U %s' /srv/planner/$name 2>&1; cat /srv/planner/$name 2>&1
 done
 ls -d /srv/plan/made 2>&1
+find /srv/lsa-tree -printf '%p %y %m %u %l\\n' 2>&1 | sort
 find /srv /etc /home /var/spool -name '.linux-sysadmin-*'";
 
 /// Succeeds once no command of a lost connection runs any more.
 const QUIET: &str = "! pgrep --exact 'crontab|tee|dd|mv|cp|ln'";
 
 /// Changes by files, by commands that replace something, and by both.
-fn changes() -> [(&'static str, Value); 4] {
+fn changes() -> [(&'static str, Value); 5] {
     let files = || {
         Plan::of([
             Step::write("/srv/planner/existing", "changed\n"),
@@ -46,6 +52,7 @@ fn changes() -> [(&'static str, Value); 4] {
         ("cron_remove", json!({"user": "nobody", "schedule": "@daily"})),
         ("planner_apply", files().apply()),
         ("planner_apply", files().step(Step::run(&["true"])).apply()),
+        ("file_remove", json!({"path": "/srv/lsa-tree"})),
     ]
 }
 
@@ -127,7 +134,7 @@ async fn nothing_is_lost_by_a_kill_at_any_moment() {
         }
         machine.audit_is_valid("root", "root");
     }
-    machine.sh("crontab -u nobody -r");
+    machine.sh("crontab -u nobody -r; rm -rf /srv/lsa-tree");
     machine.nothing_is_left_behind();
     let [never, ended, as_it_was, half] = seen;
     println!(
