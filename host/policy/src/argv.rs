@@ -217,6 +217,16 @@ impl<'a> Argv<'a> {
         matches!(takes, Takes::Value | Takes::Attached)
     }
 
+    /// The names of all options.
+    pub(super) fn given(&self) -> impl Iterator<Item = String> {
+        let alone = ('\0'..='\x7f').filter(|short| self.shorts & (1 << (*short as u32)) != 0);
+        let with_values = self.options.iter().map(|(name, _)| match name {
+            Name::Short(short) => format!("-{short}"),
+            Name::Long(name) => (*name).to_owned(),
+        });
+        alone.map(|short| format!("-{short}")).chain(with_values)
+    }
+
     /// The names of the long options.
     pub(super) fn long_names(&self) -> impl Iterator<Item = &'a str> {
         self.options.iter().filter_map(|(name, _)| match name {

@@ -245,7 +245,8 @@ impl<'p> Judge<'p> {
         }
         for (subcommand, skip) in &runs.after {
             let subcommand: Vec<String> = subcommand.split(' ').map(str::to_owned).collect();
-            let (met, after) = matching::follows(&subcommand, argv);
+            let abbreviates = argv.grammar.is_some_and(|grammar| grammar.abbreviates);
+            let (met, after) = matching::follows(&subcommand, argv, abbreviates);
             if met == Met::No {
                 continue;
             }

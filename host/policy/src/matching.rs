@@ -17,19 +17,22 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     }
     let (subcommand, after) = subcommand(rule, argv);
     let args = || argv.operands[after..].iter().map(|operand| operand.word);
-    let conditions: [&dyn Fn() -> Met; 8] = [
+    let conditions: [&dyn Fn() -> Met; 10] = [
         &|| subcommand,
-        &|| match !is_taken_back(rule, argv)
-            && rule.options_none.iter().any(|option| has(option, &[], argv, true) == Met::Yes)
-        {
-            true => Met::No,
-            false => Met::Yes,
+        &|| {
+            let is_given = |option: &OptionGlob| match rule.is_safe {
+                true => has(option, &[], argv, false) != Met::No,
+                false => has(option, &[], argv, true) == Met::Yes,
+            };
+            let is_taken_back = !rule.is_safe && is_taken_back(rule, argv);
+            Met::sure(is_taken_back || !rule.options_none.iter().any(is_given))
         },
+        &|| Met::sure(rule.options_only.is_empty() || are_only(&rule.options_only, argv)),
         &|| best(&rule.options_any, |option| has(option, &rule.options_except, argv, false)),
         &|| worst(&rule.options_all, |option| has(option, &[], argv, false)),
-        &|| match rule.args_none.iter().any(|glob| args().any(|arg| glob::word(glob, arg) == Met::Yes)) {
-            true => Met::No,
-            false => Met::Yes,
+        &|| {
+            let least = if rule.is_safe { Met::Maybe } else { Met::Yes };
+            Met::sure(!rule.args_none.iter().any(|glob| args().any(|arg| glob::word(glob, arg) >= least)))
         },
         &|| {
             if rule.args_any.is_empty() && rule.args_all.is_empty() {
@@ -54,6 +57,18 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
                 let operands = args().enumerate().map(|(at, word)| is_other(word, at > 0));
                 best_of(operands.chain(argv.all_values().map(|word| is_other(word, false))))
             }
+        },
+        &|| {
+            let is_known = |word: &str| {
+                path::components("/", word).is_some_and(|components| {
+                    let open = glob::open(&components);
+                    rule.paths_other.iter().any(|glob| glob.meets(&components, open) == Met::Yes)
+                })
+            };
+            let mut words = args().chain(argv.all_values());
+            Met::sure(
+                rule.paths_other.is_empty() || words.any(|word| !word.starts_with('/') || !is_known(word)),
+            )
         },
     ];
     let mut met = Met::Yes;
@@ -85,13 +100,14 @@ fn subcommand(rule: &Match, argv: &Argv<'_>) -> (Met, usize) {
     if rule.subcommands.is_empty() {
         return (Met::Yes, 0);
     }
-    let found = rule.subcommands.iter().map(|words| follows(words, argv));
+    let abbreviates = !rule.is_safe && argv.grammar.is_some_and(|grammar| grammar.abbreviates);
+    let found = rule.subcommands.iter().map(|words| follows(words, argv, abbreviates));
     found.max_by_key(|(met, _)| *met).unwrap_or((Met::No, 0))
 }
 
-/// Whether the operands begin with these words. Operands that may be the value of an option are skipped.
-pub(super) fn follows(words: &[String], argv: &Argv<'_>) -> (Met, usize) {
-    let abbreviates = argv.grammar.is_some_and(|grammar| grammar.abbreviates);
+/// Whether the operands begin with these words, or with abbreviations of them where the program `abbreviates`. Operands that
+/// may be the value of an option are skipped.
+pub(super) fn follows(words: &[String], argv: &Argv<'_>, abbreviates: bool) -> (Met, usize) {
     let (mut met, mut at) = (Met::Yes, 0);
     for wanted in words {
         loop {
@@ -135,6 +151,11 @@ fn has(option: &OptionGlob, except: &[OptionGlob], argv: &Argv<'_>, exact: bool)
         (Some(glob), Some(value)) => glob::word(glob, value),
         (Some(_), None) => Met::No,
     }))
+}
+
+/// Whether every option is certainly one of these.
+fn are_only(known: &[OptionGlob], argv: &Argv<'_>) -> bool {
+    argv.given().all(|name| known.iter().any(|option| option.name == name))
 }
 
 /// Whether an option such as `--no-dry-run` takes one of the rule's options back. apt-get(8) accepts abbreviations of it.

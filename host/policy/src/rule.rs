@@ -57,8 +57,10 @@ struct WrittenMatch {
     options_except: Words,
     options_all: Words,
     options_none: Words,
+    options_only: Words,
     path: Words,
     path_except: Words,
+    path_other: Words,
     step: Steps,
     capabilities_all: Words,
 }
@@ -92,6 +94,9 @@ pub(super) struct Rule {
 /// The conditions of a rule. An empty condition always holds.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Match {
+    /// Whether the rule is a SAFE one. In doubt, its `options_none` and `args_none` are given and its subcommand isn't: an
+    /// abbreviation may mean another word.
+    pub(super) is_safe: bool,
     pub(super) commands: Vec<String>,
     pub(super) commands_none: Vec<String>,
     /// The words of each subcommand.
@@ -104,9 +109,13 @@ pub(super) struct Match {
     pub(super) options_except: Vec<OptionGlob>,
     pub(super) options_all: Vec<OptionGlob>,
     pub(super) options_none: Vec<OptionGlob>,
+    /// The condition holds where every option is one of these by its whole name.
+    pub(super) options_only: Vec<OptionGlob>,
     pub(super) paths: Vec<PathGlob>,
     /// The condition holds for a path that none of these globs matches.
     pub(super) paths_except: Vec<PathGlob>,
+    /// The condition holds where an operand or a value is no absolute path that one of these globs matches.
+    pub(super) paths_other: Vec<PathGlob>,
     pub(super) steps: Vec<Step>,
     /// The capabilities that all programs of a command line have together. Such a rule has no other condition.
     pub(super) capabilities: Vec<Vec<String>>,
@@ -182,7 +191,7 @@ impl WrittenRule {
             risk: self.risk,
             capabilities: self.capabilities.0,
             reason: self.reason.trim().to_owned(),
-            matches: self.matches.check(sets)?,
+            matches: Match { is_safe: self.level == Level::Safe, ..self.matches.check(sets)? },
         })
     }
 }
@@ -193,6 +202,9 @@ impl WrittenMatch {
         let options = |words: Words| -> Result<Vec<OptionGlob>, String> {
             words.with(sets)?.iter().map(|text| OptionGlob::parse(text)).collect()
         };
+        if let Some(name) = self.options_only.0.iter().find(|name| name.contains('=')) {
+            return Err(format!("options_only: expected an option without a value, found {name:?}"));
+        }
         let paths = |words: Words| -> Result<Vec<PathGlob>, String> {
             let globs = words.with(sets)?;
             let globs = globs.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
@@ -200,6 +212,7 @@ impl WrittenMatch {
         };
         let capabilities = self.capabilities_all.0.iter().map(|text| glob::alternatives(text));
         let checked = Match {
+            is_safe: false,
             capabilities: capabilities.collect::<Result<_, _>>()?,
             commands: words(self.command)?,
             commands_none: words(self.command_none)?,
@@ -214,8 +227,10 @@ impl WrittenMatch {
             options_except: options(self.options_except)?,
             options_all: options(self.options_all)?,
             options_none: options(self.options_none)?,
+            options_only: options(self.options_only)?,
             paths: paths(self.path)?,
             paths_except: paths(self.path_except)?,
+            paths_other: paths(self.path_other)?,
             steps: if self.step.0.is_empty() { vec![Step::Run] } else { self.step.0 },
         };
         checked.is_sensible().map(|()| checked)
@@ -262,11 +277,18 @@ impl Match {
             };
         }
         let words = [&self.commands, &self.commands_none, &self.args_any, &self.args_all, &self.args_none];
-        let options = [&self.options_any, &self.options_except, &self.options_all, &self.options_none];
+        let options = [
+            &self.options_any,
+            &self.options_except,
+            &self.options_all,
+            &self.options_none,
+            &self.options_only,
+        ];
         let for_commands = words.iter().any(|words| !words.is_empty())
             || options.iter().any(|options| !options.is_empty())
             || !self.subcommands.is_empty()
-            || !self.paths_except.is_empty();
+            || !self.paths_except.is_empty()
+            || !self.paths_other.is_empty();
         match for_commands {
             true => Err("expected only `path` beside a step for files".to_owned()),
             false if self.paths.is_empty() => Err("the match is empty: expected a path".to_owned()),

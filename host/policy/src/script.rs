@@ -70,13 +70,19 @@ fn sed<'t>(text: &'t str, script: &mut Script<'t>) -> Option<()> {
             }
             'q' | 'Q' | 'l' | 'L' => rest = rest.trim_start_matches(|c: char| c == ' ' || c.is_ascii_digit()),
             '#' => rest = line(rest).1,
-            // A label ends at a `;` in some versions, and at the end of the line in others.
+            // A label ends at white space or a `;` in some versions, and at the end of the line in others.
             ':' | 'b' | 't' | 'T' | 'v' => {
                 let (label, behind) = line(rest);
-                match label.find([';', '}']) {
+                let label = label.trim_matches([' ', '\t']);
+                let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+                match label.find(|c| !is_name(c)) {
                     None => rest = behind,
-                    Some(_) if command == ':' => return None,
-                    Some(at) => rest = &rest[at..],
+                    // Every version ends a command without a label there.
+                    Some(0) if command != ':' => rest = rest.trim_start_matches([' ', '\t']),
+                    Some(at) if command != ':' && label[at..].starts_with([';', '}']) => {
+                        rest = &rest.trim_start_matches([' ', '\t'])[at..];
+                    }
+                    Some(_) => return None,
                 }
             }
             // The text goes on in the next line where a line ends in a backslash that is not escaped.
@@ -207,8 +213,12 @@ fn awk(text: &str) -> bool {
     while let Some(c) = rest.chars().next() {
         let behind = &rest[c.len_utf8()..];
         (rest, slash) = match c {
-            // A regular expression ends on its own line.
-            '/' if slash == Slash::Unsure && line(behind).0.contains('/') => return true,
+            // A regular expression ends on its own line, unless the line is continued.
+            '/' if slash == Slash::Unsure
+                && (line(behind).0.contains('/') || line(behind).0.trim_end().ends_with('\\')) =>
+            {
+                return true;
+            }
             '/' if slash != Slash::Expression => (behind, Slash::Expression),
             '"' | '/' => match quoted(behind, c) {
                 Some(behind) => (behind, Slash::Division),
@@ -224,11 +234,15 @@ fn awk(text: &str) -> bool {
                     return true;
                 }
                 is_print |= matches!(word, "print" | "printf");
-                let is_keyword = matches!(
-                    word,
-                    "print" | "printf" | "return" | "in" | "else" | "do" | "case" | "exit" | "delete"
-                );
-                (&rest[end..], if is_keyword { Slash::Expression } else { Slash::Division })
+                let slash = match word {
+                    "print" | "printf" | "return" | "in" | "else" | "do" | "exit" | "delete" => {
+                        Slash::Expression
+                    }
+                    // `case` is a keyword of gawk only, and `length` needs no parentheses.
+                    "case" | "length" => Slash::Unsure,
+                    _ => Slash::Division,
+                };
+                (&rest[end..], slash)
             }
             '0'..='9' | '.' | ']' => (behind, Slash::Division),
             '$' => (behind, Slash::Unsure),
@@ -311,6 +325,9 @@ mod tests {
             "=",
             "n;d",
             ":a\nN\n$!ba\ns/\\n/ /g",
+            ": a\nN; t a; p",
+            "/x/b;p",
+            "v 4.2\np",
             "s/[^]e]/x/",
             "/a/I,/b/ s/x\\/y/e/;p",
         ];
@@ -356,6 +373,12 @@ mod tests {
             "/x",
             "w",
             ":a;e reboot",
+            ":a e reboot",
+            ":a\te reboot",
+            "ba e reboot",
+            "b e reboot",
+            "ta\u{b}e reboot",
+            "v 4.2 e reboot",
             "s\\x\\y\\",
             "p p",
             "1",
@@ -406,6 +429,9 @@ mod tests {
             "/open",
             "{ n = 4 / 2; print | \"sh /\" }",
             "if (1) /\"/; print | \"sh\" #\"",
+            "BEGIN { case = 4; x = case / 2; system(\"id\") / 1 }",
+            "{ x = length / 2; system(\"id\") / 1 }",
+            "{ if (1) /a # \\\nb\" /; system(\"id\"); #\" }",
             "{ x++ /1; y=\"/\"; print | \"sh\" } #\"",
             "{ print 1,\n2 > \"/x\" }",
             "/[/]/ { print }",
