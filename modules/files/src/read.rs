@@ -83,7 +83,8 @@ pub(crate) fn file_read(args: ReadArgs, cx: &Context) -> Result<Noted<Read>> {
         args.tail.is_some(),
         args.offset.or(args.bytes.map(|_| 0)).is_some(),
     ];
-    if kinds.iter().filter(|is_asked| **is_asked).count() > 1 || args.from == Some(0) || args.to < args.from {
+    let is_reversed = args.to.zip(args.from).is_some_and(|(to, from)| to < from);
+    if kinds.iter().filter(|is_asked| **is_asked).count() > 1 || args.from == Some(0) || is_reversed {
         let message = "expected from and to, or tail, or offset and bytes; lines are counted from 1";
         return Err(Problem::validation("INVALID_RANGE", message));
     }

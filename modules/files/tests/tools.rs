@@ -591,6 +591,7 @@ fn a_file_is_read_by_lines_and_bytes() {
     let target = || target().file("/etc/app/long", text.clone()).profile(app());
     for (arguments, from, first, last) in [
         (json!({"path": "/etc/app/long", "from": 10, "to": 11}), 10, "line 10", "line 11"),
+        (json!({"path": "/etc/app/long", "from": 1999}), 1999, "line 1999", "line 2000"),
         (json!({"path": "/etc/app/long", "tail": 2}), 1999, "line 1999", "line 2000"),
         (json!({"path": "/etc/app/long"}), 1, "line 1", "line 1000"),
         (json!({"path": "/etc/app/long", "to": 3}), 1, "line 1", "line 3"),
