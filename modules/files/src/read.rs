@@ -11,6 +11,7 @@ use crate::lines::{self, LineEnd, Lines};
 use crate::original::{self, LARGEST, PIECE, contents, sha256};
 use crate::patch_files::too_many_lines;
 use crate::places::{check, look, shown};
+use crate::private::must_be_open;
 use crate::{owner, service};
 
 /// The most lines and bytes of an answer.
@@ -109,6 +110,7 @@ pub(crate) fn file_read(args: ReadArgs, cx: &Context) -> Result<Noted<Read>> {
         return Err(Problem::validation("IS_A_DIRECTORY", message)
             .remedy(format!("List it: file_list path={}", shown(&path))));
     }
+    must_be_open(&path, &found, cx)?;
     read.size = found.size;
     read.mode = format!("{:04o}", found.mode);
     (read.owner, read.group) = (found.owner, found.group);
