@@ -71,7 +71,7 @@ pub(super) fn secret_below(directory: &str, to: &str) -> Option<&'static str> {
         (1..glob.len())
             .any(|at| covers(&glob[..at], &from, covers_name) && !covers(&glob[..at], &to, covers_name))
     };
-    secret_globs().find(|(glob, _)| is_lost(glob)).map(|(_, reason)| reason)
+    secrets::globs().find(|(glob, _)| is_lost(glob)).map(|(_, reason)| reason)
 }
 
 /// Whether a name is that of a directory in which the host keeps copies.
@@ -80,10 +80,10 @@ fn is_staging(name: &str) -> bool {
     name.strip_prefix(STAGING).is_some_and(|digits| digits.len() == 16 && digits.bytes().all(digit))
 }
 
-/// The globs of all secrets as components, each with the reason. The host's own copies are not among them, because no
-/// glob can express the names of their directories. See [`STAGING`].
+/// The globs of the secrets that an expression for sudoers leaves out, as components, each with the reason. The host's own
+/// copies are not among them, because no glob can express the names of their directories. See [`STAGING`].
 pub(super) fn secret_globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
-    secrets::globs()
+    secrets::globs_for_sudoers()
 }
 
 /// A pattern for absolute paths, as in path grants and `<path:GLOB>` holes.

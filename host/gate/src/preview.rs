@@ -74,7 +74,14 @@ fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
         }
         (PreparedAction::File(site, _), Action::Remove(at)) => {
             let mut shown = with_rights("remove", &site.path, at);
-            shown.append(&mut compared(prepared.diff.as_ref()));
+            match is_private(site, at) {
+                true => {
+                    let note = "its contents aren't shown, because its group and others may not read it";
+                    shown.insert("note".to_owned(), note.into());
+                    former(&mut shown, site);
+                }
+                false => shown.append(&mut compared(prepared.diff.as_ref())),
+            }
             if let Some(leads_to) = site.link_target() {
                 let leads_to = excerpt(&String::from_utf8_lossy(leads_to), SENTENCE);
                 shown.insert("symlink_to".to_owned(), leads_to.into());
@@ -97,7 +104,7 @@ fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
             }
             former(&mut shown, site);
             match site.sha256() {
-                Some(_) if site.before.as_deref().is_some_and(hides) => None,
+                Some(_) if site.before.as_deref().is_some_and(hides) || is_private(site, &moved.from) => None,
                 Some(sha256) => shown.insert("sha256".to_owned(), sha256.into()),
                 None if site.is_directory() => {
                     shown.insert("note".to_owned(), "what is in the directory".into())
@@ -185,6 +192,15 @@ fn written(write: &Write, diff: Option<&FileDiff>) -> Map<String, Value> {
 /// Whether something in these contents isn't shown.
 fn hides(contents: &[u8]) -> bool {
     matches!(redact(&String::from_utf8_lossy(contents)), Cow::Owned(_))
+}
+
+/// Whether only the owner may read a file, and root's rights would show it. A step that removes or moves it needs neither its
+/// contents nor its hash.
+fn is_private(site: &Site, at: &FilePath) -> bool {
+    site.attributes().is_some_and(|now| {
+        let is_roots = at.privilege == Privilege::Root || now.owner == "root";
+        !now.is_directory && now.mode & 0o044 == 0 && is_roots
+    })
 }
 
 /// Adds mode, owner and group of what is there now.

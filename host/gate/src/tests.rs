@@ -861,6 +861,33 @@ async fn a_tree_goes_as_a_whole_or_stays_as_it_was() {
 }
 
 #[tokio::test]
+async fn a_private_file_goes_without_its_contents_or_hash_being_shown() {
+    use std::os::unix::fs::PermissionsExt;
+    let lab = Lab::new(Safety::default());
+    let (file, moved) = (lab.path("file"), lab.path("moved"));
+    for (mode, is_closed) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+        std::fs::write(&file, "k4x7\n").unwrap();
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        let plans = [change(vec![removing(&file)]), change(vec![moving(&file, &moved)])];
+        for (plan, hidden) in plans.into_iter().zip(["diff", "sha256"]) {
+            let outcome = lab.gate.apply(lab.request(true).await, plan).await;
+            let Ok(Outcome::DryRun { preview, .. }) = outcome else { panic!("{mode:o}: no dry run") };
+            // The files of this test are root's only where root runs it. An account sees its own.
+            let is_private = is_closed && rustix::process::geteuid().is_root();
+            let step = &preview["steps"][0];
+            assert_eq!(step.get(hidden).is_none(), is_private, "{mode:o} {preview}");
+            assert_eq!(
+                step["former"].as_str().is_some(),
+                is_private || hidden == "sha256",
+                "{mode:o} {preview}"
+            );
+            assert!(!is_private || !preview.to_string().contains("k4x7"), "{mode:o} {preview}");
+        }
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[tokio::test]
 async fn a_directory_with_more_in_it_than_the_plan_removes_is_refused() {
     let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
     plant(&lab);

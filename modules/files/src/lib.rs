@@ -1,7 +1,7 @@
 //! The tools for files: read, list, search, patch, write, copy, move and remove them.
 //!
-//! Reads and plans go through path grants, which exclude secrets. Commands only list names and metadata, or narrow a search
-//! down to files that are then read; none of them shows contents.
+//! Reads and plans go through path grants, which exclude secrets, and leave out [private files](private). Commands only list
+//! names and metadata, or narrow a search down to files that are then read; none of them shows contents.
 #![forbid(unsafe_code)]
 
 mod checkers;
@@ -19,6 +19,7 @@ mod patch;
 mod patch_files;
 mod places;
 mod plan;
+mod private;
 mod read;
 mod remove;
 mod search;

@@ -5,6 +5,7 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 use crate::original;
 use crate::places::{check, shown};
 use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
+use crate::private::must_stay_private;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MoveArgs {
@@ -30,6 +31,7 @@ pub(crate) fn file_move(args: MoveArgs, cx: &Context) -> Result<Noted<Done>> {
     }
     must_be_free(&to, cx)?;
     must_have_directory(&to, cx)?;
+    must_stay_private(&path, &to, &found, cx)?;
     let entry = Entry { path: path.clone(), change: "moved", to: Some(to.clone()), ..Entry::default() };
     Plan {
         verb: "move",

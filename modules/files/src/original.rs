@@ -5,6 +5,7 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 use sha2::{Digest, Sha256};
 
 use crate::places::{look, shown};
+use crate::private::must_be_open;
 
 /// The size in bytes of the largest file that is changed, as in the host.
 pub(crate) const LARGEST: u64 = 8 << 20;
@@ -30,7 +31,7 @@ pub(crate) fn metadata(path: &str, cx: &Context) -> Result<Option<Metadata>> {
     look(path, cx, |privilege| cx.files_as(privilege).stat_all(&[path]).remove(0))
 }
 
-/// The file at a path, `None` where nothing is there. Directories and symlinks are refused.
+/// The file at a path, `None` where nothing is there. Directories, symlinks and private files are refused.
 pub(crate) fn read(path: &str, cx: &Context) -> Result<Option<Original>> {
     let Some(metadata) = metadata(path, cx)? else {
         // The host notes that nothing was there, and refuses the plan where that has changed.
@@ -38,6 +39,7 @@ pub(crate) fn read(path: &str, cx: &Context) -> Result<Option<Original>> {
         return Ok(None);
     };
     must_be_file(path, &metadata, cx)?;
+    must_be_open(path, &metadata, cx)?;
     let contents = contents(path, metadata.size, cx)?;
     if contents.len() as u64 != metadata.size {
         let message = format!("{} has changed its size while it was read; nothing was changed", shown(path));
@@ -55,7 +57,8 @@ pub(crate) fn no_such(path: &str) -> Problem {
     Problem::not_found("FILE_NOT_FOUND", format!("there is no {}", shown(path)))
 }
 
-fn must_be_file(path: &str, metadata: &Metadata, cx: &Context) -> Result<()> {
+/// Refuses what isn't a regular file of at most [`LARGEST`] bytes.
+pub(crate) fn must_be_file(path: &str, metadata: &Metadata, cx: &Context) -> Result<()> {
     if metadata.is_dir {
         let message = format!("{} is a directory: expected a file", shown(path));
         return Err(Problem::validation("IS_A_DIRECTORY", message));

@@ -11,6 +11,7 @@ use crate::lines::{self, LineEnd, Lines};
 use crate::original::{self, LARGEST, PIECE, contents, sha256};
 use crate::patch_files::too_many_lines;
 use crate::places::{check, look, shown};
+use crate::private::must_be_open;
 use crate::{owner, service};
 
 /// The most lines and bytes of an answer.
@@ -83,7 +84,8 @@ pub(crate) fn file_read(args: ReadArgs, cx: &Context) -> Result<Noted<Read>> {
         args.tail.is_some(),
         args.offset.or(args.bytes.map(|_| 0)).is_some(),
     ];
-    if kinds.iter().filter(|is_asked| **is_asked).count() > 1 || args.from == Some(0) || args.to < args.from {
+    let is_reversed = args.to.zip(args.from).is_some_and(|(to, from)| to < from);
+    if kinds.iter().filter(|is_asked| **is_asked).count() > 1 || args.from == Some(0) || is_reversed {
         let message = "expected from and to, or tail, or offset and bytes; lines are counted from 1";
         return Err(Problem::validation("INVALID_RANGE", message));
     }
@@ -108,6 +110,7 @@ pub(crate) fn file_read(args: ReadArgs, cx: &Context) -> Result<Noted<Read>> {
         return Err(Problem::validation("IS_A_DIRECTORY", message)
             .remedy(format!("List it: file_list path={}", shown(&path))));
     }
+    must_be_open(&path, &found, cx)?;
     read.size = found.size;
     read.mode = format!("{:04o}", found.mode);
     (read.owner, read.group) = (found.owner, found.group);

@@ -34,7 +34,8 @@ pub(crate) fn file_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Done>>
         } else if found.is_dir {
             add_tree(path, &mut plan, &mut entry, cx)?;
         } else {
-            entry.bytes = Some(original::must_read(path, cx)?.contents.len());
+            original::must_be_file(path, &found, cx)?;
+            entry.bytes = Some(found.size as usize);
             plan.existing.push(path.clone());
             plan.works.push(Work::Remove(path.clone()));
         }

@@ -1,8 +1,8 @@
 //! `file_search`: the lines of files that match an expression, with lines around them.
 //!
-//! `find` names the files of the trees. The host says which of them may be read: no secret is among those. `grep` on the
-//! target leaves out files that can't match, and the others are read. The expression is matched here, in linear time, and
-//! against the redacted lines only, because a match would otherwise tell what is hidden.
+//! `find` names the files of the trees. The host says which of them may be read: no secret is among those, and private
+//! files are left out. `grep` on the target leaves out files that can't match, and the others are read. The expression is
+//! matched here, in linear time, and against the redacted lines only, because a match would otherwise tell what is hidden.
 
 use linux_sysadmin_sdk::knowledge::expression;
 use linux_sysadmin_sdk::paths::Paths;
@@ -14,12 +14,15 @@ use crate::decode::{Decoded, decode};
 use crate::find::{Kind, Top, depth, is_untrusted, to_depth, top};
 use crate::original::{self, LARGEST, PIECE};
 use crate::places::{check, is_named, is_own, look};
+use crate::private::{is_known, may_be_private, must_be_open};
 
 /// The most trees of one call.
 const MOST_PATHS: usize = 10;
 /// The most files that are looked at, and the most bytes that are read.
 const MOST_FILES: usize = 5000;
 const MOST_BYTES: u64 = 32 << 20;
+/// The most files of which it is looked up whether they are private. The others count as private.
+const MOST_LOOKED_UP: usize = 50;
 /// The number of files, and of bytes of their paths, that one command names.
 const AT_ONCE: usize = 300;
 const NAMED_BYTES: usize = 60 << 10;
@@ -88,6 +91,7 @@ struct Skipped {
     large: usize,
     binary: usize,
     denied: usize,
+    private: usize,
     unread: usize,
     beyond: bool,
 }
@@ -164,6 +168,7 @@ fn named(
         Top::Nothing => return Err(original::no_such(path)),
         Top::Symlink => return Err(original::is_symlink(path, cx)),
         Top::File(found) => {
+            must_be_open(path, &found, cx)?;
             files.push(Candidate { path: path.to_owned(), size: found.size });
             return Ok(());
         }
@@ -201,13 +206,22 @@ fn readable(files: &mut Vec<Candidate>, skipped: &mut Skipped, cx: &Context) {
         paths.chunk_by(|one, other| is_own(one) == is_own(other)).flat_map(|paths| paths.chunks(AT_ONCE))
     {
         let privilege = if is_own(&paths[0]) { Privilege::Caller } else { Privilege::RootIfAvailable };
-        verdicts.extend(cx.files_as(privilege).stat_all(paths));
+        let found = cx.files_as(privilege.clone()).stat_all(paths);
+        verdicts.extend(found.into_iter().map(|found| (found, privilege.clone())));
     }
     let mut verdicts = verdicts.into_iter();
-    files.retain(|_| match verdicts.next() {
-        Some(Ok(Some(found))) => !found.is_symlink && !found.is_dir,
+    let mut looked_up = 0;
+    files.retain(|file| match verdicts.next() {
+        Some((Ok(Some(found)), used)) => {
+            let is_private = may_be_private(&file.path, &found, &used, cx) && {
+                looked_up += 1;
+                looked_up > MOST_LOOKED_UP || !is_known(&file.path, cx)
+            };
+            skipped.private += usize::from(is_private);
+            !found.is_symlink && !found.is_dir && !is_private
+        }
         // Below a directory of another account, the file is read with other rights.
-        Some(Err(problem)) => {
+        Some((Err(problem), _)) => {
             let is_kept = is_untrusted(&problem);
             skipped.denied += usize::from(!is_kept);
             is_kept
@@ -359,6 +373,11 @@ impl Skipped {
         );
         tell(self.binary, "are no text and weren't searched".to_owned());
         tell(self.denied, "may not be read, as those with secrets".to_owned());
+        tell(
+            self.private,
+            "are private and weren't searched: only their owner may read them, and nothing says that they hold no secret"
+                .to_owned(),
+        );
         tell(self.unread, "could not be read".to_owned());
         if self.beyond {
             told.push(

@@ -79,7 +79,7 @@ pub(crate) fn join(files: &[ChangedFile<'_>], cx: &Context) -> Vec<Service> {
 }
 
 /// The profile's entry for a file.
-fn entry<'a>(profile: &'a Profile, path: &str) -> Option<&'a ConfigFile> {
+pub(crate) fn entry<'a>(profile: &'a Profile, path: &str) -> Option<&'a ConfigFile> {
     profile.config.iter().find(|file| covers(&file.path, path))
 }
 

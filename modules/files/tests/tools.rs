@@ -4,7 +4,7 @@
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::knowledge::{ApplyBy, Candidate, ConfigFile, Expectation, Profile, Unit, Validator};
 use linux_sysadmin_sdk::testkit::{FakeTarget, output, profile};
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 use module_files::module;
 use serde_json::{Value, json};
 
@@ -532,7 +532,7 @@ fn any_other_checker_checks_what_is_in_place_and_its_refusal_is_told() {
     assert_eq!(data["services"][0]["next"], json!(["svc_reload service=app"]));
 
     let failure = confirm::Failure {
-        problem: Problem::new("COMMAND_FAILED", linux_sysadmin_sdk::Category::Other, "app ended with 1"),
+        problem: Problem::new("COMMAND_FAILED", Category::Other, "app ended with 1"),
         step: 1,
         outputs: vec![output(1, "", "/etc/app/conf.d/a.conf:1: unknown directive b\n")],
         undone: Vec::new(),
@@ -591,6 +591,7 @@ fn a_file_is_read_by_lines_and_bytes() {
     let target = || target().file("/etc/app/long", text.clone()).profile(app());
     for (arguments, from, first, last) in [
         (json!({"path": "/etc/app/long", "from": 10, "to": 11}), 10, "line 10", "line 11"),
+        (json!({"path": "/etc/app/long", "from": 1999}), 1999, "line 1999", "line 2000"),
         (json!({"path": "/etc/app/long", "tail": 2}), 1999, "line 1999", "line 2000"),
         (json!({"path": "/etc/app/long"}), 1, "line 1", "line 1000"),
         (json!({"path": "/etc/app/long", "to": 3}), 1, "line 1", "line 3"),
@@ -844,4 +845,139 @@ fn a_path_is_told_with_its_links_and_who_has_it_open() {
         ])
     );
     assert_eq!(notes, [] as [&str; 0]);
+}
+
+const PRIVATE: &str = "/etc/app/token";
+
+/// A target with a file that only root may read, beside `app.conf`.
+fn with_private() -> FakeTarget {
+    target().file(PRIVATE, "k4x7\n").metadata(PRIVATE, Metadata { size: 5, ..at("root", 0o600) })
+}
+
+#[test]
+fn what_is_in_a_private_file_is_told_by_no_tool() {
+    let diff = format!("--- {PRIVATE}\n+++ {PRIVATE}\n@@ -1 +1 @@\n-a\n+b\n");
+    let removing = format!("--- {PRIVATE}\n+++ /dev/null\n@@ -1 +0,0 @@\n-k4x7\n");
+    let renaming =
+        format!("diff --git a{PRIVATE} b/etc/app/t\nrename from {PRIVATE}\nrename to /etc/app/t\n");
+    for (tool, arguments) in [
+        ("file_read", json!({"path": PRIVATE})),
+        ("file_read", json!({"path": PRIVATE, "offset": 0})),
+        ("file_read", json!({"path": PRIVATE, "from": 99, "to": 99})),
+        ("file_search", json!({"path": PRIVATE, "pattern": "k4"})),
+        ("file_search", json!({"path": ["/etc/hosts", PRIVATE], "pattern": "k4"})),
+        ("file_write", json!({"path": PRIVATE, "contents": "k4x7\n"})),
+        ("file_write", json!({"path": PRIVATE, "contents": "a", "sha256": "0"})),
+        ("file_patch", json!({"diff": diff})),
+        ("file_patch", json!({"diff": removing})),
+        ("file_patch", json!({"diff": renaming})),
+        ("file_copy", json!({"path": PRIVATE, "to": "/etc/app/t"})),
+    ] {
+        let problem = refused(with_private(), tool, arguments.clone());
+        let told = (problem.code.as_str(), problem.category);
+        assert_eq!(told, ("PRIVATE_FILE", Category::Denied), "{tool} {arguments}");
+        assert!(problem.message.starts_with("/etc/app/token is a private file: "), "{}", problem.message);
+        assert!(!problem.message.contains("k4x7"), "{}", problem.message);
+        let next = "command_run argv=[\"cat\", \"/etc/app/token\"] as_root=true";
+        assert!(problem.remediation[0].contains(next), "{:?}", problem.remediation);
+    }
+    // A symlink leads to it as well.
+    let link = with_private().metadata("/etc/l", Metadata { is_symlink: true, ..at("root", 0o777) }).answer(
+        &["readlink", "--canonicalize-missing", "--no-newline", "--", "/etc/l"],
+        0,
+        PRIVATE,
+        "",
+    );
+    assert_eq!(refused(link, "file_read", json!({"path": "/etc/l"})).code, "PRIVATE_FILE");
+}
+
+#[test]
+fn a_file_that_is_known_to_hold_no_secret_is_read_by_roots_rights() {
+    let at = |path: &str, owner: &str, mode: u32| {
+        with_private().file(path, "k4x7\n").metadata(path, Metadata { size: 5, ..at(owner, mode) })
+    };
+    let owner = ["dpkg-query", "--search", "--", PRIVATE];
+    let app = |path: &str| Profile {
+        config: vec![ConfigFile { path: path.into(), ..app().config.remove(0) }],
+        ..profile("app")
+    };
+    for (target, path) in [
+        (with_private().answer(&owner, 0, "app: /etc/app/token\n", ""), PRIVATE),
+        (with_private().profile(app("/etc/app/t*")), PRIVATE),
+        (at("/etc/sudoers.d/x", "root", 0o400), "/etc/sudoers.d/x"),
+        (at("/var/log/x", "root", 0o600), "/var/log/x"),
+        (at("/etc/app/x", "root", 0o640), "/etc/app/x"),
+        (at("/etc/app/x", "ada", 0o600), "/etc/app/x"),
+        (at("/home/ada/x", "ada", 0o600), "/home/ada/x"),
+    ] {
+        let (data, ..) = done(target, "file_read", json!({"path": path}));
+        assert_eq!(data["text"], "k4x7\n", "{path}");
+    }
+    // Where root is the account, its home is no exception.
+    let root = FakeTarget::new().account("root").metadata("/root/x", self::at("root", 0o600));
+    assert_eq!(refused(root, "file_read", json!({"path": "/root/x"})).code, "PRIVATE_FILE");
+    // A profile of another service says nothing.
+    let other = with_private().profile(app("/etc/other/**"));
+    assert_eq!(refused(other, "file_read", json!({"path": PRIVATE})).code, "PRIVATE_FILE");
+}
+
+#[test]
+fn a_search_leaves_private_files_out_and_says_so() {
+    let mut find = FIND;
+    find[5] = "8";
+    let names = "f/6/644/0.0/root/root/app.conf\0\0f/5/600/0.0/root/root/token\0\0";
+    let target = || with_private().answer(&find, 0, names, "");
+    // No answer of grep is recorded, so that each file that may be searched is read.
+    for pattern in ["k4x7", "k", "nowhere"] {
+        let (data, notes, _) = done(target(), "file_search", json!({"path": "/etc/app", "pattern": pattern}));
+        assert_eq!(data, json!([]), "{pattern}");
+        assert_eq!(notes[0], "1 files were searched", "{pattern}");
+        assert!(notes[1].starts_with("1 files are private and weren't searched"), "{notes:?}");
+    }
+    let (data, ..) = done(target(), "file_search", json!({"path": "/etc/app", "pattern": "^b$"}));
+    assert_eq!(data[0]["path"], "/etc/app/app.conf");
+}
+
+#[test]
+fn a_private_file_is_removed_and_moved_unseen_and_stays_private() {
+    // There are no contents to be read.
+    let unseen = || target().metadata(PRIVATE, Metadata { size: 5, ..at("root", 0o600) });
+    let (data, _, plan) = done(unseen(), "file_remove", json!({"path": PRIVATE}));
+    assert_eq!(plan.unwrap(), Change::new(format!("Remove {PRIVATE}")).step(Step::remove(PRIVATE)));
+    assert_eq!(data["files"][0]["bytes"], 5);
+    let (.., plan) = done(unseen(), "file_move", json!({"path": PRIVATE, "to": "/etc/app/t"}));
+    assert_eq!(plan.unwrap().steps().len(), 1);
+    // By these names its contents would be shown.
+    let package = ["dpkg-query", "--search", "--", "/etc/app/packaged"];
+    let target = || {
+        unseen().metadata("/etc/cron.d", directory("root")).answer(
+            &package,
+            0,
+            "app: /etc/app/packaged\n",
+            "",
+        )
+    };
+    for to in ["/etc/cron.d/t", "/etc/crontab", "/etc/app/packaged"] {
+        let problem = refused(target(), "file_move", json!({"path": PRIVATE, "to": to}));
+        assert_eq!(problem.code, "PRIVATE_FILE", "{to}");
+    }
+    // A directory takes its private files along.
+    let mut find = FIND;
+    find[5] = "32";
+    let target = |mode: &str| {
+        target().metadata("/etc/app", directory("root")).answer(
+            &find,
+            0,
+            format!("f/5/{mode}/0.0/root/root/token\0\0").as_bytes(),
+            "",
+        )
+    };
+    for (mode, to, expected) in [
+        ("600", "/etc/cron.hourly", Some("PRIVATE_FILE")),
+        ("644", "/etc/cron.hourly", None),
+        ("600", "/etc/app.old", None),
+    ] {
+        let answer = target(mode).call(&module(), "file_move", json!({"path": "/etc/app", "to": to}));
+        assert_eq!(answer.err().map(|problem| problem.code).as_deref(), expected, "{mode} {to}");
+    }
 }

@@ -17,6 +17,16 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/etc/shadow-",
             "/**/etc/gshadow",
             "/**/etc/gshadow-",
+            "/**/etc/shadow~",
+            "/**/etc/shadow.bak",
+            "/**/etc/shadow.old",
+            "/**/etc/shadow.orig",
+            "/**/etc/gshadow~",
+            "/**/etc/gshadow.bak",
+            "/**/etc/gshadow.old",
+            "/**/etc/gshadow.orig",
+            "/**/etc/dovecot/passwd",
+            "/**/etc/pgbouncer/userlist.txt",
             "/**/etc/security/opasswd",
             "/**/etc/security/opasswd.old",
             "/**/var/backups/*shadow.bak",
@@ -50,6 +60,10 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/etc/kubernetes/pki/**/*.key",
             "/**/rndc.key",
             "/**/etc/bind/*.key",
+            "/**/etc/dkimkeys",
+            "/**/etc/dkimkeys/**",
+            "/**/etc/opendkim/keys",
+            "/**/etc/opendkim/keys/**",
         ],
     ),
     (
@@ -123,6 +137,8 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/etc/wpa_supplicant.conf",
             "/**/var/lib/iwd/**",
             "/**/etc/openvpn/**/*.key",
+            "/**/etc/openvpn/**/auth.txt",
+            "/**/etc/tinc/**/*.priv",
             "/**/etc/ipsec.secrets",
             "/**/etc/ipsec.d/private/**",
             "/**/etc/swanctl/private/**",
@@ -141,6 +157,12 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/etc/cryptsetup-keys.d",
             "/**/etc/cryptsetup-keys.d/**",
             "/**/crypto_keyfile.bin",
+            "/**/etc/keys",
+            "/**/etc/keys/**",
+            "/**/etc/luks",
+            "/**/etc/luks/**",
+            "/**/etc/luks-keys",
+            "/**/etc/luks-keys/**",
             "/**/var/lib/systemd/credential.secret",
             "/**/run/credentials/**",
             "/**/etc/credstore/**",
@@ -155,6 +177,12 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/.kube/config",
             "/**/etc/kubernetes/*.conf",
             "/**/etc/rancher/k3s/k3s.yaml",
+            "/**/etc/rancher/rke2/rke2.yaml",
+            "/**/etc/rancher/node/password",
+            "/**/var/lib/rancher/*/server/token",
+            "/**/var/lib/rancher/*/server/*-token",
+            "/**/var/lib/rancher/*/server/cred/**",
+            "/**/var/lib/rancher/*/server/tls/**",
             "/**/.pgpass",
             "/**/.my.cnf",
             "/**/.mylogin.cnf",
@@ -192,11 +220,49 @@ const SECRETS: &[(&str, &[&str])] = &[
     ("passwords that were typed as commands", &["/**/.bash_history", "/**/.zsh_history", "/**/.*_history"]),
 ];
 
+/// The reason of [`NAMED`].
+const BY_ITS_NAME: &str = "a password, a token or a key, as its name says";
+
+/// Names that people and programs give to files of secrets in any directory. A path with one of them that is
+/// [public](is_public) holds no secret. An expression for sudoers can't leave them out, because every wildcard covers some
+/// of them; the host refuses them when it checks a path.
+const NAMED: &[&str] = &[
+    "/**/*.psk",
+    "/**/*.pass",
+    "/**/*.secret",
+    "/**/*.keyring",
+    "/**/*.htpasswd",
+    "/**/.htpasswd*",
+    "/**/*secrets*",
+    "/**/secrets/**",
+    "/**/*authkey*",
+    "/**/*vault_pass*",
+    "/**/*vault-pass*",
+    "/**/master.key",
+    "/**/credentials/*.key",
+    "/**/munge.key",
+    "/**/hs_ed25519_secret_key",
+    "/**/.erlang.cookie",
+    "/**/passwords.txt",
+    "/**/passwords.dat",
+    "/**/.histfile",
+];
+
+/// The endings of source code, documentation and public keys.
+const PUBLIC: [&str; 12] = ["c", "css", "go", "h", "html", "js", "md", "mjs", "pub", "py", "rs", "ts"];
+
+/// Whether a path with a name of [`NAMED`] is something that a package brings, source code or documentation.
+fn is_public(path: &[&str]) -> bool {
+    let of_package = matches!(path, ["usr", second, ..] if *second != "local");
+    let ending = path.last().and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
+    of_package || ending.is_some_and(|ending| PUBLIC.contains(&ending))
+}
+
 /// The reason why nobody but the host may access its copies while a plan runs: any file may be among them, under a name that
 /// doesn't tell the directory that it is from.
 pub(super) const STAGED: &str = "a copy that the host keeps while a plan runs";
 
-/// The table as components, with the reason for each. It is prepared once, because a listing of `/proc` asks for every
+/// The tables as components, with the reason for each. It is prepared once, because a listing of `/proc` asks for every
 /// process.
 static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
     let components = |glob: &'static str| {
@@ -206,13 +272,11 @@ static COMPONENTS: LazyLock<Vec<(Vec<&str>, &str)>> = LazyLock::new(|| {
         }
         components
     };
-    SECRETS
-        .iter()
-        .flat_map(|(reason, globs)| globs.iter().map(move |glob| (components(glob), *reason)))
-        .collect()
+    let tables = SECRETS.iter().chain(&[(BY_ITS_NAME, NAMED)]);
+    tables.flat_map(|(reason, globs)| globs.iter().map(move |glob| (components(glob), *reason))).collect()
 });
 
-/// The numbers of the table's globs by a name that each path of the glob has: its last component without a wildcard. A path
+/// The numbers of the tables' globs by a name that each path of the glob has: its last component without a wildcard. A path
 /// is compared with the few globs whose names it has, because a call may read hundreds of files.
 static BY_NAME: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -226,9 +290,14 @@ static BY_NAME: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
 /// The name in [`BY_NAME`] of the globs that have a wildcard in each component. It is looked up for every path.
 const ANY_NAME: &str = "*";
 
-/// Every glob of the table as components.
+/// Every glob as components.
 pub(super) fn globs() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
     COMPONENTS.iter().map(|(components, reason)| (components.as_slice(), *reason))
+}
+
+/// The globs that an expression for sudoers leaves out: all but [`NAMED`].
+pub(super) fn globs_for_sudoers() -> impl Iterator<Item = (&'static [&'static str], &'static str)> {
+    globs().filter(|(_, reason)| *reason != BY_ITS_NAME)
 }
 
 /// The reason why a path, given by its components, is secret.
@@ -245,7 +314,8 @@ pub(super) fn reason(path: &[&str]) -> Option<&'static str> {
     let names = path.iter().chain([&ANY_NAME]);
     let numbers = names.filter_map(|name| BY_NAME.get(*name)).flatten();
     let covering = numbers.filter(|number| super::covers(&COMPONENTS[**number].0, path, super::covers_name));
-    covering.min().map(|number| COMPONENTS[*number].1)
+    let reason = covering.min().map(|number| COMPONENTS[*number].1)?;
+    (reason != BY_ITS_NAME || !is_public(path)).then_some(reason)
 }
 
 #[cfg(test)]
@@ -266,17 +336,19 @@ mod tests {
                 let longer = [&path[..], &["x"][..]].concat();
                 for path in [&path[..], &path[1..], &path[..path.len() - 1], &longer[..]] {
                     let is_public = matches!(path, [.., ".ssh", name] if name.ends_with(".pub"));
-                    let expected = in_table(path).map(|(_, reason)| *reason).filter(|_| !is_public);
+                    let expected = in_table(path)
+                        .map(|(_, reason)| *reason)
+                        .filter(|reason| !is_public && (*reason != BY_ITS_NAME || !super::is_public(path)));
                     assert_eq!(reason(path), expected, "{path:?}");
                 }
             }
         }
-        assert!(BY_NAME[ANY_NAME].len() < 5);
+        assert!(BY_NAME[ANY_NAME].len() < 16);
     }
 
     #[test]
     fn every_entry_is_a_glob() {
-        for glob in SECRETS.iter().flat_map(|(_, globs)| *globs) {
+        for glob in SECRETS.iter().flat_map(|(_, globs)| *globs).chain(NAMED) {
             assert!(super::super::Glob::parse(glob).is_ok(), "{glob}");
         }
     }

@@ -208,6 +208,80 @@ fn secrets_are_known_wherever_they_lie() {
 }
 
 #[test]
+fn a_name_that_tells_of_a_secret_is_enough() {
+    for path in [
+        "/etc/rsyncd.secrets",
+        "/etc/davfs2/secrets",
+        "/etc/zabbix/agent.psk",
+        "/etc/restic.pass",
+        "/etc/ldap.secret",
+        "/etc/ceph/ceph.client.admin.keyring",
+        "/etc/nginx/.htpasswd",
+        "/etc/nginx/.htpasswd.bak",
+        "/etc/nginx/site.htpasswd",
+        "/etc/corosync/authkey",
+        "/etc/ha.d/authkeys",
+        "/etc/gitlab/gitlab-secrets.json",
+        "/opt/rails/config/master.key",
+        "/opt/rails/config/credentials/production.key",
+        "/opt/jenkins/secrets",
+        "/opt/jenkins/secrets/hudson.util.Secret",
+        "/run/secrets/db",
+        "/opt/ansible/.vault_pass",
+        "/opt/ansible/.vault_pass.txt",
+        "/etc/munge/munge.key",
+        "/etc/tor/hs/hs_ed25519_secret_key",
+        "/var/lib/rabbitmq/.erlang.cookie",
+        "/srv/backup/passwords.txt",
+        "/var/log/installer/cdebconf/passwords.dat",
+        "/usr/local/etc/app.psk",
+        // Places of one program.
+        "/etc/rancher/node/password",
+        "/var/lib/rancher/k3s/server/token",
+        "/var/lib/rancher/k3s/server/node-token",
+        "/etc/openvpn/client/auth.txt",
+        "/etc/luks-keys/root",
+        "/etc/keys/disk",
+        "/etc/opendkim/keys/example.org/mail.private",
+        "/etc/tinc/vpn/rsa_key.priv",
+        "/etc/dovecot/passwd",
+        "/etc/pgbouncer/userlist.txt",
+        "/etc/shadow~",
+        "/etc/shadow.bak",
+    ] {
+        assert!(is_secret(path), "{path}");
+    }
+    for path in [
+        "/etc/security",
+        "/etc/security/limits.conf",
+        "/etc/passwd",
+        "/etc/passwd-",
+        "/etc/pam.d/passwd",
+        "/etc/ssh/authorized_keys/ada",
+        "/etc/luksmeta.conf",
+        "/etc/keyboard",
+        "/etc/password-policy.conf",
+        "/usr/share/doc/app/secrets.txt",
+        "/usr/share/doc/libsecret-1-0/copyright",
+        "/usr/share/keyrings/debian.keyring",
+        "/usr/share/man/man5/chap-secrets.5.gz",
+        "/usr/bin/htpasswd",
+        "/usr/lib/python3.11/secrets.py",
+        "/opt/app/node_modules/secrets.js",
+        "/srv/app/src/secrets/store.ts",
+        "/srv/app/docs/secrets.md",
+        "/etc/app/authkey.pub",
+        "/srv/app/compass",
+        "/srv/app/master.keys.md",
+    ] {
+        assert!(!is_secret(path), "{path}: {:?}", secret_reason(path));
+    }
+    // A directory of secrets keeps its name, because what is in it is known by that.
+    assert!(secret_below("/opt/jenkins/secrets", "/opt/jenkins/other").is_some());
+    assert!(secret_below("/opt/jenkins/jobs", "/opt/jenkins/other").is_none());
+}
+
+#[test]
 fn a_secret_is_admitted_only_by_a_glob_that_names_it() {
     for (pattern, path, expected) in [
         ("/etc/shadow", "/etc/shadow", true),
