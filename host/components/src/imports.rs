@@ -69,7 +69,8 @@ impl Call {
     /// another thread finds nothing.
     async fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
         // Where the target doesn't show its mounts, only the path's own name counts.
-        let mounts = Mounts::read(&self.target).await;
+        let read = || async { Mounts::read(&self.target).await.map(Arc::new) };
+        let mounts = self.mounts.get_or_init(read).await.clone();
         let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
             let log = log.upgrade().ok_or_else(|| {

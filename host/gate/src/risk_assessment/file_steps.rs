@@ -93,8 +93,9 @@ impl<'a> Part<'a> {
             return (!is_read).then(|| format!("removes {shown}, which root's programs may depend on"));
         }
         // Programs ask whether such a path is there, as pam_nologin does, or take it for a file and fail. Of a directory for
-        // drop-ins, only what is in it counts.
-        if self.step == FileStep::MakeDirectory && !text::is_drop_in_directory(path) {
+        // drop-ins or for an account's keys, only what is in it counts.
+        let is_for_contents = text::is_drop_in_directory(path) || path.ends_with("/.ssh");
+        if self.step == FileStep::MakeDirectory && !is_for_contents {
             return Some(format!(
                 "makes the directory {shown}, by whose name alone root's programs may do otherwise"
             ));
@@ -418,6 +419,7 @@ mod tests {
             ("/etc/systemd/system.conf.d/lsa.d", true),
             ("/opt/lsa-x", true),
             ("/etc/systemd/system/lsa.service.d", false),
+            ("/root/.ssh", false),
             ("/srv/lsa-x", false),
             ("/var/www/lsa-x", false),
         ] {
