@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::data_directory::DataDirectory;
 use super::hole::HoleType;
-use super::path::Glob;
+use super::path::{Glob, is_secret};
 use super::pattern::{Match, Pattern, PatternError};
 use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use super::staging::Staging;
@@ -297,6 +297,16 @@ impl Grants {
     /// Whether the module may read the path, both as it was given and as it is after symlinks.
     pub fn may_read(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
         self.may_reach("read", Glob::admits, asked, real, privilege)
+    }
+
+    /// Refuses a path that is, by this other name, a file that holds secrets. A mount gives a file such a name.
+    pub fn may_be(&self, asked: &str, other: &str) -> Result<(), Problem> {
+        let is_granted = self.paths.iter().any(|grant| grant.glob.admits(other));
+        let is_denied = self.denied.iter().any(|glob| glob.matches(other));
+        match is_denied || is_secret(other) && !is_granted {
+            true => Err(self.may_not_reach("use", asked, other, "secrets are kept there")),
+            false => Ok(()),
+        }
     }
 
     /// Whether the module may list the directory, both as it was given and as it is after symlinks.

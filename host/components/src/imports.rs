@@ -14,7 +14,7 @@ use host_base::Risk;
 use host_base::problem::{self, Category};
 use host_base::sha256;
 use host_capability::Grants;
-use host_gate::{Outcome, PlanRequest, PlannedChange, Replan};
+use host_gate::{Mounts, Outcome, PlanRequest, PlannedChange, Replan};
 use host_target::{OutputStream, PathCheck, ReadRequest};
 use host_text::redact::{excerpt, redact_each};
 
@@ -67,13 +67,19 @@ impl Call {
 
     /// A check by the call's current grants. After the end of the call it allows nothing, so that work that is left on
     /// another thread finds nothing.
-    fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
+    async fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
+        // Where the target doesn't show its mounts, only the path's own name counts.
+        let read = || async { Mounts::read(&self.target).await.map(Arc::new) };
+        let mounts = self.mounts.get_or_init(read).await.clone();
         let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
             let log = log.upgrade().ok_or_else(|| {
                 problem::Problem::new("CANCELLED", Category::Other, "the call has ended already")
             })?;
-            may(&grants, asked, real, &privilege).inspect_err(|problem| log.refused(problem, &[]))
+            let names = mounts.iter().flat_map(|mounts| mounts.other_names(real));
+            may(&grants, asked, real, &privilege)
+                .and_then(|()| names.into_iter().try_for_each(|name| grants.may_be(asked, &name)))
+                .inspect_err(|problem| log.refused(problem, &[]))
         })
     }
 }
@@ -201,7 +207,7 @@ impl target_files::Host for State {
             return Ok(vec![to_guest(Err(problem)); requests.len()]);
         }
         let privilege = convert::privilege(privilege);
-        let check = call.path_check(&privilege, Grants::may_read);
+        let check = call.path_check(&privilege, Grants::may_read).await;
         let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
         call.log.looks("read", || requests.iter().map(|request| &request.path).collect());
         let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
@@ -225,7 +231,7 @@ impl target_files::Host for State {
             return Ok(vec![to_guest(Err(problem)); paths.len()]);
         }
         let privilege = convert::privilege(privilege);
-        let check = call.path_check(&privilege, Grants::may_read);
+        let check = call.path_check(&privilege, Grants::may_read).await;
         call.log.looks("stat", || paths.iter().collect());
         let answers = call.target.stat_all(paths.clone(), &call.grants().access(&privilege), check).await;
         let answers = paths.iter().zip(answers);
@@ -248,7 +254,7 @@ impl target_files::Host for State {
             return Ok(vec![to_guest(Err(problem)); paths.len()]);
         }
         let privilege = convert::privilege(privilege);
-        let check = call.path_check(&privilege, Grants::may_list);
+        let check = call.path_check(&privilege, Grants::may_list).await;
         call.log.looks("list", || paths.iter().collect());
         let answers = call.target.list_all(paths.clone(), &call.grants().access(&privilege), check).await;
         let answers = paths.iter().zip(answers);

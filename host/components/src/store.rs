@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::OnceCell;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -18,7 +19,7 @@ use host_capability::Grants;
 use host_gate::CommandLog;
 use host_gate::Origin;
 use host_gate::{Confirmer, ProgressReporter};
-use host_gate::{Gate, ObservedOutputs, Outcome, PlannedChange, Replan, TargetLockSlot};
+use host_gate::{Gate, Mounts, ObservedOutputs, Outcome, PlannedChange, Replan, TargetLockSlot};
 use host_knowledge::LoadedProfile;
 use host_target::{Facts, Target};
 
@@ -116,6 +117,8 @@ pub(super) struct Call {
     pub(super) log: Arc<CallLog>,
     /// The SHA-256 of each file that was read whole. None stands for a file that did not exist.
     pub(super) file_hashes: Mutex<HashMap<String, Option<String>>>,
+    /// The mounts of the target, once a path was looked at; none where the target doesn't show them.
+    pub(super) mounts: OnceCell<Option<Arc<Mounts>>>,
     /// The outputs of the commands by which the module looked.
     pub(super) observed: Arc<ObservedOutputs>,
     learned: Mutex<Learned>,
@@ -135,8 +138,8 @@ struct Learned {
 impl Call {
     pub(super) fn new(context: CallContext, module: &Arc<str>) -> Self {
         let log = Arc::new(CallLog::new(module));
-        let (file_hashes, observed, learned, kept) = Default::default();
-        Self { context, log, file_hashes, observed, learned, kept }
+        let (file_hashes, mounts, observed, learned, kept) = Default::default();
+        Self { context, log, file_hashes, mounts, observed, learned, kept }
     }
 
     /// The current grants of the call.

@@ -8,6 +8,8 @@ use host_capability::{Grants, HoleType, command_line};
 use host_target::{Found, Target};
 use host_text::redact::redact;
 
+use super::mounts::Mounts;
+
 /// The number of characters of a command's input that are shown.
 pub const STDIN: usize = 8000;
 
@@ -129,9 +131,13 @@ impl AllowedCommand {
             true => target.resolve_with_identity(asked, &access).await,
             false => target.resolve(asked, &access).await,
         };
+        // Where the target doesn't show its mounts, only the path's own name counts.
+        let mounts = Mounts::read(target).await;
         let lead = self.paths.iter().zip(resolved).map(|((hole, path), resolved)| {
             let resolved = resolved?;
             grants.may_lead(hole, path, &resolved.path)?;
+            let names = mounts.iter().flat_map(|mounts| mounts.other_names(&resolved.path));
+            names.into_iter().try_for_each(|name| grants.may_be(path, &name))?;
             let found = resolved.found();
             Ok((resolved.path, found))
         });

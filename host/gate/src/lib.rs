@@ -59,6 +59,7 @@ use expected_target::ExpectedTarget;
 use guard::{Guard, GuardOutcome};
 use host_base::sha256;
 use host_policy::Policy;
+pub use mounts::Mounts;
 pub use observed_output::ObservedOutputs;
 pub use plan::{Action, Attributes, Change, Directory, FilePath, Move, Run, Step, Write};
 use prepare::{PlanContext, PreparedPlan};

@@ -16,7 +16,7 @@ const TABLE: &str = "/proc/self/mountinfo";
 
 /// A mount.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Mount {
+struct Mount {
     /// The device, which is one for each file system.
     device: String,
     /// The directory of the file system that is mounted.
@@ -29,7 +29,7 @@ pub(super) struct Mount {
 
 /// All mounts of a target, the lower ones first.
 #[derive(Clone, Debug)]
-pub(super) struct Mounts(Vec<Mount>);
+pub struct Mounts(Vec<Mount>);
 
 impl Mounts {
     /// Reads the kernel's table. None where the target doesn't show what is mounted.

@@ -210,6 +210,11 @@ impl PlanContext<'_> {
                     let action = &step.action;
                     let mut site =
                         Site::survey(self.target, access, &at.path, action, (id, number), permits).await?;
+                    for path in std::iter::once(&site.path).chain(&site.to) {
+                        for name in assessment.other_names(path).await {
+                            self.grants.may_be(path, &name)?;
+                        }
+                    }
                     let takes_place = matches!(action, Action::Write(_) | Action::Remove(_));
                     if takes_place && site.found.is_some() && assessment.is_mount_point(&site.path).await {
                         return Err(mount_point(&site.path));

@@ -218,7 +218,7 @@ impl<'a> RiskAssessment<'a> {
     }
 
     /// The other names that a path has by mounts. Adds a risk where the target doesn't show them.
-    async fn other_names(&mut self, path: &str) -> Vec<String> {
+    pub async fn other_names(&mut self, path: &str) -> Vec<String> {
         let names = self.privileges.other_names(path).await;
         if names.is_none() {
             let why = format!(

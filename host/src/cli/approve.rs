@@ -3,6 +3,9 @@
 //!
 //! Plan, question and answer go through `/dev/tty` and never through the standard streams. Whoever types the answer has seen
 //! the plan, whatever is redirected.
+//!
+//! Others may write to the terminal, too, and show a false plan over the real one. So a second question names what is about to
+//! be approved, and takes only a code that nobody else knows.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -25,8 +28,8 @@ use host_text::visible::one_line;
 // Each paragraph a line: it is wrapped as wide as the terminal is.
 const AFTER_HELP: &str = "\
 The whole plan is shown at the terminal, and the answer is read there and nowhere else: `yes`, or for a plan of \
-critical risk the name of its target. Anything else approves nothing, and the call goes on waiting. What was shown is \
-what runs: a plan that has become another one since is not approved.
+critical risk the name of its target. Then the summary is shown once more, with a code to type: others may have written \
+over the plan. Anything else approves nothing, and the call goes on waiting. What was shown is what runs: a plan that has become another one since is not approved.
 
 In system mode only root approves, and never the account that the client runs as.";
 
@@ -96,18 +99,23 @@ impl Terminal {
         }
     }
 
-    /// Shows the plan, asks, and reads the answer.
+    /// Shows the plan, asks twice, and reads the answers.
     pub(super) fn is_approved(&mut self, waiting: &WaitingCall) -> io::Result<bool> {
-        let question = Question::about(waiting);
         writeln!(self.0, "{}", PlanView { waiting, now: now() })?;
-        // Input that was typed before the plan was shown is no answer to it.
+        let random = host_base::id::random().map_err(|problem| io::Error::other(problem.message))?;
+        Ok(self.asks(&Question::about(waiting))? && self.asks(&Question::again(waiting, &random))?)
+    }
+
+    /// Asks, and reads the answer.
+    fn asks(&mut self, question: &Question) -> io::Result<bool> {
+        // Input that was typed before the plan or the code was shown is no answer to it.
         tcflush(&self.0, QueueSelector::IFlush)?;
         write!(self.0, "{} ", question.text)?;
         question.is_approved(&self.0)
     }
 }
 
-/// The question after the plan.
+/// A question after the plan.
 struct Question {
     text: String,
     /// The answer that approves the plan.
@@ -141,6 +149,18 @@ impl Question {
                 }
             }
         }
+    }
+
+    /// The second question, whose code is made of random hexadecimal digits.
+    fn again(waiting: &WaitingCall, random: &str) -> Self {
+        let word: String = random.bytes().take(4).map(|digit| char::from(b'0' + digit % 10)).collect();
+        let reason = waiting.preview["escalation_reason"]
+            .as_str()
+            .map(|reason| format!("because: {}\n", one_line(reason)));
+        let (summary, target) = (one_line(&waiting.summary), one_line(&waiting.target));
+        let (reason, risk) = (reason.unwrap_or_default(), risk_name(waiting.risk));
+        let text = format!("\n{reason}Type {word} to approve on {target}, of {risk} risk: {summary}:");
+        Self { text, word }
     }
 
     /// Whether the first line is the word. An empty line never is.
@@ -196,6 +216,26 @@ mod tests {
             Question::about(&hostile).text,
             "The risk is CRITICAL. To approve this very plan, type the name of its target, web1\\n\\u{1b}[2J:"
         );
+    }
+
+    #[test]
+    fn the_second_question_shows_what_is_approved_and_takes_its_own_code_only() {
+        let hostile = WaitingCall {
+            summary: "Restart\n\u{9b}2J".to_owned(),
+            preview: serde_json::json!({"escalation_reason": "it runs\nas root"}),
+            ..waiting(Risk::High)
+        };
+        let question = Question::again(&hostile, "09af5c7700112233");
+        let code = question.word.clone();
+        assert!(code.len() == 4 && code.bytes().all(|digit| digit.is_ascii_digit()), "{code}");
+        let shown = "approve on web1, of high risk: Restart\\n\\u{9b}2J:";
+        assert_eq!(question.text, format!("\nbecause: it runs\\nas root\nType {code} to {shown}"));
+        for (answer, approved) in [(code.as_str(), true), ("yes", false), ("web1", false), ("", false)] {
+            assert_eq!(question.is_approved(format!("{answer}\n").as_bytes()).unwrap(), approved, "{answer}");
+        }
+        assert_ne!(Question::again(&hostile, "1").text, Question::again(&hostile, "2").text);
+        let plain = Question::again(&waiting(Risk::Critical), "0000");
+        assert!(plain.text.starts_with("\nType ") && !plain.is_approved(&b"web1\n"[..]).unwrap());
     }
 
     #[test]

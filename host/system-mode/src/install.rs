@@ -97,6 +97,7 @@ impl Installation {
         planning.fragments(&fragments)?;
         planning.wall()?;
         notes.extend(fragments.notes);
+        notes.extend(wall::writers().map_err(|error| SystemError::io(Path::new("/etc"), error))?);
         let rights = ServeRights { program, users };
         planning.sudos(serve_rights::FILE.into(), rights.text(sudo))?;
         let copies = planning.steps.iter().any(|step| matches!(step, Step::Copy { .. }));

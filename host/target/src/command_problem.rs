@@ -32,12 +32,20 @@ pub(super) fn refused_by_sudo(exit_code: i32, said_anything: bool, stderr: &[u8]
     refused.then(|| excerpt(said.trim(), 300))
 }
 
-/// Takes sudo's own warnings off what a command wrote to stderr, such as of an include that isn't there: sudo ran the command all
-/// the same. They stay where the command failed and nothing else says why.
+/// Takes sudo's own warnings off what a command wrote to stderr, such as of an include that isn't there or of a line
+/// of sudoers that it doesn't understand: sudo ran the command all the same. They stay where the command failed and nothing else says why.
 pub(super) fn without_warnings_of_sudo(exit_code: i32, stderr: &mut Vec<u8>) {
     let is_warning = |line: &&[u8]| line.starts_with(b"sudo: ");
-    let own: Vec<&[u8]> =
+    let mut own: Vec<&[u8]> =
         stderr.split_inclusive(|byte| *byte == b'\n').filter(|line| !is_warning(line)).collect();
+    // Before the command runs, sudo reports each syntax error in three lines: the place, the text, and a caret below it.
+    while let [place, _, caret, ..] = own[..]
+        && place.starts_with(b"/etc/sudoers")
+        && place.trim_ascii_end().ends_with(b": syntax error")
+        && caret.trim_ascii().starts_with(b"^")
+    {
+        own.drain(..3);
+    }
     if exit_code == 0 || own.iter().any(|line| !line.trim_ascii().is_empty()) {
         *stderr = own.concat();
     }

@@ -2,6 +2,7 @@
 
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
+use crate::closed::why_copy_is_given;
 use crate::original;
 use crate::places::{check, shown, writer};
 use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
@@ -22,8 +23,9 @@ pub(crate) fn file_copy(args: CopyArgs, cx: &Context) -> Result<Noted<Done>> {
     let before = original::must_read(&path, cx)?;
     must_be_free(&to, cx)?;
     must_have_directory(&to, cx)?;
-    let keeps_owner = matches!(writer(&to, as_root, cx)?, Privilege::Root);
     let metadata = before.metadata;
+    let given = why_copy_is_given(&path, &metadata, &to, as_root, cx)?;
+    let keeps_owner = matches!(writer(&to, as_root, cx)?, Privilege::Root);
     let entry = Entry {
         path: path.clone(),
         change: "copied",
@@ -44,6 +46,7 @@ pub(crate) fn file_copy(args: CopyArgs, cx: &Context) -> Result<Noted<Done>> {
         works: vec![work],
         entries: vec![entry],
         as_root,
+        given: given.into_iter().collect(),
         ..Plan::default()
     }
     .apply(cx)

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod checkers;
+mod closed;
 mod copy;
 mod decode;
 mod effects;

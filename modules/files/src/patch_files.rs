@@ -3,6 +3,7 @@
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
+use crate::closed::why_copy_is_given;
 use crate::lines::{Lines, REDACTED};
 use crate::original::{self, LARGEST, Original};
 use crate::patch::apply::{Missed, Patched, apply};
@@ -218,6 +219,8 @@ fn add(
             if file.hunks.is_empty() && !file.is_copy && file.mode.is_none() {
                 plan.works.push(Work::Move { from: old.to_owned(), to: new.to_owned() });
             } else {
+                let given = why_copy_is_given(old, &before.metadata, new, plan.as_root, cx)?;
+                plan.given.extend(given);
                 written(new, patched.contents, file.mode, Some(before), &mut entry, plan, cx);
                 if !file.is_copy {
                     plan.works.push(Work::Remove(old.to_owned()));

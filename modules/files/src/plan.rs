@@ -5,8 +5,9 @@ use std::ops::Range;
 
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
+use crate::closed::why_moved_is_given;
 use crate::lines::Lines;
-use crate::original::{LARGEST, must_be_mutable, sha256};
+use crate::original::{LARGEST, metadata, must_be_mutable, sha256};
 use crate::places::{shown, writer};
 use crate::service::{self, ChangedFile, Service, Told};
 use crate::{checkers, effects};
@@ -126,6 +127,8 @@ pub(crate) struct Plan {
     pub(crate) as_root: Option<bool>,
     /// Paths that are there already, and that must not be immutable.
     pub(crate) existing: Vec<String>,
+    /// The reasons why others may read the copies of files that they may not read.
+    pub(crate) given: Vec<String>,
 }
 
 /// The answer where there is nothing to change.
@@ -147,6 +150,17 @@ impl Plan {
         let services = service::join(&self.changed_files(), cx);
         let mut change =
             self.warnings.iter().fold(Change::new(self.summary), |change, warning| change.warning(warning));
+        let moved = self.works.iter().filter_map(|work| match work {
+            Work::Move { from, to } => Some((from, to)),
+            _ => None,
+        });
+        let mut given = self.given;
+        for (from, to) in moved {
+            if let Some(metadata) = metadata(from, cx)? {
+                given.extend(why_moved_is_given(from, &metadata, to, cx)?);
+            }
+        }
+        change = given.into_iter().fold(change, |change, why| change.risk(Risk::High).warning(why));
         change = services.iter().fold(change, |change, service| service.before(change));
         let count = self.works.len();
         // All paths in one directory take the same rights.

@@ -259,6 +259,39 @@ fn every_refusal_of_a_patch_has_a_code() {
 }
 
 #[test]
+fn who_gets_a_file_that_not_everybody_may_read_is_asked_about() {
+    let target = || {
+        let file = |target: FakeTarget, path: &str, mode| {
+            target.file(path, "a\n").metadata(path, Metadata { size: 2, ..at("root", mode) })
+        };
+        let target = target()
+            .metadata("/srv/bob", directory("bob"))
+            .metadata("/home/ada", directory("ada"))
+            .metadata("/etc/app/shut", Metadata { mode: 0o700, ..directory("root") });
+        let target = file(target, "/etc/app/closed", 0o640);
+        let target = file(target, "/etc/app/open", 0o644);
+        file(target, "/etc/app/shut/open", 0o644)
+    };
+    for (tool, path, to, is_given) in [
+        ("file_copy", "/etc/app/closed", "/srv/bob/x", true),
+        ("file_copy", "/etc/app/closed", "/etc/app/x", false),
+        ("file_copy", "/etc/app/closed", "/home/ada/x", true),
+        ("file_copy", "/etc/app/open", "/srv/bob/x", false),
+        ("file_copy", "/etc/app/shut/open", "/srv/bob/x", true),
+        ("file_copy", "/etc/app/shut/open", "/etc/app/x", true),
+        ("file_copy", "/etc/app/shut/open", "/etc/app/shut/x", false),
+        ("file_move", "/etc/app/shut/open", "/etc/app/x", true),
+        ("file_move", "/etc/app/shut/open", "/etc/app/shut/x", false),
+        ("file_move", "/etc/app/closed", "/etc/app/x", false),
+    ] {
+        let (_, _, plan) = done(target(), tool, json!({"path": path, "to": to}));
+        let plan = format!("{:?}", plan.unwrap());
+        assert_eq!(plan.contains("Not everybody may read"), is_given, "{tool} {path} {to}: {plan}");
+        assert_eq!(plan.contains("High"), is_given, "{tool} {path} {to}: {plan}");
+    }
+}
+
+#[test]
 fn files_are_written_copied_moved_made_and_removed() {
     let target = || target().metadata("/etc/app/app.conf", Metadata { size: 6, ..at("app", 0o640) });
     for (tool, arguments, expected) in [

@@ -129,6 +129,8 @@ fn an_approval_is_typed_after_the_whole_plan_was_shown() {
         ("high", YES, "yes\n", true),
         ("high", YES, "y\n", false),
         ("high", YES, "\n", false),
+        // What is typed before the second question is no answer to it; the code follows.
+        ("high", YES, "yes\nno\n", true),
         // `\u{4}` is the end of input.
         ("high", YES, "\u{4}", false),
         ("critical", "the name of its target, web1:", "web1\n", true),
@@ -140,6 +142,8 @@ fn an_approval_is_typed_after_the_whole_plan_was_shown() {
         assert_eq!(server.decision(), approved.then(|| decision(true)).flatten(), "{seen}");
         let plan = seen.find("1. systemctl restart nginx.service").expect("the plan");
         assert!(plan < seen.find(prompt).expect("the question"), "{seen}");
+        let again = "to approve on web1, of high risk: Restart\\nnginx.service\\u{9b}1A:";
+        assert_eq!(seen.contains(&again.replace("high", risk)), approved, "{seen}");
         assert!(!seen.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{seen:?}");
         let outcome = if approved { "approved: the change is running" } else { "not approved" };
         assert!(seen.contains(outcome), "{seen}");

@@ -37,6 +37,24 @@ fn grants() -> Grants {
 }
 
 #[test]
+fn a_file_with_secrets_is_one_by_each_of_its_names() {
+    let mut grants = grants();
+    grants.path(&files("/etc/ssl/private/own.key", Privilege::Root)).unwrap();
+    for (other, granted) in [
+        ("/etc/hosts", true),
+        ("/srv/not-granted", true),
+        ("/etc/ssl/private/own.key", true),
+        ("/etc/ssl/private/other.key", false),
+        ("/etc/shadow", false),
+    ] {
+        assert_eq!(grants.may_be("/srv/bind/x", other).is_ok(), granted, "{other}");
+    }
+    let denied = grants.may_be("/srv/bind/shadow", "/etc/shadow").unwrap_err();
+    assert_eq!(denied.code, "CAPABILITY_DENIED");
+    assert!(denied.message.contains("/srv/bind/shadow, which leads to /etc/shadow"), "{}", denied.message);
+}
+
+#[test]
 fn who_holds_a_file_is_asked_only_of_what_may_be_read_or_written() {
     let mut grants = grants();
     grants.path(&PathRequest { write: true, ..files("/srv/*", Privilege::Root) }).unwrap();

@@ -132,7 +132,7 @@ async fn refused_paths_are_logged_and_a_call_that_has_ended_reaches_none() {
     let mut store = call(Risk::ReadOnly).await;
     let (written, _guard) = Written::begin();
     let caller = host_base::Privilege::Caller;
-    let check = store.data_mut().call().unwrap().path_check(&caller, Grants::may_read);
+    let check = store.data_mut().call().unwrap().path_check(&caller, Grants::may_read).await;
     assert_eq!(check("/etc/motd", "/etc/motd").unwrap_err().code, "CAPABILITY_DENIED");
     check(GRANTED, GRANTED).unwrap();
     drop(store);

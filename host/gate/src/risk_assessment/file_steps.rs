@@ -92,6 +92,14 @@ impl<'a> Part<'a> {
             let is_read = is_file && text::has_reader(path);
             return (!is_read).then(|| format!("removes {shown}, which root's programs may depend on"));
         }
+        // Programs ask whether such a path is there, as pam_nologin does, or take it for a file and fail. Of a directory for
+        // drop-ins or for an account's keys, only what is in it counts.
+        let is_for_contents = text::is_drop_in_directory(path) || path.ends_with("/.ssh");
+        if self.step == FileStep::MakeDirectory && !is_for_contents {
+            return Some(format!(
+                "makes the directory {shown}, by whose name alone root's programs may do otherwise"
+            ));
+        }
         let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");
         if is_others(self.owner) || is_others(self.group) && self.mode & 0o020 != 0 || self.mode & 0o002 != 0
         {
@@ -104,6 +112,23 @@ impl<'a> Part<'a> {
 /// Whether the names on a path make what is below it settings or code: hidden directories such as `.ssh`, and those of git.
 fn is_for_settings(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.')) || !text::has_reader(path)
+}
+
+/// The reason why a step changes a program or script in a directory for data that root may run, since only root could change
+/// it so far.
+fn why_program_of_roots(action: &Action, site: &Site) -> Option<String> {
+    let found = site.found.as_ref().filter(|found| found.kind == FileKind::File)?;
+    let mode = found.metadata.mode;
+    let is_roots = found.metadata.owner == "root" && mode & 0o022 == 0;
+    let is_script = site.before.as_deref().is_some_and(|before| before.starts_with(b"#!"));
+    let is_changed = match action {
+        Action::SetAttributes(attributes) => attributes.mode.is_some_and(|now| mode & !now & 0o111 != 0),
+        _ => mode & 0o111 != 0 || is_script,
+    };
+    // Elsewhere, any file counts as one that root's programs read or run.
+    (is_roots && is_changed && !text::is_system_path(&site.path)).then(|| {
+        format!("changes {}, a program of root's, which root's jobs may run", excerpt(&site.path, NAMED))
+    })
 }
 
 impl RiskAssessment<'_> {
@@ -130,48 +155,60 @@ impl RiskAssessment<'_> {
                 self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
             }
         }
-        on_heap(|| self.jobs_of_file(action, site, is_own)).await;
-        match action {
-            Action::Write(write) => {
+        if let Some(why) = why_program_of_roots(action, site) {
+            self.risks.push((Risk::High, why));
+        }
+        if let Action::SetAttributes(attributes) = action {
+            return on_heap(|| self.attributes(attributes, site)).await;
+        }
+        // The contents count by each name that the file has.
+        for path in self.all_names(&site.path).await {
+            on_heap(|| self.jobs_of_file(action, site, &path, is_own)).await;
+            if let Action::Write(write) = action {
                 // A file that only root could write has been decided about before.
                 let is_roots = site
                     .found
                     .as_ref()
                     .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
                 let before = site.before.as_deref().filter(|_| is_roots);
-                on_heap(|| self.contents(&site.path, site.found.is_none(), before, &write.contents)).await
+                on_heap(|| self.contents(&path, site.found.is_none(), before, &write.contents)).await?;
             }
-            Action::Move(moved) => match &site.before {
-                Some(contents) => {
-                    on_heap(|| self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents))
-                        .await
-                }
-                None => Ok(()),
-            },
-            Action::SetAttributes(attributes) => on_heap(|| self.attributes(attributes, site)).await,
-            _ => Ok(()),
         }
+        if let (Action::Move(moved), Some(contents)) = (action, &site.before) {
+            for path in self.all_names(site.to.as_ref().unwrap_or(&moved.to)).await {
+                on_heap(|| self.contents(&path, true, None, contents)).await?;
+            }
+        }
+        Ok(())
     }
 
-    /// Adds a risk where jobs end with the former contents of a file, or may no longer run by its new ones.
-    async fn jobs_of_file(&mut self, action: &Action, site: &Site, is_own: bool) {
+    /// Adds a risk where jobs end with the former contents of a file, or may no longer run by its new ones. `path` is one of
+    /// the names of the file.
+    async fn jobs_of_file(&mut self, action: &Action, site: &Site, path: &str, is_own: bool) {
         let now = match action {
-            Action::Write(write) => text::code_in_file(&site.path, &write.contents),
+            Action::Write(write) => text::code_in_file(path, &write.contents),
             Action::Remove(_) | Action::Move(_) => None,
             _ => return,
         };
-        let former = site.before.as_deref().and_then(|before| text::code_in_file(&site.path, before));
-        let what = excerpt(&site.path, NAMED);
+        let former = site.before.as_deref().and_then(|before| text::code_in_file(path, before));
+        let what = excerpt(path, NAMED);
         let what = format!("the step on {what}");
-        if let Some(timer) = units::timer_at(&site.path) {
+        if let Some(timer) = units::timer_at(path) {
             // Nothing waits for a new timer, but a drop-in changes one that is there.
-            if former.is_some() || units::unit_at(&site.path).is_none() {
+            if former.is_some() || units::unit_at(path).is_none() {
                 self.timer_ends(timer, former.as_ref(), now.as_ref(), &what).await;
             }
         } else if let Some(former) = former {
             let own = (is_own && self.facts.uid != 0).then(|| self.facts.user.clone());
             self.jobs_end(&former, now.as_ref(), own.as_deref(), &what).await;
         }
+    }
+
+    /// All names of a path, its own first.
+    async fn all_names(&mut self, path: &str) -> Vec<String> {
+        let mut names = self.other_names(path).await;
+        names.insert(0, path.to_owned());
+        names
     }
 
     /// The reason why a directory that goes away is the home of somebody, or has such a home below it.
@@ -234,9 +271,7 @@ impl RiskAssessment<'_> {
     async fn attributes(&mut self, attributes: &Attributes, site: &Site) -> Result<(), Problem> {
         let Some(after) = site.attributes_after(attributes) else { return Ok(()) };
         let (path, shown) = (&site.path, excerpt(&site.path, NAMED));
-        let mut names = self.other_names(path).await;
-        names.insert(0, path.clone());
-        for name in &names {
+        for name in &self.all_names(path).await {
             let owner = format!("{}:{}", after.owner, after.group);
             let mode = format!("{:04o}", after.mode);
             let mut commands = Vec::new();
@@ -267,6 +302,7 @@ impl RiskAssessment<'_> {
 mod tests {
     use super::*;
     use crate::mounts::Mounts;
+    use crate::plan::Directory;
     use crate::plan::tests::{at, moving, removing_directory, setting, write};
     use host_capability::Access;
     use host_knowledge::LazyKnowledge;
@@ -372,6 +408,51 @@ mod tests {
         let system = tempfile::tempdir_in("/etc").unwrap();
         let found = reasons(&removing_directory(system.path().to_str().unwrap()).action).await;
         assert!(found.contains("root's programs may depend on"), "{found}");
+    }
+
+    #[tokio::test]
+    async fn a_directory_of_the_systems_counts_by_its_name() {
+        for (path, asks) in [
+            ("/etc/lsa-nologin", true),
+            ("/etc/nginx/conf.d/lsa.conf", true),
+            ("/etc/systemd/system/lsa.service", true),
+            ("/etc/systemd/system.conf.d/lsa.d", true),
+            ("/opt/lsa-x", true),
+            ("/etc/systemd/system/lsa.service.d", false),
+            ("/root/.ssh", false),
+            ("/srv/lsa-x", false),
+            ("/var/www/lsa-x", false),
+        ] {
+            let action =
+                Action::MakeDirectory(Directory { at: at(path), mode: 0o755, owner: None, group: None });
+            let found = reasons(&action).await;
+            assert_eq!(found.contains("by whose name alone"), asks, "{path}: {found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_of_roots_is_changed_unasked_nowhere() {
+        let Some(data) = data().await else { return };
+        let at_path = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
+        for (name, contents, owner, mode, is_program) in [
+            ("program", "x\n", 0, 0o755, true),
+            ("script", "#!/bin/sh\n", 0, 0o644, true),
+            ("text", "x\n", 0, 0o644, false),
+            ("nobodys", "x\n", 65_534, 0o755, false),
+        ] {
+            let path = at_path(name);
+            std::fs::write(&path, contents).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+            std::os::unix::fs::chown(&path, Some(owner), Some(owner)).unwrap();
+            for action in
+                [write(&path, "y\n").action, Action::Remove(at(&path)), moving(&path, &at_path("to")).action]
+            {
+                let found = reasons(&action).await;
+                assert_eq!(found.contains("a program of root's"), is_program, "{name} {action:?}: {found}");
+            }
+            let found = reasons(&setting(&path, Some(0o644), None, None).action).await;
+            assert_eq!(found.contains("a program of root's"), name == "program", "{name}: {found}");
+        }
     }
 
     #[tokio::test]

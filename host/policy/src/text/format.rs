@@ -104,6 +104,11 @@ pub fn of_path(path: &str) -> Option<Format> {
     if is_compose(name, extension) {
         return Some(Format::Compose);
     }
+    // A unit can be linked to where it lies. What is in a home directory is its account's own.
+    let is_unit = matches!(extension, "service" | "socket" | "timer" | "path" | "mount");
+    if is_unit && !is_system_path(path) && !within("/home") && !name.starts_with('.') {
+        return Some(Format::Unit);
+    }
     is_system_path(path)
         .then_some(Format::Opaque("a file of the system's, which programs of root's read or run"))
 }
@@ -111,6 +116,11 @@ pub fn of_path(path: &str) -> Option<Format> {
 /// True where a reader knows the format of a file at this path, so that its contents alone decide.
 pub fn has_reader(path: &str) -> bool {
     !matches!(of_path(&normalize(path)), Some(Format::Opaque(_)))
+}
+
+/// True for a directory whose files are drop-ins of a unit of systemd.
+pub fn is_drop_in_directory(path: &str) -> bool {
+    path.ends_with(".d") && of_path(&format!("{}/x.conf", normalize(path))) == Some(Format::Unit)
 }
 
 /// True for a path of the system: files there belong to no account or service, and are not only data.
@@ -221,6 +231,7 @@ mod tests {
             ("/usr/lib/systemd/system/a.path", Format::Unit),
             ("/root/.config/systemd/user/a.service", Format::Unit),
             ("/usr/share/dbus-1/system-services/org.a.service", Format::Unit),
+            ("/srv/units/a.service", Format::Unit),
             ("/etc/crontab", Format::SystemCrontab),
             ("/etc/cron.d/a", Format::SystemCrontab),
             ("/etc/anacrontab", Format::Anacrontab),
@@ -267,6 +278,21 @@ mod tests {
             "/",
         ] {
             assert!(matches!(of_path(&normalize(path)), Some(Format::Opaque(_))), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_directory_for_drop_ins_is_that_of_a_unit() {
+        for (path, is_it) in [
+            ("/etc/systemd/system/a.service.d", true),
+            ("/etc/systemd/system/service.d", true),
+            ("/etc/systemd/user/a@.timer.d", true),
+            ("/etc/systemd/system/a.service", false),
+            ("/etc/systemd/system.conf.d", false),
+            ("/etc/cron.d", false),
+            ("/etc/nginx/conf.d", false),
+        ] {
+            assert_eq!(is_drop_in_directory(path), is_it, "{path}");
         }
     }
 

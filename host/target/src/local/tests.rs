@@ -300,7 +300,13 @@ fn what_sudo_says_is_told_from_what_a_program_says() {
 #[test]
 fn warnings_of_sudo_hide_no_message_of_the_command() {
     let warning = "sudo: unable to open /etc/sudoers.inc: No such file or directory\n";
+    let report = "/etc/sudoers.d/w:1:13: syntax error\ngarbage here\n            ^\n";
     for (exit_code, stderr, expected) in [
+        (1, format!("{report}no crontab for root\n"), "no crontab for root\n"),
+        (1, format!("{warning}{report}{report}no crontab\n"), "no crontab\n"),
+        (0, report.to_owned(), ""),
+        (1, report.to_owned(), report),
+        (1, format!("no crontab\n{report}"), &format!("no crontab\n{report}")),
         (0, warning.to_owned(), ""),
         (0, format!("{warning}note: x\n"), "note: x\n"),
         (1, format!("{warning}no crontab for root\n"), "no crontab for root\n"),

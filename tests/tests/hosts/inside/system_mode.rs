@@ -15,6 +15,9 @@ const SERVE: [&str; 6] = ["sudo", "-n", "-u", ACCOUNT, PROGRAM, "serve"];
 
 const PREPARE: &str = r"
 set -e
+# Debian's rsyslog writes to terminals, and system mode then isn't right.
+cp -a /etc/rsyslog.conf /etc/rsyslog.conf.lsa
+sed -i '/omusrmsg/s/^/#/' /etc/rsyslog.conf
 useradd --create-home --shell /bin/bash lsa-person
 cd /home/lsa-person
 install -d .local/bin .local/lib/linux-sysadmin
@@ -36,6 +39,8 @@ rm -f /etc/sudoers.d/linux-sysadmin* /etc/sudoers.d/.linux-sysadmin* /etc/sudoer
 rm -rf /var/lib/linux-sysadmin /usr/local/bin/linux-sysadmin /usr/local/lib/linux-sysadmin /tmp/lsa-*
 userdel linux-sysadmin
 userdel --remove lsa-person
+mv /etc/rsyslog.conf.lsa /etc/rsyslog.conf
+rm -f /etc/rsyslog.d/lsa.conf
 systemctl stop lsa-works
 rm -f /etc/systemd/system/lsa-*
 systemctl daemon-reload
@@ -136,6 +141,16 @@ fn system_mode_is_set_up_once_and_taken_away() {
          sha256sum --check SHA256SUMS; test -z \"$(find / -xdev -path '/proc' -prune -o -name '.linux-sysadmin*' -print)\""
     ));
     assert_eq!(person.not_right(0), []);
+    person.0.sh("echo '*.emerg :omusrmsg:*' > /etc/rsyslog.d/lsa.conf");
+    let found = person.not_right(1);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(
+        found[0].0 == "messages on terminals" && found[0].1.contains("line 1 of /etc/rsyslog.d/lsa.conf"),
+        "{found:?}"
+    );
+    let said = person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
+    assert!(said.contains("/etc/rsyslog.d/lsa.conf"), "{said}");
+    person.0.sh("rm /etc/rsyslog.d/lsa.conf");
 
     let installed = person.0.snapshot();
     let said = person.system(0, OWN, &["install", "--for", PERSON, "--yes"]);
