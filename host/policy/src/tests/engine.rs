@@ -120,3 +120,49 @@ fn relative_paths_begin_where_the_command_does() {
     assert!(!shows(&["cat", "notes"], Some("/home/bob")));
     assert!(!shows(&["cat", "/srv/shadow"], Some("/etc")));
 }
+
+#[test]
+fn a_safe_rule_holds_only_where_every_word_is_certain() {
+    let policy = policy(
+        "rules:
+  - id: own.look
+    level: SAFE
+    risk_score: 0
+    capabilities: own.read
+    reason: looks
+    match: {command: frob, args_any: ['*'], args_none: [set], options_none: [--kill], options_only: [-v, --all, --kill, --no-kill]}
+  - id: own.route
+    level: SAFE
+    risk_score: 0
+    capabilities: own.read
+    reason: looks
+    match: {command: ip, subcommand_any: route show}
+  - id: own.check
+    level: CONFIRM
+    risk_score: 10
+    capabilities: own.read
+    reason: reads files
+    match: {command: frob, path_other: '/etc/**'}
+",
+    );
+    for (line, expected) in [
+        ("frob /etc/x", Level::Safe),
+        ("frob -v --all /etc/x", Level::Safe),
+        ("frob --al /etc/x", Level::Confirm),
+        ("frob -w /etc/x", Level::Confirm),
+        ("frob -vw /etc/x", Level::Confirm),
+        ("frob --kill /etc/x", Level::Confirm),
+        ("frob --kil /etc/x", Level::Confirm),
+        ("frob --no-kill --kill /etc/x", Level::Confirm),
+        ("frob set /etc/x", Level::Confirm),
+        ("frob $X /etc/x", Level::Confirm),
+        ("frob /srv/x", Level::Confirm),
+        ("frob /etc/../srv/x", Level::Confirm),
+        ("frob x", Level::Confirm),
+        ("ip route show", Level::Safe),
+        ("ip route s", Level::Confirm),
+        ("ip r show", Level::Confirm),
+    ] {
+        assert_eq!(policy.verdict(&["sh", "-c", line]).level, expected, "{line}");
+    }
+}
