@@ -7,7 +7,7 @@ use serde_json::json;
 const CLEAN: &str = "
 chattr -R -i -a /etc/lsa-files 2>/dev/null
 for place in bound tree/inner full readonly; do umount /etc/lsa-files/$place 2>/dev/null; done
-rm -rf /etc/lsa-files
+rm -rf /etc/lsa-files /etc/cron.d/lsa-files
 ";
 
 /// Wait until systemd has noticed a mount, or that one is gone. A snapshot tells of its unit.
@@ -230,4 +230,46 @@ async fn a_hundred_thousand_hunks_are_applied_at_once() {
         "{patched}"
     );
     assert_eq!(machine.sh("grep -c x /etc/lsa-files/many; sed -n 2p /etc/lsa-files/many"), "100000\n2\n");
+}
+
+#[tokio::test]
+async fn a_file_that_only_root_may_read_is_shown_by_no_tool() {
+    let Some(machine) = host("a_file_that_only_root_may_read_is_shown_by_no_tool") else { return };
+    let mut client = machine.serve_all_but_critical().await;
+    let (private, open) = ("/etc/lsa-files/private", "/etc/cron.d/lsa-files");
+    machine.sh(&format!(
+        "umask 077; echo '# word k4x7q2' > {private}; cp {private} {open}; cp {private} /etc/lsa-files/x.psk"
+    ));
+    let before = machine.snapshot();
+    let diff = "@@ -1 +1 @@\n-# word k4x7q3\n+b\n";
+    for (tool, arguments) in [
+        ("file_read", json!({"path": private})),
+        ("file_search", json!({"path": private, "pattern": "k4x7"})),
+        ("file_patch", json!({"path": private, "diff": diff})),
+        ("file_write", json!({"path": private, "contents": "# word k4x7q2\n"})),
+        ("file_copy", json!({"path": private, "to": "/etc/lsa-files/copy"})),
+        ("file_move", json!({"path": private, "to": "/etc/cron.d/lsa-moved"})),
+    ] {
+        let refused = machine.refuses(&mut client, tool, &arguments, "PRIVATE_FILE").await;
+        assert!(!refused.to_string().contains("k4x7q2"), "{tool}: {refused}");
+    }
+    let named = json!({"path": "/etc/lsa-files/x.psk"});
+    machine.refuses(&mut client, "file_read", &named, "CAPABILITY_DENIED").await;
+    let found = client.envelope("file_search", json!({"path": "/etc/lsa-files", "pattern": "k4x7"})).await;
+    assert_eq!(found["data"], json!([]), "{found}");
+    // What is removed or moved isn't shown in the preview either.
+    for (tool, arguments) in [
+        ("file_remove", json!({"path": private, "dry_run": true})),
+        ("file_move", json!({"path": private, "to": "/etc/lsa-files/moved", "dry_run": true})),
+    ] {
+        let preview = client.envelope(tool, arguments).await.to_string();
+        assert!(preview.contains("/etc/lsa-files/private"), "{preview}");
+        assert!(!preview.contains("k4x7q2") && !preview.contains("sha256"), "{tool}: {preview}");
+    }
+    // Jobs are no secrets, and metadata is told of every file.
+    let read = client.envelope("file_read", json!({"path": open})).await;
+    assert_eq!(read["data"]["text"], "# word k4x7q2\n", "{read}");
+    let stat = client.envelope("file_stat", json!({"path": private})).await;
+    assert_eq!((&stat["data"][0]["mode"], &stat["data"][0]["size"]), (&json!("0600"), &json!(14)), "{stat}");
+    machine.is_still(&before, "what was refused");
 }
