@@ -19,8 +19,6 @@ struct Part<'a> {
     path: &'a str,
     /// The file or directory that is there before the step.
     found: Option<&'a Found>,
-    /// True where a directory goes away.
-    is_directory: bool,
     /// True where a directory moves with all that is in it.
     has_contents: bool,
     /// The owner and the group that the step gives, and the permission bits.
@@ -31,15 +29,13 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(step: FileStep, path: &'a str, found: Option<&'a Found>) -> Self {
-        let (is_directory, has_contents) = (false, false);
-        Self { step, path, found, is_directory, has_contents, owner: None, group: None, mode: 0 }
+        Self { step, path, found, has_contents: false, owner: None, group: None, mode: 0 }
     }
 
     /// The parts of a step. A move removes what is at the old path, and writes it at the new one.
     fn of(action: &'a Action, site: &'a Site) -> Vec<Self> {
         let found = site.found.as_ref();
         let part = |step| Self::new(step, &site.path, found);
-        let removed = || Self { is_directory: site.is_directory(), ..part(FileStep::Remove) };
         match action {
             Action::Run(_) | Action::SetAttributes(_) => Vec::new(),
             Action::Write(write) => vec![Self {
@@ -54,12 +50,12 @@ impl<'a> Part<'a> {
                 mode: directory.mode,
                 ..part(FileStep::MakeDirectory)
             }],
-            Action::Remove(_) | Action::RemoveDirectory(_) => vec![removed()],
+            Action::Remove(_) | Action::RemoveDirectory(_) => vec![part(FileStep::Remove)],
             Action::Move(moved) => {
                 let to = site.to.as_ref().unwrap_or(&moved.to);
                 let has_contents = site.is_directory();
                 vec![
-                    Self { has_contents, ..removed() },
+                    Self { has_contents, ..part(FileStep::Remove) },
                     Self {
                         has_contents,
                         owner: found.map(|found| found.metadata.owner.as_str()),
@@ -70,6 +66,30 @@ impl<'a> Part<'a> {
                 ]
             }
         }
+    }
+
+    /// The reason why a step with root's rights asks in a place where accounts and services have their files. Root's
+    /// crontabs, units and configuration may run or include files there, and no list knows which.
+    fn risk_with_root(&self) -> Option<String> {
+        let shown = excerpt(self.path, NAMED);
+        let what = match self.step {
+            FileStep::Remove => "removes",
+            FileStep::MakeDirectory => "makes",
+            _ => "writes",
+        };
+        text::is_own_path(self.path).then(|| {
+            format!("{what} {shown} with root's rights, and root's programs may run or go by what is there")
+        })
+    }
+
+    /// The reason why a new directory asks as a file would: programs ask whether a path is there, and take what is in it.
+    fn risk_of_directory(&self) -> Option<String> {
+        let asks = self.step == FileStep::MakeDirectory
+            && (text::is_system_path(self.path) || !text::has_reader(self.path));
+        asks.then(|| {
+            let shown = excerpt(self.path, NAMED);
+            format!("makes the directory {shown}, which root's programs may go by, even where it is empty")
+        })
     }
 
     /// The reason why this gives away or removes a part of the system at a path, whatever the contents.
@@ -110,7 +130,9 @@ impl RiskAssessment<'_> {
     /// Assesses a step on a file or a directory.
     pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
         // With the account's own rights, only the contents can become its code.
-        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
+        let privilege = action.path().map(|at| &at.privilege);
+        let is_own = matches!(privilege, Some(Privilege::Caller));
+        let takes_root = privilege.is_none_or(|privilege| self.takes_roots_rights(privilege));
         for part in Part::of(action, site) {
             let shown = excerpt(part.path, NAMED);
             let verdict = self.policy.file_verdict(part.step, part.path);
@@ -121,16 +143,22 @@ impl RiskAssessment<'_> {
                 self.apply_verdict(&verdict, &what)?;
                 self.risks.extend(part.takes_root(&name).map(|why| (Risk::High, why)));
             }
-            self.risks.extend(part.takes_root(part.path).map(|why| (Risk::High, why)));
+            let reasons = [part.takes_root(part.path), part.risk_of_directory()];
+            self.risks.extend(reasons.into_iter().flatten().map(|why| (Risk::High, why)));
+            if takes_root {
+                self.risks.extend(part.risk_with_root().map(|why| (Risk::High, why)));
+            }
             if !is_own && let Some(why) = self.privileges.home_power(part.path, part.found).await {
                 self.risks.push((Risk::High, format!("changes {shown}, {why}")));
             }
-            if part.is_directory {
-                let why = on_heap(|| self.takes_home(&part)).await;
+            if part.step == FileStep::Remove {
+                let why = on_heap(|| self.takes_login(&part)).await;
                 self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
             }
         }
-        on_heap(|| self.jobs_of_file(action, site, is_own)).await;
+        for name in self.read_as(&site.path).await {
+            on_heap(|| self.jobs_of_file(&name, action, site, is_own)).await;
+        }
         match action {
             Action::Write(write) => {
                 // A file that only root could write has been decided about before.
@@ -139,33 +167,56 @@ impl RiskAssessment<'_> {
                     .as_ref()
                     .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
                 let before = site.before.as_deref().filter(|_| is_roots);
-                on_heap(|| self.contents(&site.path, site.found.is_none(), before, &write.contents)).await
-            }
-            Action::Move(moved) => match &site.before {
-                Some(contents) => {
-                    on_heap(|| self.contents(site.to.as_ref().unwrap_or(&moved.to), true, None, contents))
-                        .await
+                let is_new = site.found.is_none();
+                for name in self.read_as(&site.path).await {
+                    on_heap(|| self.contents(&name, is_new, before, &write.contents)).await?;
                 }
-                None => Ok(()),
-            },
+                Ok(())
+            }
+            Action::Move(moved) => {
+                let Some(contents) = &site.before else { return Ok(()) };
+                for name in self.read_as(site.to.as_ref().unwrap_or(&moved.to)).await {
+                    on_heap(|| self.contents(&name, true, None, contents)).await?;
+                }
+                Ok(())
+            }
             Action::SetAttributes(attributes) => on_heap(|| self.attributes(attributes, site)).await,
             _ => Ok(()),
         }
     }
 
+    /// Whether a step with these rights has root's.
+    fn takes_roots_rights(&self, privilege: &Privilege) -> bool {
+        match privilege {
+            Privilege::Caller => self.facts.uid == 0,
+            Privilege::Root => true,
+            Privilege::RootIfAvailable => self.facts.uid == 0 || self.facts.root_available(),
+            Privilege::User(name) => name == "root",
+        }
+    }
+
+    /// The path, and its other names by which a program reads a file in its own way. A name that is only somewhere below
+    /// the system's directories tells nothing about a file that has another name outside them.
+    async fn read_as(&mut self, path: &str) -> Vec<String> {
+        let mut names = self.other_names(path).await;
+        names.retain(|name| text::has_reader(name) || !text::is_system_path(name));
+        names.insert(0, path.to_owned());
+        names
+    }
+
     /// Adds a risk where jobs end with the former contents of a file, or may no longer run by its new ones.
-    async fn jobs_of_file(&mut self, action: &Action, site: &Site, is_own: bool) {
+    async fn jobs_of_file(&mut self, path: &str, action: &Action, site: &Site, is_own: bool) {
         let now = match action {
-            Action::Write(write) => text::code_in_file(&site.path, &write.contents),
+            Action::Write(write) => text::code_in_file(path, &write.contents),
             Action::Remove(_) | Action::Move(_) => None,
             _ => return,
         };
-        let former = site.before.as_deref().and_then(|before| text::code_in_file(&site.path, before));
-        let what = excerpt(&site.path, NAMED);
+        let former = site.before.as_deref().and_then(|before| text::code_in_file(path, before));
+        let what = excerpt(path, NAMED);
         let what = format!("the step on {what}");
-        if let Some(timer) = units::timer_at(&site.path) {
+        if let Some(timer) = units::timer_at(path) {
             // Nothing waits for a new timer, but a drop-in changes one that is there.
-            if former.is_some() || units::unit_at(&site.path).is_none() {
+            if former.is_some() || units::unit_at(path).is_none() {
                 self.timer_ends(timer, former.as_ref(), now.as_ref(), &what).await;
             }
         } else if let Some(former) = former {
@@ -174,8 +225,8 @@ impl RiskAssessment<'_> {
         }
     }
 
-    /// The reason why a directory that goes away is the home of somebody, or has such a home below it.
-    async fn takes_home(&mut self, part: &Part<'_>) -> Option<String> {
+    /// The reason why what goes away is somebody's home or shell, or has a home, a shell or keys below it.
+    async fn takes_login(&mut self, part: &Part<'_>) -> Option<String> {
         let unknown = || Some("and the target doesn't say whose homes are there".to_owned());
         let Ok(home) = self.privileges.home(part.path, part.found).await else { return unknown() };
         if let Some(home) = home.filter(|home| home.is_itself && home.is_peoples) {
@@ -184,7 +235,7 @@ impl RiskAssessment<'_> {
         let metadata = &part.found?.metadata;
         match self.privileges.login_below(part.path, (metadata.device, metadata.inode)).await {
             Ok(login) => login.map(|LoginPath { account, what }| {
-                format!("below which {} has the {what}", excerpt(&account, NAMED))
+                format!("which is or holds the {what} of {}", excerpt(&account, NAMED))
             }),
             Err(()) => unknown(),
         }
@@ -267,11 +318,13 @@ impl RiskAssessment<'_> {
 mod tests {
     use super::*;
     use crate::mounts::Mounts;
+    use crate::plan::Directory;
     use crate::plan::tests::{at, moving, removing_directory, setting, write};
     use host_capability::Access;
     use host_knowledge::LazyKnowledge;
     use host_policy::Policy;
     use host_target::{Facts, Overrides, Target};
+    use std::os::unix::fs::PermissionsExt;
 
     /// The reasons for a high risk of a step that root takes on this machine.
     async fn reasons(action: &Action) -> String {
@@ -287,7 +340,21 @@ mod tests {
         high.map(|(_, reason)| reason.as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// A directory whose files are data by their paths, that root's rights may pass, and whose file system renames
+    fn making_directory(path: &str) -> Action {
+        Action::MakeDirectory(Directory { at: at(path), mode: 0o755, owner: None, group: None })
+    }
+
+    /// The reasons besides the one for every step of root's where accounts have their files.
+    async fn further(action: &Action) -> String {
+        let reasons = reasons(action).await;
+        let (own, further): (Vec<&str>, Vec<&str>) =
+            reasons.lines().partition(|reason| reason.contains("with root's rights, and root's programs"));
+        let data = action.path().is_some_and(|at| text::is_own_path(&at.path));
+        assert_eq!(!own.is_empty(), data, "{reasons}");
+        further.join("\n")
+    }
+
+    /// A directory where accounts have their files, that root's rights may pass, and whose file system renames
     /// directories.
     async fn data() -> Option<tempfile::TempDir> {
         let mounts = Mounts::read(&Target::local(Overrides::default())).await.unwrap();
@@ -320,9 +387,85 @@ mod tests {
             ("directory", "/etc/lsa-x".to_owned(), "can't be judged"),
             (".hidden", at("moved"), "settings"),
         ] {
-            let found = reasons(&moving(&at(from), &to).action).await;
+            let found = further(&moving(&at(from), &to).action).await;
             assert_eq!(found.is_empty(), why.is_empty(), "{from} {to}: {found}");
             assert!(found.contains(why), "{from} {to}: {found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_step_of_roots_asks_where_accounts_have_their_files() {
+        let Some(data) = data().await else { return };
+        let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(at("there"), "text\n").unwrap();
+        std::fs::create_dir(at("empty")).unwrap();
+        for action in [
+            write(&at("new"), "text\n").action,
+            write(&at("there"), "other\n").action,
+            making_directory(&at("made")),
+            Action::Remove(self::at(&at("there"))),
+            removing_directory(&at("empty")).action,
+            moving(&at("there"), &at("moved")).action,
+            setting(&at("there"), Some(0o755), None, None).action,
+        ] {
+            let found = reasons(&action).await;
+            assert!(found.contains("root's programs may"), "{action:?}: {found}");
+        }
+        for only_data in ["/etc/machine-info", "/etc/networks"] {
+            assert_eq!(reasons(&write(only_data, "text\n").action).await, "", "{only_data}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_roots_rights_make_a_step_roots() {
+        let target = Target::local(Overrides::default());
+        let lazy = LazyKnowledge::default();
+        for (uid, privilege, is_roots) in [
+            (0, Privilege::Caller, true),
+            (1000, Privilege::Caller, false),
+            (1000, Privilege::Root, true),
+            (0, Privilege::RootIfAvailable, true),
+            (1000, Privilege::RootIfAvailable, false),
+            (0, Privilege::User("ada".to_owned()), false),
+            (0, Privilege::User("root".to_owned()), true),
+        ] {
+            let facts = Facts { user: "ada".to_owned(), uid, ..Facts::default() };
+            let assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+            assert_eq!(assessment.takes_roots_rights(&privilege), is_roots, "{uid} {privilege:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_shell_goes_from_nobody_unasked() {
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap();
+        let shell = accounts.lines().find(|line| line.starts_with("root:")).unwrap().rsplit(':').next();
+        let shell = std::fs::canonicalize(shell.unwrap()).unwrap();
+        let shell = shell.to_str().unwrap();
+        let (target, facts) = (Target::local(Overrides::default()), Facts::default());
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let found = assessment.privileges.found(shell).await.unwrap();
+        let part = Part::new(FileStep::Remove, shell, found.as_ref());
+        let why = assessment.takes_login(&part).await.unwrap();
+        assert!(why.starts_with("which is or holds the shell of "), "{why}");
+    }
+
+    #[tokio::test]
+    async fn a_new_directory_asks_as_a_file_there_would() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        for (path, asks) in [
+            ("/etc/lsa-nologin", true),
+            ("/etc/lsa-x.lock", true),
+            ("/etc/cron.d/lsa-x", true),
+            ("/etc/systemd/system/lsa-x.service", true),
+            ("/usr/local/lsa-x", true),
+            ("/root/lsa-x", true),
+            ("/etc/machine-info", false),
+        ] {
+            let found = reasons(&making_directory(path)).await;
+            assert_eq!(found.contains("which root's programs may go by"), asks, "{path}: {found}");
         }
     }
 
@@ -366,9 +509,9 @@ mod tests {
         let empty = data.path().to_str().unwrap().to_owned();
         let hidden = data.path().join(".hidden");
         std::fs::create_dir(&hidden).unwrap();
-        assert_eq!(reasons(&removing_directory(hidden.to_str().unwrap()).action).await, "");
+        assert_eq!(further(&removing_directory(hidden.to_str().unwrap()).action).await, "");
         std::fs::remove_dir(&hidden).unwrap();
-        assert_eq!(reasons(&removing_directory(&empty).action).await, "");
+        assert_eq!(further(&removing_directory(&empty).action).await, "");
         let system = tempfile::tempdir_in("/etc").unwrap();
         let found = reasons(&removing_directory(system.path().to_str().unwrap()).action).await;
         assert!(found.contains("root's programs may depend on"), "{found}");
@@ -380,14 +523,17 @@ mod tests {
         let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
         for (name, owner) in [("roots", 0), ("nobodys", 65_534)] {
             std::fs::write(at(name), "").unwrap();
+            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(0o644)).unwrap();
             std::os::unix::fs::chown(at(name), Some(owner), Some(owner)).unwrap();
         }
         for (path, mode, owner, why) in [
-            (at("roots"), Some(0o600), None, ""),
+            (at("roots"), Some(0o600), None, "root's own"),
+            (at("roots"), Some(0o644), None, ""),
             (at("roots"), Some(0o666), None, "lets others write"),
             (at("roots"), None, Some("nobody"), "lets others write"),
             (at("nobodys"), Some(0o666), None, ""),
-            (at("nobodys"), None, Some("root"), ""),
+            (at("nobodys"), Some(0o600), None, ""),
+            (at("nobodys"), None, Some("root"), "to root"),
             ("/etc/passwd".to_owned(), Some(0o600), None, "log in"),
             ("/etc/hostname".to_owned(), Some(0o600), None, "rule permissions"),
         ] {
