@@ -68,6 +68,11 @@ impl<'a> PathRights<'a> {
         self.gives & !mode & 0o077
     }
 
+    /// Whether any of the permission bits becomes another one.
+    pub fn changes(&self, mode: u32) -> bool {
+        self.gives & !mode & 0o777 != 0 || self.takes & mode & 0o777 != 0
+    }
+
     /// Whether the owner may not read a file of this mode any more, or not read or enter a directory of this mode.
     pub fn shuts_owner_out(&self, mode: u32, is_directory: bool) -> bool {
         self.takes & mode & if is_directory { 0o500 } else { 0o400 } != 0

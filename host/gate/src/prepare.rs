@@ -264,7 +264,12 @@ impl PlanContext<'_> {
                     on_heap(|| assessment.file(&step.action, site)).await?;
                     let asked = step.action.path().map_or(site.path.as_str(), |at| &at.path);
                     let to = step.action.to().into_iter().chain(site.to.as_deref());
-                    let edited: Vec<&str> = [asked, &site.path].into_iter().chain(to).collect();
+                    let mut others = assessment.other_names(&site.path).await;
+                    if let Some(to) = &site.to {
+                        others.extend(assessment.other_names(to).await);
+                    }
+                    let others = others.iter().map(String::as_str);
+                    let edited: Vec<&str> = [asked, &site.path].into_iter().chain(to).chain(others).collect();
                     let done = StepAction::Edit(&edited);
                     learned.extend(raised_risks(self.knowledge, &self.facts.family, &done));
                     validate.iter().try_for_each(|validate| assessment.harmless(validate))?;

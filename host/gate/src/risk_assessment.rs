@@ -300,6 +300,11 @@ impl<'a> RiskAssessment<'a> {
                 return None;
             }
             let owner = excerpt(&metadata.owner, NAMED);
+            if new_owner == Some("root") {
+                return Some(format!(
+                    "gives {shown}, which {owner} may have written, to root, whose files root's programs trust"
+                ));
+            }
             let why = self.privileges.owner_power(&metadata.owner).await?;
             return Some(format!("changes the rights on {shown}, which belongs to {owner}: {why}"));
         }
@@ -313,8 +318,15 @@ impl<'a> RiskAssessment<'a> {
         // The bits that the group gets and everybody lacks. Where a file has an access control list, they are what the list
         // gives to others at most.
         let to_group = opened >> 3 & 0o005 & !mode;
-        (is_closed && (opened & 0o005 != 0 || new_group.is_some()) || to_group != 0)
-            .then(|| format!("opens {shown} to others, which is root's own and not readable by everybody"))
+        if is_closed && (opened & 0o005 != 0 || new_group.is_some()) || to_group != 0 {
+            return Some(format!(
+                "opens {shown} to others, which is root's own and not readable by everybody"
+            ));
+        }
+        let is_changed = new_group.is_some() || rights.changes(mode);
+        is_changed.then(|| {
+            format!("changes the rights on {shown}, which is root's own and which root's programs may run or go by")
+        })
     }
 
     /// The reasons why a change of an account's groups or home is a higher risk on this target than the rules say.

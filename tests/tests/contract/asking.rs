@@ -194,7 +194,7 @@ async fn the_question_says_what_would_run_where_why_and_what_is_undone() {
 Tool:    planner_apply, of module planner 0.1.0
 Client:  test 1
 Risk:    critical
-Because: critical rather than the tool's own: the module says so of this plan
+Because: critical rather than the tool's own: the module says so of this plan; writes /srv/plan/changed {theirs}; makes /srv/plan/made {theirs}
 Says:    Change everything
 Warning: It may hurt
 Stops or restarts: cron.service
@@ -225,6 +225,7 @@ Undo:    none of step 3; where a step fails, the others before it are undone
 Plan:    {id} (SHA-256 {hash})
 ",
             hostname = hostname.trim(),
+            theirs = "with root's rights, and root's programs may run or go by what is there",
             changed = sha256("kept\nnew\n"),
             read = sha256("from stdin\n"),
         );
@@ -338,7 +339,8 @@ async fn a_dry_run_is_asked_about_where_the_operator_says_so() {
     for way in Way::ALL {
         let mut client = sandbox.serve(way).await;
         // Below the threshold a call never asks.
-        let shown = client.envelope(APPLY, plan().dry_run()).await;
+        let touch = Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"])]);
+        let shown = client.envelope(APPLY, touch.dry_run()).await;
         assert_eq!((&shown["status"], &shown["dry_run"]), (&json!("success"), &json!(true)), "{shown}");
 
         let asked = client.is_asked(way, APPLY, grave().dry_run()).await;
@@ -351,7 +353,7 @@ async fn a_dry_run_is_asked_about_where_the_operator_says_so() {
         }
         let envelope = client.answers(&asked, "accept").await;
         assert_eq!((&envelope["status"], &envelope["dry_run"]), (&json!("success"), &json!(true)), "{way:?}");
-        assert_eq!(envelope["preview"]["steps"], shown["preview"]["steps"], "{envelope}");
+        assert_eq!(envelope["preview"]["steps"].as_array().map(Vec::len), Some(2), "{envelope}");
         let call = sandbox.events("call").pop().expect("a call");
         assert_eq!((&call["decision"], &call["change"]), (&json!("dry-run"), &json!(null)), "{call}");
         assert_eq!(call["decided_by"], way.decided_by(), "{call}");

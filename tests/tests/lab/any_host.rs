@@ -99,8 +99,10 @@ async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
             lab.host(host).run(&["mkdir", "/srv/plan/empty"]);
         }
     }
-    let plan =
-        Plan::of([Step::write("/srv/plan/new", "new\n"), Step::run(&["rmdir", "--", "/srv/plan/empty"])]);
+    let plan = Plan::of([
+        Step::run(&["touch", "--", "/srv/plan/new"]).undo(&["rm", "--", "/srv/plan/new"]),
+        Step::run(&["rmdir", "--", "/srv/plan/empty"]),
+    ]);
     let mut apply = plan.apply();
     apply["host"] = "lab".into();
     let mut client = served(&lab, GENERATIONS[1]).await;
@@ -139,7 +141,9 @@ async fn of_two_agents_neither_lands_on_the_others_host() {
         lab.host(host).run(&["mkdir", "-p", "/srv/plan"]);
     }
     let change = |host: Option<&str>| {
-        let mut apply = Plan::of([Step::write("/srv/plan/new", "new\n")]).apply();
+        let mut apply =
+            Plan::of([Step::run(&["touch", "--", "/srv/plan/new"]).undo(&["rm", "--", "/srv/plan/new"])])
+                .apply();
         if let Some(host) = host {
             apply["host"] = host.into();
         }

@@ -19,8 +19,6 @@ struct Part<'a> {
     path: &'a str,
     /// The file or directory that is there before the step.
     found: Option<&'a Found>,
-    /// True where a directory goes away.
-    is_directory: bool,
     /// True where a directory moves with all that is in it.
     has_contents: bool,
     /// The owner and the group that the step gives, and the permission bits.
@@ -31,15 +29,13 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(step: FileStep, path: &'a str, found: Option<&'a Found>) -> Self {
-        let (is_directory, has_contents) = (false, false);
-        Self { step, path, found, is_directory, has_contents, owner: None, group: None, mode: 0 }
+        Self { step, path, found, has_contents: false, owner: None, group: None, mode: 0 }
     }
 
     /// The parts of a step. A move removes what is at the old path, and writes it at the new one.
     fn of(action: &'a Action, site: &'a Site) -> Vec<Self> {
         let found = site.found.as_ref();
         let part = |step| Self::new(step, &site.path, found);
-        let removed = || Self { is_directory: site.is_directory(), ..part(FileStep::Remove) };
         match action {
             Action::Run(_) | Action::SetAttributes(_) => Vec::new(),
             Action::Write(write) => vec![Self {
@@ -54,12 +50,12 @@ impl<'a> Part<'a> {
                 mode: directory.mode,
                 ..part(FileStep::MakeDirectory)
             }],
-            Action::Remove(_) | Action::RemoveDirectory(_) => vec![removed()],
+            Action::Remove(_) | Action::RemoveDirectory(_) => vec![part(FileStep::Remove)],
             Action::Move(moved) => {
                 let to = site.to.as_ref().unwrap_or(&moved.to);
                 let has_contents = site.is_directory();
                 vec![
-                    Self { has_contents, ..removed() },
+                    Self { has_contents, ..part(FileStep::Remove) },
                     Self {
                         has_contents,
                         owner: found.map(|found| found.metadata.owner.as_str()),
@@ -70,6 +66,33 @@ impl<'a> Part<'a> {
                 ]
             }
         }
+    }
+
+    /// The reason why a step with root's rights asks in a place where accounts and services have their files. Root's
+    /// crontabs, units and configuration may run or include files there, and no list knows which.
+    fn risk_with_root(&self) -> Option<String> {
+        let shown = excerpt(self.path, NAMED);
+        let what = match self.step {
+            FileStep::Remove => "removes",
+            FileStep::MakeDirectory => "makes",
+            _ => "writes",
+        };
+        text::is_own_path(self.path).then(|| {
+            format!("{what} {shown} with root's rights, and root's programs may run or go by what is there")
+        })
+    }
+
+    /// The reason why a new directory asks as a file would: programs ask whether a path is there, and take what is in it.
+    fn risk_of_directory(&self) -> Option<String> {
+        // Of a directory for a unit's drop-ins or for an account's keys, only what is in it counts.
+        let is_for_contents = text::is_drop_in_directory(self.path) || self.path.ends_with("/.ssh");
+        let asks = self.step == FileStep::MakeDirectory
+            && !is_for_contents
+            && (text::is_system_path(self.path) || !text::has_reader(self.path));
+        asks.then(|| {
+            let shown = excerpt(self.path, NAMED);
+            format!("makes the directory {shown}, which root's programs may go by, even where it is empty")
+        })
     }
 
     /// The reason why this gives away or removes a part of the system at a path, whatever the contents.
@@ -92,14 +115,6 @@ impl<'a> Part<'a> {
             let is_read = is_file && text::has_reader(path);
             return (!is_read).then(|| format!("removes {shown}, which root's programs may depend on"));
         }
-        // Programs ask whether such a path is there, as pam_nologin does, or take it for a file and fail. Of a directory for
-        // drop-ins or for an account's keys, only what is in it counts.
-        let is_for_contents = text::is_drop_in_directory(path) || path.ends_with("/.ssh");
-        if self.step == FileStep::MakeDirectory && !is_for_contents {
-            return Some(format!(
-                "makes the directory {shown}, by whose name alone root's programs may do otherwise"
-            ));
-        }
         let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");
         if is_others(self.owner) || is_others(self.group) && self.mode & 0o020 != 0 || self.mode & 0o002 != 0
         {
@@ -114,28 +129,13 @@ fn is_for_settings(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.')) || !text::has_reader(path)
 }
 
-/// The reason why a step changes a program or script in a directory for data that root may run, since only root could change
-/// it so far.
-fn why_program_of_roots(action: &Action, site: &Site) -> Option<String> {
-    let found = site.found.as_ref().filter(|found| found.kind == FileKind::File)?;
-    let mode = found.metadata.mode;
-    let is_roots = found.metadata.owner == "root" && mode & 0o022 == 0;
-    let is_script = site.before.as_deref().is_some_and(|before| before.starts_with(b"#!"));
-    let is_changed = match action {
-        Action::SetAttributes(attributes) => attributes.mode.is_some_and(|now| mode & !now & 0o111 != 0),
-        _ => mode & 0o111 != 0 || is_script,
-    };
-    // Elsewhere, any file counts as one that root's programs read or run.
-    (is_roots && is_changed && !text::is_system_path(&site.path)).then(|| {
-        format!("changes {}, a program of root's, which root's jobs may run", excerpt(&site.path, NAMED))
-    })
-}
-
 impl RiskAssessment<'_> {
     /// Assesses a step on a file or a directory.
     pub async fn file(&mut self, action: &Action, site: &Site) -> Result<(), Problem> {
         // With the account's own rights, only the contents can become its code.
-        let is_own = matches!(action.path().map(|at| &at.privilege), Some(Privilege::Caller));
+        let privilege = action.path().map(|at| &at.privilege);
+        let is_own = matches!(privilege, Some(Privilege::Caller));
+        let takes_root = privilege.is_none_or(|privilege| self.takes_roots_rights(privilege));
         for part in Part::of(action, site) {
             let shown = excerpt(part.path, NAMED);
             let verdict = self.policy.file_verdict(part.step, part.path);
@@ -146,45 +146,69 @@ impl RiskAssessment<'_> {
                 self.apply_verdict(&verdict, &what)?;
                 self.risks.extend(part.takes_root(&name).map(|why| (Risk::High, why)));
             }
-            self.risks.extend(part.takes_root(part.path).map(|why| (Risk::High, why)));
+            let reasons = [part.takes_root(part.path), part.risk_of_directory()];
+            self.risks.extend(reasons.into_iter().flatten().map(|why| (Risk::High, why)));
+            if takes_root {
+                self.risks.extend(part.risk_with_root().map(|why| (Risk::High, why)));
+            }
             if !is_own && let Some(why) = self.privileges.home_power(part.path, part.found).await {
                 self.risks.push((Risk::High, format!("changes {shown}, {why}")));
             }
-            if part.is_directory {
-                let why = on_heap(|| self.takes_home(&part)).await;
+            if part.step == FileStep::Remove {
+                let why = on_heap(|| self.takes_login(&part)).await;
                 self.risks.extend(why.map(|why| (Risk::High, format!("takes {shown} away, {why}"))));
             }
         }
-        if let Some(why) = why_program_of_roots(action, site) {
-            self.risks.push((Risk::High, why));
+        for name in self.read_as(&site.path).await {
+            on_heap(|| self.jobs_of_file(&name, action, site, is_own)).await;
         }
-        if let Action::SetAttributes(attributes) = action {
-            return on_heap(|| self.attributes(attributes, site)).await;
-        }
-        // The contents count by each name that the file has.
-        for path in self.all_names(&site.path).await {
-            on_heap(|| self.jobs_of_file(action, site, &path, is_own)).await;
-            if let Action::Write(write) = action {
+        match action {
+            Action::Write(write) => {
                 // A file that only root could write has been decided about before.
                 let is_roots = site
                     .found
                     .as_ref()
                     .is_some_and(|found| found.metadata.owner == "root" && found.metadata.mode & 0o022 == 0);
                 let before = site.before.as_deref().filter(|_| is_roots);
-                on_heap(|| self.contents(&path, site.found.is_none(), before, &write.contents)).await?;
+                let is_new = site.found.is_none();
+                for name in self.read_as(&site.path).await {
+                    on_heap(|| self.contents(&name, is_new, before, &write.contents)).await?;
+                }
+                Ok(())
             }
-        }
-        if let (Action::Move(moved), Some(contents)) = (action, &site.before) {
-            for path in self.all_names(site.to.as_ref().unwrap_or(&moved.to)).await {
-                on_heap(|| self.contents(&path, true, None, contents)).await?;
+            Action::Move(moved) => {
+                let Some(contents) = &site.before else { return Ok(()) };
+                for name in self.read_as(site.to.as_ref().unwrap_or(&moved.to)).await {
+                    on_heap(|| self.contents(&name, true, None, contents)).await?;
+                }
+                Ok(())
             }
+            Action::SetAttributes(attributes) => on_heap(|| self.attributes(attributes, site)).await,
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    /// Adds a risk where jobs end with the former contents of a file, or may no longer run by its new ones. `path` is one of
-    /// the names of the file.
-    async fn jobs_of_file(&mut self, action: &Action, site: &Site, path: &str, is_own: bool) {
+    /// Whether a step with these rights has root's.
+    fn takes_roots_rights(&self, privilege: &Privilege) -> bool {
+        match privilege {
+            Privilege::Caller => self.facts.uid == 0,
+            Privilege::Root => true,
+            Privilege::RootIfAvailable => self.facts.uid == 0 || self.facts.root_available(),
+            Privilege::User(name) => name == "root",
+        }
+    }
+
+    /// The path, and its other names by which a program reads a file in its own way. A name that is only somewhere below
+    /// the system's directories tells nothing about a file that has another name outside them.
+    async fn read_as(&mut self, path: &str) -> Vec<String> {
+        let mut names = self.other_names(path).await;
+        names.retain(|name| text::has_reader(name) || !text::is_system_path(name));
+        names.insert(0, path.to_owned());
+        names
+    }
+
+    /// Adds a risk where jobs end with the former contents of a file, or may no longer run by its new ones.
+    async fn jobs_of_file(&mut self, path: &str, action: &Action, site: &Site, is_own: bool) {
         let now = match action {
             Action::Write(write) => text::code_in_file(path, &write.contents),
             Action::Remove(_) | Action::Move(_) => None,
@@ -204,15 +228,8 @@ impl RiskAssessment<'_> {
         }
     }
 
-    /// All names of a path, its own first.
-    async fn all_names(&mut self, path: &str) -> Vec<String> {
-        let mut names = self.other_names(path).await;
-        names.insert(0, path.to_owned());
-        names
-    }
-
-    /// The reason why a directory that goes away is the home of somebody, or has such a home below it.
-    async fn takes_home(&mut self, part: &Part<'_>) -> Option<String> {
+    /// The reason why what goes away is somebody's home or shell, or has a home, a shell or keys below it.
+    async fn takes_login(&mut self, part: &Part<'_>) -> Option<String> {
         let unknown = || Some("and the target doesn't say whose homes are there".to_owned());
         let Ok(home) = self.privileges.home(part.path, part.found).await else { return unknown() };
         if let Some(home) = home.filter(|home| home.is_itself && home.is_peoples) {
@@ -221,7 +238,7 @@ impl RiskAssessment<'_> {
         let metadata = &part.found?.metadata;
         match self.privileges.login_below(part.path, (metadata.device, metadata.inode)).await {
             Ok(login) => login.map(|LoginPath { account, what }| {
-                format!("below which {} has the {what}", excerpt(&account, NAMED))
+                format!("which is or holds the {what} of {}", excerpt(&account, NAMED))
             }),
             Err(()) => unknown(),
         }
@@ -271,7 +288,9 @@ impl RiskAssessment<'_> {
     async fn attributes(&mut self, attributes: &Attributes, site: &Site) -> Result<(), Problem> {
         let Some(after) = site.attributes_after(attributes) else { return Ok(()) };
         let (path, shown) = (&site.path, excerpt(&site.path, NAMED));
-        for name in &self.all_names(path).await {
+        let mut names = self.other_names(path).await;
+        names.insert(0, path.clone());
+        for name in &names {
             let owner = format!("{}:{}", after.owner, after.group);
             let mode = format!("{:04o}", after.mode);
             let mut commands = Vec::new();
@@ -308,6 +327,7 @@ mod tests {
     use host_knowledge::LazyKnowledge;
     use host_policy::Policy;
     use host_target::{Facts, Overrides, Target};
+    use std::os::unix::fs::PermissionsExt;
 
     /// The reasons for a high risk of a step that root takes on this machine.
     async fn reasons(action: &Action) -> String {
@@ -323,7 +343,21 @@ mod tests {
         high.map(|(_, reason)| reason.as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// A directory whose files are data by their paths, that root's rights may pass, and whose file system renames
+    fn making_directory(path: &str) -> Action {
+        Action::MakeDirectory(Directory { at: at(path), mode: 0o755, owner: None, group: None })
+    }
+
+    /// The reasons besides the one for every step of root's where accounts have their files.
+    async fn further(action: &Action) -> String {
+        let reasons = reasons(action).await;
+        let (own, further): (Vec<&str>, Vec<&str>) =
+            reasons.lines().partition(|reason| reason.contains("with root's rights, and root's programs"));
+        let data = action.path().is_some_and(|at| text::is_own_path(&at.path));
+        assert_eq!(!own.is_empty(), data, "{reasons}");
+        further.join("\n")
+    }
+
+    /// A directory where accounts have their files, that root's rights may pass, and whose file system renames
     /// directories.
     async fn data() -> Option<tempfile::TempDir> {
         let mounts = Mounts::read(&Target::local(Overrides::default())).await.unwrap();
@@ -356,9 +390,85 @@ mod tests {
             ("directory", "/etc/lsa-x".to_owned(), "can't be judged"),
             (".hidden", at("moved"), "settings"),
         ] {
-            let found = reasons(&moving(&at(from), &to).action).await;
+            let found = further(&moving(&at(from), &to).action).await;
             assert_eq!(found.is_empty(), why.is_empty(), "{from} {to}: {found}");
             assert!(found.contains(why), "{from} {to}: {found}");
+        }
+    }
+
+    #[tokio::test]
+    async fn every_step_of_roots_asks_where_accounts_have_their_files() {
+        let Some(data) = data().await else { return };
+        let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
+        std::fs::write(at("there"), "text\n").unwrap();
+        std::fs::create_dir(at("empty")).unwrap();
+        for action in [
+            write(&at("new"), "text\n").action,
+            write(&at("there"), "other\n").action,
+            making_directory(&at("made")),
+            Action::Remove(self::at(&at("there"))),
+            removing_directory(&at("empty")).action,
+            moving(&at("there"), &at("moved")).action,
+            setting(&at("there"), Some(0o755), None, None).action,
+        ] {
+            let found = reasons(&action).await;
+            assert!(found.contains("root's programs may"), "{action:?}: {found}");
+        }
+        for only_data in ["/etc/machine-info", "/etc/networks"] {
+            assert_eq!(reasons(&write(only_data, "text\n").action).await, "", "{only_data}");
+        }
+    }
+
+    #[tokio::test]
+    async fn only_roots_rights_make_a_step_roots() {
+        let target = Target::local(Overrides::default());
+        let lazy = LazyKnowledge::default();
+        for (uid, privilege, is_roots) in [
+            (0, Privilege::Caller, true),
+            (1000, Privilege::Caller, false),
+            (1000, Privilege::Root, true),
+            (0, Privilege::RootIfAvailable, true),
+            (1000, Privilege::RootIfAvailable, false),
+            (0, Privilege::User("ada".to_owned()), false),
+            (0, Privilege::User("root".to_owned()), true),
+        ] {
+            let facts = Facts { user: "ada".to_owned(), uid, ..Facts::default() };
+            let assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+            assert_eq!(assessment.takes_roots_rights(&privilege), is_roots, "{uid} {privilege:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_shell_goes_from_nobody_unasked() {
+        let accounts = std::fs::read_to_string("/etc/passwd").unwrap();
+        let shell = accounts.lines().find(|line| line.starts_with("root:")).unwrap().rsplit(':').next();
+        let shell = std::fs::canonicalize(shell.unwrap()).unwrap();
+        let shell = shell.to_str().unwrap();
+        let (target, facts) = (Target::local(Overrides::default()), Facts::default());
+        let lazy = LazyKnowledge::default();
+        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
+        let found = assessment.privileges.found(shell).await.unwrap();
+        let part = Part::new(FileStep::Remove, shell, found.as_ref());
+        let why = assessment.takes_login(&part).await.unwrap();
+        assert!(why.starts_with("which is or holds the shell of "), "{why}");
+    }
+
+    #[tokio::test]
+    async fn a_new_directory_asks_as_a_file_there_would() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        for (path, asks) in [
+            ("/etc/lsa-nologin", true),
+            ("/etc/lsa-x.lock", true),
+            ("/etc/cron.d/lsa-x", true),
+            ("/etc/systemd/system/lsa-x.service", true),
+            ("/usr/local/lsa-x", true),
+            ("/root/lsa-x", true),
+            ("/etc/machine-info", false),
+        ] {
+            let found = reasons(&making_directory(path)).await;
+            assert_eq!(found.contains("which root's programs may go by"), asks, "{path}: {found}");
         }
     }
 
@@ -402,57 +512,12 @@ mod tests {
         let empty = data.path().to_str().unwrap().to_owned();
         let hidden = data.path().join(".hidden");
         std::fs::create_dir(&hidden).unwrap();
-        assert_eq!(reasons(&removing_directory(hidden.to_str().unwrap()).action).await, "");
+        assert_eq!(further(&removing_directory(hidden.to_str().unwrap()).action).await, "");
         std::fs::remove_dir(&hidden).unwrap();
-        assert_eq!(reasons(&removing_directory(&empty).action).await, "");
+        assert_eq!(further(&removing_directory(&empty).action).await, "");
         let system = tempfile::tempdir_in("/etc").unwrap();
         let found = reasons(&removing_directory(system.path().to_str().unwrap()).action).await;
         assert!(found.contains("root's programs may depend on"), "{found}");
-    }
-
-    #[tokio::test]
-    async fn a_directory_of_the_systems_counts_by_its_name() {
-        for (path, asks) in [
-            ("/etc/lsa-nologin", true),
-            ("/etc/nginx/conf.d/lsa.conf", true),
-            ("/etc/systemd/system/lsa.service", true),
-            ("/etc/systemd/system.conf.d/lsa.d", true),
-            ("/opt/lsa-x", true),
-            ("/etc/systemd/system/lsa.service.d", false),
-            ("/root/.ssh", false),
-            ("/srv/lsa-x", false),
-            ("/var/www/lsa-x", false),
-        ] {
-            let action =
-                Action::MakeDirectory(Directory { at: at(path), mode: 0o755, owner: None, group: None });
-            let found = reasons(&action).await;
-            assert_eq!(found.contains("by whose name alone"), asks, "{path}: {found}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_program_of_roots_is_changed_unasked_nowhere() {
-        let Some(data) = data().await else { return };
-        let at_path = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
-        for (name, contents, owner, mode, is_program) in [
-            ("program", "x\n", 0, 0o755, true),
-            ("script", "#!/bin/sh\n", 0, 0o644, true),
-            ("text", "x\n", 0, 0o644, false),
-            ("nobodys", "x\n", 65_534, 0o755, false),
-        ] {
-            let path = at_path(name);
-            std::fs::write(&path, contents).unwrap();
-            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
-            std::os::unix::fs::chown(&path, Some(owner), Some(owner)).unwrap();
-            for action in
-                [write(&path, "y\n").action, Action::Remove(at(&path)), moving(&path, &at_path("to")).action]
-            {
-                let found = reasons(&action).await;
-                assert_eq!(found.contains("a program of root's"), is_program, "{name} {action:?}: {found}");
-            }
-            let found = reasons(&setting(&path, Some(0o644), None, None).action).await;
-            assert_eq!(found.contains("a program of root's"), name == "program", "{name}: {found}");
-        }
     }
 
     #[tokio::test]
@@ -461,14 +526,17 @@ mod tests {
         let at = |name: &str| data.path().join(name).to_str().unwrap().to_owned();
         for (name, owner) in [("roots", 0), ("nobodys", 65_534)] {
             std::fs::write(at(name), "").unwrap();
+            std::fs::set_permissions(at(name), std::fs::Permissions::from_mode(0o644)).unwrap();
             std::os::unix::fs::chown(at(name), Some(owner), Some(owner)).unwrap();
         }
         for (path, mode, owner, why) in [
-            (at("roots"), Some(0o600), None, ""),
+            (at("roots"), Some(0o600), None, "root's own"),
+            (at("roots"), Some(0o644), None, ""),
             (at("roots"), Some(0o666), None, "lets others write"),
             (at("roots"), None, Some("nobody"), "lets others write"),
             (at("nobodys"), Some(0o666), None, ""),
-            (at("nobodys"), None, Some("root"), ""),
+            (at("nobodys"), Some(0o600), None, ""),
+            (at("nobodys"), None, Some("root"), "to root"),
             ("/etc/passwd".to_owned(), Some(0o600), None, "log in"),
             ("/etc/hostname".to_owned(), Some(0o600), None, "rule permissions"),
         ] {

@@ -3,6 +3,9 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
+/// Writing with root's rights would ask about each plan.
+const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
+
 /// A plan with two steps of different kinds, both of which change the host.
 fn two_steps() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]), Step::write("/srv/planner/new", "one\ntwo\n")])
@@ -88,6 +91,7 @@ async fn one_command_alone_is_shown_as_the_very_line_that_runs() {
 async fn the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record() {
     let test = "the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record";
     let Some(machine) = Machine::by(way(), test) else { return };
+    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let shown = client.envelope("planner_apply", two_steps().dry_run()).await;
@@ -121,6 +125,7 @@ async fn steps_run_in_their_order_and_every_command_has_an_output() {
     let Some(machine) = Machine::by(way(), "steps_run_in_their_order_and_every_command_has_an_output") else {
         return;
     };
+    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let number = |number: usize| {
         Step::run(&["tee", "--append", "--", "/srv/plan/order"]).with("stdin", format!("{number}\n"))
@@ -190,7 +195,8 @@ async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
     }
     assert!(machine.audit("root").iter().all(|event| event["event"] == "call"), "no change has begun");
     // Below the threshold no call asks, also where the plan states a lower risk.
-    client.done(&two_steps().with("risk", "read-only")).await;
+    let touch = Step::run(&["touch", "--", "/srv/plan/ran"]);
+    client.done(&Plan::of([touch]).with("risk", "read-only")).await;
 }
 
 #[tokio::test]
@@ -229,6 +235,7 @@ async fn a_tool_that_only_looks_cannot_change_anything() {
 #[tokio::test]
 async fn a_call_applies_one_plan_and_no_second() {
     let Some(machine) = Machine::by(way(), "a_call_applies_one_plan_and_no_second") else { return };
+    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let second = Plan::of([Step::run(&["touch", "--", "/srv/plan/second"])]);
     let arguments = json!({"first": two_steps().json(), "second": second.json()});

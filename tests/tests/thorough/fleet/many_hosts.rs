@@ -10,7 +10,10 @@ const FAILS: &str = "fleet03";
 
 /// A plan whose second step fails where a directory is missing.
 fn plan() -> Plan {
-    Plan::of([Step::write("/srv/plan/new", "new\n"), Step::run(&["rmdir", "--", "/srv/plan/empty"])])
+    Plan::of([
+        Step::run(&["touch", "--", "/srv/plan/new"]).undo(&["rm", "--", "/srv/plan/new"]),
+        Step::run(&["rmdir", "--", "/srv/plan/empty"]),
+    ])
 }
 
 /// The arguments of a call that applies the plan on the whole fleet.
@@ -210,7 +213,7 @@ async fn all_hosts_are_asked_about_once_and_a_no_is_of_all() {
                 assert!(line.starts_with(&format!("{name} ({name}, ")), "{name}: {}", asked.text());
             }
             assert_eq!(listed.next(), None, "{}", asked.text());
-            let steps = asked.text().lines().filter(|line| line.starts_with("1. write /srv/plan/new"));
+            let steps = asked.text().lines().filter(|line| line.starts_with("1. run touch -- /srv/plan/new"));
             assert_eq!(steps.count(), 1, "what is the same of all is written once: {}", asked.text());
             let envelope = client.answers(&asked, "decline").await;
             assert_eq!(

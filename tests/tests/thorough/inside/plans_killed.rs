@@ -349,6 +349,7 @@ async fn what_somebody_has_changed_since_is_put_back_only_by_force() {
 #[tokio::test]
 async fn a_change_that_is_being_made_is_not_recovered() {
     let Some(machine) = Machine::faulty("a_change_that_is_being_made_is_not_recovered") else { return };
+    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     machine.sh("mkfifo /srv/plan/gate");
     let gate = Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through");
