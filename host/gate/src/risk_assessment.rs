@@ -657,16 +657,16 @@ mod tests {
             ("4107", "4107", 0o600, "chmod -- 0644 /srv/x", false),
             ("990", "990", 0o600, "chmod -- 0644 /srv/x", true),
             ("root", "ada", 0o600, "chmod -- 0640 /srv/x", true),
-            ("root", "ada", 0o644, "chmod -- 0640 /srv/x", false),
+            ("root", "ada", 0o644, "chmod -- 0640 /srv/x", true),
             ("root", "root", 0o600, "chmod -- 0640 /srv/x", true),
             ("root", "root", 0o644, "chmod -- 0664 /srv/x", true),
-            ("root", "root", 0o755, "chmod -- 0700 /srv/x", false),
+            ("root", "root", 0o755, "chmod -- 0700 /srv/x", true),
             ("root", "root", 0o600, "chown -- root:root /srv/x", false),
             ("mail", "mail", 0o644, "chown -- root /srv/x", true),
-            ("nobody", "nogroup", 0o600, "chown -- root /srv/x", false),
+            ("nobody", "nogroup", 0o600, "chown -- root /srv/x", true),
             ("1379532800", "1379532800", 0o755, "chown -- ada /srv/x", true),
             ("root", "root", 0o664, "chgrp -- ada /srv/x", true),
-            ("root", "root", 0o644, "chgrp -- ada /srv/x", false),
+            ("root", "root", 0o644, "chgrp -- ada /srv/x", true),
         ] {
             let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let rights = PathRights::of_command(&argv).unwrap();

