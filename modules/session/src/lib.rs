@@ -52,14 +52,12 @@ pub fn module() -> Module {
         "What the server knows of itself and its target",
     )
     .license(env!("CARGO_PKG_LICENSE"))
-    .tool(
-        Tool::new(
-            "sysadmin_session_info",
-            "Target host, distribution, privileges, MAC system, services that are known, modules; call it first",
-            session_info,
-        )
-        .instant(),
-    )
+    // It is not instant: the lines for sudo are many, and a machine that has much to do takes seconds for them.
+    .tool(Tool::new(
+        "sysadmin_session_info",
+        "Target host, distribution, privileges, MAC system, services that are known, modules; call it first",
+        session_info,
+    ))
 }
 
 linux_sysadmin_sdk::export!(module);
