@@ -638,6 +638,8 @@ async fn owners_and_modes_of_what_root_goes_by_ask() {
     }
     // The group could not read it before.
     calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/grouped", "mode": "640"})));
+    // Root's programs may run or read what is root's there.
+    calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/data", "mode": "640"})));
     calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "owner": "lsa-ada"})));
     calls.push(("perms_set", json!({"path": "/srv/lsa-roots-text/lsa-eve", "mode": "000"})));
     calls.push(("perms_set", json!({"path": "/home/lsa-bob", "mode": "000"})));
@@ -762,7 +764,6 @@ async fn what_is_harmless_is_not_asked_about() {
         ("cron_add", json!({"user": "nobody", "schedule": "@daily", "command": "/srv/lsa-roots-text/app"})),
         ("user_modify", json!({"user": "lsa-ada", "add_groups": ["users", "lsa-wiki"]})),
         ("perms_set", json!({"path": "/srv/lsa-roots-text/adas", "owner": "lsa-bob"})),
-        ("perms_set", json!({"path": "/srv/lsa-roots-text/data", "mode": "640"})),
         ("perms_set", json!({"path": "/home/lsa-ada/app", "mode": "g+w"})),
         ("perms_set", json!({"path": "/srv/lsa-roots-text/script", "mode": "600"})),
         ("user_create", json!({"user": "lsa-new", "uid": 4107, "primary_group": "users"})),
