@@ -117,6 +117,8 @@ impl Machine {
         machine.clean();
         machine.sh(PREPARE);
         machine.now(reach, &test);
+        // The planner's files are root's, and a plan that writes them asks.
+        machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
         Some(machine)
     }
 

@@ -167,6 +167,7 @@ async fn a_grave_plan_waits_for_a_yes_and_nothing_has_run() {
     let Some(machine) = Machine::by(way(), "a_grave_plan_waits_for_a_yes_and_nothing_has_run") else {
         return;
     };
+    machine.configure("root", "{}\n");
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let of_grant = Plan::of([Step::run(&["systemctl", "stop", "--", "systemd-networkd.service"])]);
