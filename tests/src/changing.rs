@@ -115,6 +115,7 @@ impl Changing {
     /// Takes a host and runs these scripts on it. Where there can be no hosts, the test is counted as skipped.
     pub fn by(reach: Reach, test: &str, prepare: &str, clean: &str) -> Option<Self> {
         let changing = Self { machine: Machine::by(reach, test)?, clean: clean.to_owned() };
+        changing.configure(HOME, "{}\n");
         changing.clean();
         changing.sh(prepare);
         Some(changing)
