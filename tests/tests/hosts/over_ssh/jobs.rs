@@ -190,6 +190,10 @@ async fn a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_al
             let is_row = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
             assert_eq!(said.lines().filter(is_row).count() as u64, rows, "{said}");
             let commands = &told["result"]["data"]["commands"];
+            // The answer leaves out the middle of a long output, and says how much.
+            let shown = commands[1]["stdout"].as_str().expect("text");
+            let is_whole = commands[1].get("stdout_bytes_left_out").is_none();
+            assert_eq!(shown.lines().filter(is_row).count() as u64 == rows, is_whole, "{told}");
             assert_eq!(
                 (&commands[0]["exit_code"], &commands[1]["exit_code"]),
                 (&json!(0), &json!(0)),
