@@ -354,7 +354,14 @@ async fn a_dry_run_is_asked_about_where_the_operator_says_so() {
         }
         let envelope = client.answers(&asked, "accept").await;
         assert_eq!((&envelope["status"], &envelope["dry_run"]), (&json!("success"), &json!(true)), "{way:?}");
-        assert_eq!(envelope["preview"]["steps"].as_array().map(Vec::len), Some(2), "{envelope}");
+        let steps = &envelope["preview"]["steps"];
+        assert_eq!(steps.as_array().map(Vec::len), Some(2), "{envelope}");
+        assert_eq!(
+            (&steps[0]["write"], &steps[1]["run"]),
+            (&json!("/srv/plan/new"), &json!("touch -- /srv/plan/ran")),
+            "{envelope}"
+        );
+        assert!(steps[0]["diff"].to_string().contains("+one"), "{envelope}");
         let call = sandbox.events("call").pop().expect("a call");
         assert_eq!((&call["decision"], &call["change"]), (&json!("dry-run"), &json!(null)), "{call}");
         assert_eq!(call["decided_by"], way.decided_by(), "{call}");

@@ -3,9 +3,6 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// Writing with root's rights would ask about each plan.
-const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
-
 /// A plan with two steps of different kinds, both of which change the host.
 fn two_steps() -> Plan {
     Plan::of([Step::run(&["touch", "--", "/srv/plan/ran"]), Step::write("/srv/planner/new", "one\ntwo\n")])
@@ -91,7 +88,6 @@ async fn one_command_alone_is_shown_as_the_very_line_that_runs() {
 async fn the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record() {
     let test = "the_plan_that_was_shown_is_the_plan_that_runs_and_is_on_record";
     let Some(machine) = Machine::by(way(), test) else { return };
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let before = machine.snapshot();
     let shown = client.envelope("planner_apply", two_steps().dry_run()).await;
@@ -125,7 +121,6 @@ async fn steps_run_in_their_order_and_every_command_has_an_output() {
     let Some(machine) = Machine::by(way(), "steps_run_in_their_order_and_every_command_has_an_output") else {
         return;
     };
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let number = |number: usize| {
         Step::run(&["tee", "--append", "--", "/srv/plan/order"]).with("stdin", format!("{number}\n"))
@@ -236,7 +231,6 @@ async fn a_tool_that_only_looks_cannot_change_anything() {
 #[tokio::test]
 async fn a_call_applies_one_plan_and_no_second() {
     let Some(machine) = Machine::by(way(), "a_call_applies_one_plan_and_no_second") else { return };
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let second = Plan::of([Step::run(&["touch", "--", "/srv/plan/second"])]);
     let arguments = json!({"first": two_steps().json(), "second": second.json()});

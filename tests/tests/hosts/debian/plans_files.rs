@@ -233,7 +233,6 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
     let Some(machine) = Machine::by(way(), "what_changed_since_the_module_read_it_is_not_overwritten") else {
         return;
     };
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let path = "/srv/planner/file";
     // Each row has a script before the read, a script between the read and the plan, and the error codes that are right.
