@@ -118,7 +118,9 @@ impl Machine {
         machine.sh(PREPARE);
         machine.now(reach, &test);
         // The planner's files are root's, and a plan that writes them asks.
-        machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
+        for home in ["root", "admin"] {
+            machine.configure(home, "safety:\n  confirmation_threshold: critical\n");
+        }
         Some(machine)
     }
 

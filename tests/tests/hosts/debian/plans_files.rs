@@ -4,9 +4,6 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// The configuration by which only critical plans ask.
-const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
-
 fn by_admin(step: Step) -> Step {
     step.with("privilege", json!({"user": "admin"}))
 }
@@ -42,8 +39,6 @@ async fn what_is_not_said_of_a_file_stays_as_it_is() {
 #[tokio::test]
 async fn contents_and_names_arrive_byte_for_byte() {
     let Some(machine) = Machine::by(way(), "contents_and_names_arrive_byte_for_byte") else { return };
-    // A plan that can't be shown whole is grave.
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let large = "0123456789abcdef".repeat(40_000);
     for contents in
@@ -274,8 +269,6 @@ async fn what_changed_since_the_module_read_it_is_not_overwritten() {
 #[tokio::test]
 async fn inside_a_home_a_plan_acts_as_its_owner() {
     let Some(machine) = Machine::by(way(), "inside_a_home_a_plan_acts_as_its_owner") else { return };
-    // A plan that can't be shown whole is grave.
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let home = "/home/admin/.planner";
     let file = format!("{home}/file");
@@ -375,8 +368,6 @@ const CREATE: u64 = 0x100;
 async fn who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_names() {
     let test = "who_reads_a_directory_at_any_time_finds_whole_files_under_their_own_names";
     let Some(machine) = Machine::by(way(), test) else { return };
-    // A plan that can't be shown whole is grave.
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     let path = "/srv/planner.conf.d/50-plan.conf";
     let whole: Vec<String> = ["a", "b", "c"].iter().map(|letter| letter.repeat(300_000)).collect();
@@ -441,8 +432,6 @@ async fn what_is_sensitive_is_in_no_preview_and_no_record() {
     let Some(machine) = Machine::by(way(), "what_is_sensitive_is_in_no_preview_and_no_record") else {
         return;
     };
-    // A plan that can't be shown whole is grave.
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     machine.sh("echo former-and-hidden > /srv/planner/existing");
     let secret =

@@ -4,9 +4,6 @@
 use linux_sysadmin_tests::{Expected, Machine, Plan, Step, line, way};
 use serde_json::{Value, json};
 
-/// The configuration by which only critical plans ask.
-const ASK_SELDOM: &str = "safety:\n  confirmation_threshold: critical\n";
-
 const SEEN: &[Expected] = &[Expected { name: "/srv/plan/after-undo", why: "it shows that the command ran" }];
 
 /// Makes files of another account, with another mode and an old time, which have to come back.
@@ -40,7 +37,7 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
     let Some(machine) = Machine::by(way(), "wherever_a_plan_breaks_the_host_is_as_it_was") else { return };
     let mut client = machine.serve().await;
     let none = "";
-    let cases: [(&str, &str, &str, usize, Option<Step>); 8] = [
+    let cases: [(&str, &str, &str, usize, Option<Step>); 7] = [
         ("a command fails", none, none, 0, Some(Step::run(&["touch", "--", "/srv/plan/none/ran"]))),
         (
             "a validator says no",
@@ -53,13 +50,6 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
             "a file can't be replaced",
             "chattr +i /srv/planner/existing",
             "chattr -i /srv/planner/existing",
-            2,
-            None,
-        ),
-        (
-            "a file is a mount",
-            "mount --bind /srv/planner/existing /srv/planner/existing",
-            "umount /srv/planner/existing",
             2,
             None,
         ),
@@ -126,12 +116,29 @@ async fn wherever_a_plan_breaks_the_host_is_as_it_was() {
 }
 
 #[tokio::test]
+async fn what_is_mounted_is_neither_replaced_nor_removed_and_no_step_runs() {
+    let test = "what_is_mounted_is_neither_replaced_nor_removed_and_no_step_runs";
+    let Some(machine) = Machine::by(way(), test) else { return };
+    let mut client = machine.serve().await;
+    machine.sh(FILES);
+    for path in [PATHS[2], PATHS[3]] {
+        machine.sh(&format!("mount --bind {path} {path}"));
+        let before = machine.snapshot();
+        let envelope = client.apply(&Plan::of(steps())).await;
+        assert_eq!(envelope["error_code"], "MOUNT_POINT", "{path}: {envelope}");
+        let message = envelope["message"].as_str().expect("a message");
+        assert!(message.contains(path), "{message}");
+        machine.is_still(&before, path);
+        machine.nothing_is_left_behind();
+        machine.sh(&format!("umount {path}"));
+    }
+}
+
+#[tokio::test]
 async fn a_disk_that_fills_up_costs_nothing_that_was_there() {
     let Some(machine) = Machine::by(way(), "a_disk_that_fills_up_costs_nothing_that_was_there") else {
         return;
     };
-    // A plan that can't be shown whole is grave.
-    machine.configure("root", ASK_SELDOM);
     let mut client = machine.serve().await;
     machine.sh(&format!(
         "{FILES}

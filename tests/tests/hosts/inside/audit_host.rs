@@ -46,8 +46,6 @@ fn verify(machine: &Machine, args: &[&str]) -> (Option<i32>, String) {
 async fn what_became_of_every_plan_is_on_record() {
     let Some(machine) = Machine::new("what_became_of_every_plan_is_on_record") else { return };
     machine.sh("mkfifo /srv/plan/gate");
-    // A plan that can't be shown whole is grave.
-    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     let secret = format!("user=joe\npassword={PASSWORD}\n");
     let written = touch().step(Step::write("/srv/planner/new", &secret).with("sensitive", true));
@@ -199,7 +197,6 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
     let Some(machine) = Machine::new(test) else { return };
     let state = "/var/lib/planner/root/.local/state";
     machine.sh(&format!("install -d -m 700 {state}; mount -t tmpfs -o size=256k,mode=700 tmpfs {state}"));
-    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     looks(&mut client).await;
     client.done(&touch()).await;
@@ -250,8 +247,6 @@ async fn where_nothing_can_be_put_on_record_nothing_is_changed_and_looking_goes_
 async fn an_account_that_cannot_write_its_log_changes_nothing() {
     let Some(machine) = Machine::new("an_account_that_cannot_write_its_log_changes_nothing") else { return };
     looks(&mut machine.serve_as("admin", "admin").await).await;
-    // A plan that can't be shown whole is grave.
-    machine.configure("admin", "safety:\n  confirmation_threshold: critical\n");
     let directory = "/var/lib/planner/admin/.local/state/linux-sysadmin";
     for (spoil, mend) in [
         (format!("chmod 400 {directory}/audit.jsonl"), format!("chmod 600 {directory}/audit.jsonl")),

@@ -349,7 +349,6 @@ async fn what_somebody_has_changed_since_is_put_back_only_by_force() {
 #[tokio::test]
 async fn a_change_that_is_being_made_is_not_recovered() {
     let Some(machine) = Machine::faulty("a_change_that_is_being_made_is_not_recovered") else { return };
-    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let mut client = machine.serve().await;
     machine.sh("mkfifo /srv/plan/gate");
     let gate = Step::run(&["tee", "--", "/srv/plan/gate"]).with("stdin", "through");
@@ -368,7 +367,6 @@ async fn while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed(
     let test = "while_a_guard_is_armed_the_target_undoes_and_what_it_leaves_is_removed";
     let Some(machine) = Machine::faulty(test) else { return };
     machine.sh(FILES);
-    machine.configure("root", "safety:\n  confirmation_threshold: critical\n");
     let before = machine.snapshot();
     let id = kill(&machine, "root", &plan().with("guard", 600), "after-step-4").await.expect("a change");
     let (code, said) = machine.says("root", "root", &["audit", "recover", &id]);
