@@ -54,6 +54,8 @@ pub enum Note {
     HeadsFound(usize),
     /// The number of records that the journal names and that retention removed.
     HeadsDropped(usize),
+    /// The earliest record that the journal names. It has lost the heads of earlier ones, or never had any.
+    HeadsFrom(u64),
     /// The number of changes that are being made.
     Running(usize),
     /// The number of changes without an end whose process is gone.
@@ -89,6 +91,10 @@ impl fmt::Display for Note {
             Self::HeadsDropped(heads) => {
                 write!(f, "records that the other log names, removed because of their age: {heads}")
             }
+            Self::HeadsFrom(seq) => write!(
+                f,
+                "the other log names no record before {seq}: earlier ones are as they were when that one was written"
+            ),
             Self::Running(changes) => write!(f, "changes being made: {changes}"),
             Self::Unfinished(changes) => {
                 write!(
@@ -383,6 +389,9 @@ impl<'a> Chain<'a> {
             if heads > 0 {
                 self.notes.push(note(heads));
             }
+        }
+        if let Some(seq) = self.heads.after(0).filter(|seq| *seq > first) {
+            self.notes.push(Note::HeadsFrom(seq));
         }
         Ok(Verified {
             records: self.records,

@@ -68,17 +68,16 @@ impl Call {
     /// A check by the call's current grants. After the end of the call it allows nothing, so that work that is left on
     /// another thread finds nothing.
     async fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
-        // Where the target doesn't show its mounts, only the path's own name counts.
         let read = || async { Mounts::read(&self.target).await.map(Arc::new) };
-        let mounts = self.mounts.get_or_init(read).await.clone();
+        let mounts = self.mounts.get_or_try_init(read).await.cloned();
         let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
             let log = log.upgrade().ok_or_else(|| {
                 problem::Problem::new("CANCELLED", Category::Other, "the call has ended already")
             })?;
-            let names = mounts.iter().flat_map(|mounts| mounts.other_names(real));
+            let names = || mounts.as_ref().map(|mounts| mounts.other_names(real)).map_err(Clone::clone);
             may(&grants, asked, real, &privilege)
-                .and_then(|()| names.into_iter().try_for_each(|name| grants.may_be(asked, &name)))
+                .and_then(|()| names()?.iter().try_for_each(|name| grants.may_be(asked, name)))
                 .inspect_err(|problem| log.refused(problem, &[]))
         })
     }

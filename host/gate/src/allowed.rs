@@ -131,12 +131,11 @@ impl AllowedCommand {
             true => target.resolve_with_identity(asked, &access).await,
             false => target.resolve(asked, &access).await,
         };
-        // Where the target doesn't show its mounts, only the path's own name counts.
-        let mounts = Mounts::read(target).await;
+        let mounts = Mounts::read(target).await?;
         let lead = self.paths.iter().zip(resolved).map(|((hole, path), resolved)| {
             let resolved = resolved?;
             grants.may_lead(hole, path, &resolved.path)?;
-            let names = mounts.iter().flat_map(|mounts| mounts.other_names(&resolved.path));
+            let names = mounts.other_names(&resolved.path);
             names.into_iter().try_for_each(|name| grants.may_be(path, &name))?;
             let found = resolved.found();
             Ok((resolved.path, found))

@@ -9,8 +9,8 @@ use host_base::problem::{Category, Problem};
 use host_capability::Access;
 use host_target::{PathCheck, ReadRequest, Target};
 
-/// The number of bytes of the largest table that is read.
-const LARGEST: u64 = 1 << 20;
+/// The number of bytes of the largest table that is read. A machine with containers has some thousands of mounts.
+const LARGEST: u64 = 16 << 20;
 /// The kernel's table of what is mounted, see proc(5).
 const TABLE: &str = "/proc/self/mountinfo";
 
@@ -32,25 +32,27 @@ struct Mount {
 pub struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Reads the kernel's table. None where the target doesn't show what is mounted.
-    pub async fn read(target: &Target) -> Option<Self> {
+    /// Reads the kernel's table. The result is a problem where the target doesn't show what is mounted.
+    pub async fn read(target: &Target) -> Result<Self, Problem> {
         let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let request = ReadRequest { path: TABLE.to_owned(), offset: 0, max_bytes: LARGEST };
-        let table = target.read_all(vec![request], &access, all).await.pop()?.ok()?;
-        let is_whole = table.ends_with(b"\n") && (table.len() as u64) < LARGEST;
-        let mounts = is_whole.then(|| parse(&String::from_utf8_lossy(&table)))??;
-        // Something is always mounted at the root.
-        mounts.iter().any(|mount| mount.point == "/").then_some(Self(mounts))
+        target
+            .read_all(vec![request], &access, all)
+            .await
+            .pop()
+            .map_or_else(|| Err(unknown()), Self::of_table)
     }
 
-    /// The mounts, or the problem where the target doesn't show them.
-    pub async fn of(target: &Target) -> Result<Self, Problem> {
-        Self::read(target).await.ok_or_else(|| {
-            let message =
-                "the target doesn't show its mounts, so it isn't known what can be moved or removed";
-            Problem::new("MOUNTS_UNKNOWN", Category::State, message)
-        })
+    fn of_table(table: Result<Vec<u8>, Problem>) -> Result<Self, Problem> {
+        // Where the connection is gone, nothing is known about the mounts.
+        let table = table
+            .map_err(|problem| if problem.category == Category::Network { problem } else { unknown() })?;
+        let is_whole = table.ends_with(b"\n") && (table.len() as u64) < LARGEST;
+        let mounts = is_whole.then(|| parse(&String::from_utf8_lossy(&table))).flatten();
+        // Something is always mounted at the root.
+        let is_shown = |mounts: &Vec<Mount>| mounts.iter().any(|mount| mount.point == "/");
+        mounts.filter(is_shown).map(Self).ok_or_else(unknown)
     }
 
     /// The other names of a path whose links are resolved.
@@ -78,6 +80,13 @@ impl Mounts {
     pub fn renames_directories(&self, path: &str) -> bool {
         covering(&self.0, path).is_some_and(|(mount, _)| !mount.keeps_directories)
     }
+}
+
+/// The problem where nobody knows by which other names a file may be reached.
+fn unknown() -> Problem {
+    let message = "the target doesn't show its mounts, by which one path may be another name of a file that is out of reach";
+    Problem::new("MOUNTS_UNKNOWN", Category::State, message)
+        .remedy("Have /proc mounted on the target, and let the account read /proc/self/mountinfo")
 }
 
 /// The mounts in the kernel's table, the lower ones first. None where a line isn't understood.
@@ -146,6 +155,25 @@ fn joined(directory: &str, below: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_that_is_not_known_whole_is_a_problem() {
+        let root = "22 1 254:0 / / rw,relatime - ext4 /dev/vda1 rw\n";
+        let code = |table: &str| {
+            Mounts::of_table(Ok(table.as_bytes().to_vec())).map_err(|problem| problem.code).err()
+        };
+        assert_eq!(code(root), None);
+        let unknown = Some("MOUNTS_UNKNOWN".to_owned());
+        for table in
+            ["", root.trim_end(), "22 1 254:0 / /srv rw - ext4 /dev/vda1 rw\n", &format!("{root}garbled\n")]
+        {
+            assert_eq!(code(table), unknown, "{table:?}");
+        }
+        for (category, code) in [(Category::NotFound, "MOUNTS_UNKNOWN"), (Category::Network, "X")] {
+            let problem = Mounts::of_table(Err(Problem::new("X", category, "x"))).unwrap_err();
+            assert_eq!(problem.code, code);
+        }
+    }
 
     /// The table is from Linux 6.18: a disk, two bind mounts of parts of it, a file system over a part, and one in two places.
     const MOUNTS: &str = "\

@@ -133,7 +133,7 @@ fn a_chain_that_was_made_anew_is_found_by_the_heads_that_another_log_has() {
     audit.append(&call(4), Durability::Lazy).unwrap();
     let heads = |text: &str| JournalHeads::read(text.as_bytes()).unwrap();
     let told = heads(&format!("audit head 3 {}\n", third.hash));
-    assert_eq!(verify(home.path(), &told).unwrap().notes, [Note::HeadsFound(1)]);
+    assert_eq!(verify(home.path(), &told).unwrap().notes, [Note::HeadsFound(1), Note::HeadsFrom(3)]);
     let said = |directory: &Path, heads: &JournalHeads| verify(directory, heads).unwrap_err().to_string();
     let beyond = heads(&format!("audit head 9 {}\n", third.hash));
     let text = said(home.path(), &beyond);

@@ -41,7 +41,7 @@ impl Site {
     /// Checks that nothing is mounted in the directory, and that it could be made again.
     pub(super) async fn check_removal(&self, target: &Target) -> Result<(), Problem> {
         let path = &self.path;
-        if let Some(point) = Mounts::of(target).await?.mounted_below(path) {
+        if let Some(point) = Mounts::read(target).await?.mounted_below(path) {
             let message = format!("{path} is to be removed, but something is mounted at {point}");
             return Err(Problem::new("MOUNT_POINT", Category::State, message));
         }

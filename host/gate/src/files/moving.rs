@@ -36,7 +36,7 @@ impl Site {
         if !is_free {
             return state("FILE_EXISTS", format!("{from} is to be moved to {to}, but that exists already"));
         }
-        let mounts = Mounts::of(target).await?;
+        let mounts = Mounts::read(target).await?;
         let above = self.device_of_parent(target, from).await?;
         let is_device_alone = self.is_directory() && above != self.device();
         if mounts.mounted_below(from).is_some() || is_device_alone {

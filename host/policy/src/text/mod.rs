@@ -139,10 +139,18 @@ fn new_code_in_file(path: &str, contents: &[u8], former: Option<&[u8]>) -> Optio
         Format::Opaque("a script")
     } else if contents.starts_with(b"\x7fELF") {
         Format::Opaque("a program")
+    } else if harmless::is_data(&path) && commands_terminals(contents) {
+        Format::Opaque("a text with control characters, which the terminals that show it obey")
     } else {
         format::of_path(&path)?
     };
     Some(read(&format, &path, contents, former))
+}
+
+/// True for contents with other control characters than those that end lines and indent them.
+fn commands_terminals(contents: &[u8]) -> bool {
+    let is_command = |character: char| character.is_control() && !['\t', '\n', '\r'].contains(&character);
+    String::from_utf8_lossy(contents).contains(is_command)
 }
 
 /// The code in a unit file, together with its drop-ins.

@@ -113,11 +113,13 @@ impl Verify {
                 for note in verified.notes {
                     writeln!(out, "{}", wrap(&note.to_string(), "  ", "    "))?;
                 }
-                if self.heads.is_some() && heads.is_empty() {
-                    let note = "the other log names no record: the log was compared with nothing else";
-                    writeln!(out, "{}", wrap(note, "  ", "    "))?;
+                let is_alone = self.heads.is_some() && heads.is_empty() && verified.records > 0;
+                if is_alone {
+                    let note = "error: the other log names no record, so that the log was compared with nothing else: the \
+                                command that shows it may name another program or account, or all of its heads are gone";
+                    writeln!(err, "{}", wrap(note, "", "  "))?;
                 }
-                Ok(true)
+                Ok(!is_alone)
             }
             Err(VerifyError::Damage(broken)) => {
                 // A damaged line may hold anything.

@@ -55,6 +55,16 @@ pub fn told(path: &str, file: &Lines<'_>, missed: &Missed<'_, '_>) -> String {
                 at + 1
             )
         }
+        Miss::NotAtEnd { is_beginning, at } => {
+            let (end, side) =
+                if *is_beginning { ("begins with them", "before") } else { ("ends with them", "after") };
+            format!(
+                "{name}: its lines are at line {}, and it has no context {side} its change, as where a file {end}; give it a \
+                 line of context there. The file has\n{}",
+                at + 1,
+                numbered(file, *at, old.len())
+            )
+        }
         Miss::TooMany => {
             format!("{name}: too many hunks aren't at their lines; make the diff from the file as it is now")
         }
@@ -97,6 +107,17 @@ mod tests {
                 "/x, hunk 1 (@@ -9,0 +9 @@): it only adds lines, and no line of context says where; give it a line before or after them",
             ),
             ("@@ -9 +9,2 @@\n server {\n+  listen 80;\n", "MOVED"),
+            ("@@ -9,2 +9,3 @@\n   listen 80;\n   name a;\n+  name b;\n", "MOVED"),
+            ("@@ -2,3 +2,4 @@\n   listen 80;\n   name a;\n }\n+end\n", "MOVED"),
+            (
+                "@@ -1,3 +1,4 @@\n server {\n   listen 80;\n   name a;\n+  name b;\n",
+                "/x, hunk 1 (@@ -1,3 +1,4 @@): its lines are at line 1, and it has no context after its change, as where a file ends with them; give it a line of context there. The file has\n1\tserver {\n2\t  listen 80;\n3\t  name a;\n4\t}",
+            ),
+            (
+                "@@ -1,3 +1,4 @@\n+# top\n   listen 80;\n   name a;\n }\n",
+                "/x, hunk 1 (@@ -1,3 +1,4 @@): its lines are at line 2, and it has no context before its change, as where a file begins with them; give it a line of context there. The file has\n1\tserver {\n2\t  listen 80;\n3\t  name a;\n4\t}",
+            ),
+            ("@@ -7,3 +7,4 @@\n+# top\n   listen 80;\n   name a;\n }\n", "MOVED"),
         ] {
             let lines = Lines::new(text.as_bytes()).unwrap();
             let files = parse(hunk).unwrap();

@@ -1,5 +1,8 @@
 //! Finds where a hunk fits: at its line, or at the only other place of the file that has its lines.
 //!
+//! A hunk with the usual context on one side of its change only was made at an end of its file, and fits only there, as
+//! patch(1) has it.
+//!
 //! Every line of the hunk has to be there. Only the ends of lines may differ, so that a diff with `\n` fits a file with
 //! `\r\n`.
 //!
@@ -19,6 +22,8 @@ const MOST_COMPARED: u64 = 50_000_000;
 const PLACES: usize = 5;
 /// The number of places that are looked at for the one that fits best.
 const NEAR: usize = 50;
+/// The lines of context that diff(1) puts on each side of a change.
+const CONTEXT: usize = 3;
 
 /// The place where a hunk fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +54,13 @@ pub enum Miss {
     NoContext,
     /// The hunk that comes before it in the diff fits below it.
     OutOfOrder(usize),
+    /// It was made at an end of the file, and its lines are elsewhere by now.
+    NotAtEnd {
+        /// True where it was made at the beginning.
+        is_beginning: bool,
+        /// The place of its lines.
+        at: usize,
+    },
     /// Too many hunks have to be searched for.
     TooMany,
 }
@@ -68,6 +80,20 @@ impl<'a> Locator<'a> {
 
     /// Finds a hunk. It begins at line `least` or below; the hunks before it moved by `offset` lines.
     pub fn find(&self, hunk: &Hunk<'_>, least: usize, offset: isize) -> Result<Place, Miss> {
+        let place = self.place(hunk, least, offset)?;
+        let (before, after) = context(hunk);
+        // A diff has as much context on both sides of a change, except at the ends of its file.
+        let is_last = after == 0 && before >= CONTEXT;
+        let is_first = before == 0 && after >= CONTEXT && hunk.old_start.is_some_and(|start| start <= 1);
+        let is_elsewhere =
+            (is_first && place.at > 0) || (is_last && place.at + hunk.old_lines().len() < self.file.len());
+        match is_elsewhere {
+            true => Err(Miss::NotAtEnd { is_beginning: is_first, at: place.at }),
+            false => Ok(place),
+        }
+    }
+
+    fn place(&self, hunk: &Hunk<'_>, least: usize, offset: isize) -> Result<Place, Miss> {
         let old = hunk.old_lines();
         if old.is_empty() {
             return if self.file.is_empty() {
@@ -217,6 +243,13 @@ impl<'a> Locator<'a> {
         let best = places.map(|at| (score(at), std::cmp::Reverse(at.abs_diff(expected)), at)).max();
         best.map_or(expected, |(.., at)| at)
     }
+}
+
+/// The numbers of lines of context before the first change of a hunk and after its last one.
+fn context(hunk: &Hunk<'_>) -> (usize, usize) {
+    let tags: Vec<Tag> = hunk.lines().map(|line| line.tag).collect();
+    let is_context = |tag: &&Tag| **tag == Tag::Context;
+    (tags.iter().take_while(is_context).count(), tags.iter().rev().take_while(is_context).count())
 }
 
 /// A hash of a line without its end.

@@ -272,6 +272,21 @@ fn what_cannot_be_read_is_said_to_be_unreadable() {
 }
 
 #[test]
+fn data_that_commands_terminals_is_not_harmless() {
+    for (contents, is_harmless) in [
+        ("Welcome\tto\r\nZürich\n", true),
+        ("\x1b[2J\x1b]52;c;eA==\x07\n", false),
+        ("a\rb\x08\n", false),
+        ("\u{9b}2J\n", false),
+        ("\x7f", false),
+    ] {
+        for path in ["/etc/motd", "/etc/motd.d/50-x", "/etc/issue"] {
+            assert_eq!(code_in_file(path, contents.as_bytes()).is_none(), is_harmless, "{path} {contents:?}");
+        }
+    }
+}
+
+#[test]
 fn only_what_is_known_to_be_data_or_somebodys_own_is_not_read() {
     for path in ["/etc/hosts", "/etc/motd", "/var/www/index.html", "/srv/x.yaml", "/home/ada/notes"] {
         assert_eq!(code_in_file(path, b"rm -rf /\n"), None, "{path}");
