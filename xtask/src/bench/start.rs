@@ -83,10 +83,13 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
     for at in 1..bytes.len() {
         // Before the name of an interface stands a slash, and before a field of a record a hyphen or its length. The module's
         // name stands before its version.
-        let is_versioned = bytes.get(at + name.len()).is_some_and(u8::is_ascii_digit);
+        let is_versioned = bytes.get(at + name.len()).is_some_and(u8::is_ascii_digit)
+            && bytes.get(at + name.len() + 1) == Some(&b'.');
         let is_field = bytes[at - 1] == b'-' || usize::from(bytes[at - 1]) == name.len();
         let is_of_contract = bytes[at - 1] == b'/' || is_field && !is_versioned;
-        if bytes[at..].starts_with(name.as_bytes()) && !is_of_contract {
+        // Other words end with the name as well, such as `profiles` with `files`.
+        let is_word = !bytes[at - 1].is_ascii_lowercase() || usize::from(bytes[at - 1]) == name.len();
+        if bytes[at..].starts_with(name.as_bytes()) && is_word && !is_of_contract {
             renamed[at + name.len() - 1] = digit;
         }
         if bytes[at] == b'_'
