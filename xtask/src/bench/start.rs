@@ -87,9 +87,8 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
             && bytes.get(at + name.len() + 1) == Some(&b'.');
         let is_field = bytes[at - 1] == b'-' || usize::from(bytes[at - 1]) == name.len();
         let is_of_contract = bytes[at - 1] == b'/' || is_field && !is_versioned;
-        // Other words end with the name as well, such as `profiles` with `files`.
-        let is_word = !bytes[at - 1].is_ascii_lowercase() || usize::from(bytes[at - 1]) == name.len();
-        if bytes[at..].starts_with(name.as_bytes()) && is_word && !is_of_contract {
+        let is_profiles = at >= 3 && bytes[at - 3..].starts_with(b"profiles");
+        if bytes[at..].starts_with(name.as_bytes()) && !is_profiles && !is_of_contract {
             renamed[at + name.len() - 1] = digit;
         }
         if bytes[at] == b'_'
