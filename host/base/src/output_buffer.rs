@@ -5,7 +5,7 @@
 //!
 //! Several commands may run at the same time, and each writes to two streams. Lines of different streams stand in the
 //! order in which they ended. No line mixes two streams, and a secret of several lines is looked for in the lines of
-//! its own stream.
+//! its own stream. Where the call is on several hosts, each line says of which host it is.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,9 +26,13 @@ const KEY_FIRST_LINE: &str = "-----BEGIN PRIVATE KEY-----\n";
 /// The text that [`redact_lines`] puts in place of each line of a key.
 const REDACTED_KEY_LINE: &str = "[redacted private key]\n";
 
-/// The lines of output, numbered from 0.
+/// The lines of output, numbered from 0. The buffers of the hosts of one call share their lines.
 #[derive(Debug, Default)]
-pub struct OutputBuffer(Mutex<State>);
+pub struct OutputBuffer {
+    state: Arc<Mutex<State>>,
+    /// The host that the lines are from, where the call is on several hosts.
+    host: Option<Arc<str>>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -37,7 +41,7 @@ struct State {
     /// The number of the first line that is kept.
     first: u64,
     /// The unfinished line of each stream that hasn't ended.
-    unfinished: BTreeMap<u64, Vec<u8>>,
+    unfinished: BTreeMap<u64, BufferedLine>,
     /// The streams in which a dropped line began a key that didn't end in a dropped line.
     in_key: BTreeSet<u64>,
     /// The number of streams that were opened.
@@ -48,6 +52,7 @@ struct State {
 struct BufferedLine {
     bytes: Vec<u8>,
     source: Source,
+    host: Option<Arc<str>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,19 +82,26 @@ pub struct BufferedLines {
 }
 
 impl OutputBuffer {
+    /// A buffer for the part of the call that is on this host.
+    pub fn for_host(&self, host: &str) -> Self {
+        Self { state: self.state.clone(), host: Some(host.into()) }
+    }
+
     /// Opens one more stream. Its first output begins a new line.
     pub fn open_stream(self: &Arc<Self>) -> StreamWriter {
         let mut state = self.state();
         let number = state.stream_count;
         state.stream_count += 1;
-        state.unfinished.insert(number, Vec::new());
+        let line =
+            BufferedLine { bytes: Vec::new(), source: Source::Stream(number), host: self.host.clone() };
+        state.unfinished.insert(number, line);
         StreamWriter { buffer: self.clone(), number }
     }
 
     /// Adds a line of the host's own, which begins with `$ `. It never splits a line of output.
     pub fn add_host_line(&self, line: &str) {
         let bytes = format!("{}\n", one_line(line)).into_bytes();
-        self.state().keep(BufferedLine { bytes, source: Source::Host });
+        self.state().keep(BufferedLine { bytes, source: Source::Host, host: self.host.clone() });
     }
 
     /// Returns the lines from `line` on. An unfinished line is left out, unless `is_over` says that no more output
@@ -108,7 +120,7 @@ impl OutputBuffer {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,7 +129,9 @@ impl StreamWriter {
     pub fn write(&self, mut piece: &[u8]) {
         let mut state = self.buffer.state();
         while !piece.is_empty() {
-            let Some(rest) = state.unfinished.get_mut(&self.number) else { return };
+            let Some(BufferedLine { bytes: rest, .. }) = state.unfinished.get_mut(&self.number) else {
+                return;
+            };
             let room = LONGEST_LINE - rest.len();
             let end = piece.iter().take(room).position(|byte| *byte == b'\n');
             let taken = end.map_or(piece.len().min(room), |end| end + 1);
@@ -141,14 +155,17 @@ impl Drop for StreamWriter {
 impl State {
     /// Keeps the unfinished line of a stream as a line.
     fn finish_line(&mut self, number: u64) {
-        let Some(rest) = self.unfinished.get_mut(&number).filter(|rest| !rest.is_empty()) else { return };
-        let mut bytes = std::mem::take(rest);
+        let Some(line) = self.unfinished.get_mut(&number).filter(|line| !line.bytes.is_empty()) else {
+            return;
+        };
+        let mut bytes = std::mem::take(&mut line.bytes);
+        let (source, host) = (line.source, line.host.clone());
         // Bytes that aren't text must not change the number of lines, or hide how a line begins.
         bytes.retain(|byte| *byte != b'\r' && *byte != 0);
         if bytes.last() != Some(&b'\n') {
             bytes.push(b'\n');
         }
-        self.keep(BufferedLine { bytes, source: Source::Stream(number) });
+        self.keep(BufferedLine { bytes, source, host });
     }
 
     fn keep(&mut self, line: BufferedLine) {
@@ -174,7 +191,13 @@ impl State {
         for (at, line) in self.kept.iter().enumerate() {
             let text = String::from_utf8_lossy(&line.bytes);
             match line.source {
-                Source::Host => shown[at] = visible(&redact_lines(&text)).into_owned(),
+                Source::Host => {
+                    let text = visible(&redact_lines(&text)).into_owned();
+                    shown[at] = match &line.host {
+                        None => text,
+                        Some(host) => text.replacen("$ ", &format!("$ {host}: "), 1),
+                    };
+                }
                 Source::Stream(number) => {
                     let (whole, places) = streams.entry(number).or_insert_with(|| {
                         let begins = if self.in_key.contains(&number) { KEY_FIRST_LINE } else { "" };
@@ -191,8 +214,11 @@ impl State {
             // Leaves out the key's first line where it was added above.
             let begin = lines.len().saturating_sub(places.len());
             for (place, line) in places.into_iter().zip(&lines[begin..]) {
-                let mark = if line.starts_with('$') { "$" } else { "" };
-                shown[place] = format!("{mark}{}", visible(line));
+                shown[place] = match &self.kept[place].host {
+                    Some(host) => format!("{host}: {}", visible(line)),
+                    None if line.starts_with('$') => format!("${}", visible(line)),
+                    None => visible(line).into_owned(),
+                };
             }
         }
         shown
@@ -213,6 +239,22 @@ mod tests {
     /// Returns the number of lines so far.
     fn count(buffer: &OutputBuffer) -> u64 {
         buffer.lines_from(u64::MAX, false).next
+    }
+
+    #[test]
+    fn of_several_hosts_each_line_says_whose_it_is() {
+        let whole = OutputBuffer::default();
+        let [one, other] = ["web1", "web2"].map(|host| Arc::new(whole.for_host(host)));
+        let streams = [one.open_stream(), other.open_stream()];
+        one.add_host_line("$ uptime");
+        streams[0].write(b"$ web2: ha");
+        streams[1].write(b"up\n-----BEGIN PRIVATE KEY-----\n");
+        streams[0].write(b"lf\n");
+        streams[1].write(b"AAAA");
+        assert_eq!(
+            whole.lines_from(0, true).text,
+            "$ web1: uptime\nweb2: up\nweb2: [redacted private key]\nweb1: $ web2: half\nweb2: [redacted private key]\n"
+        );
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct CommandLog {
     is_decided: AtomicBool,
     /// True while a command runs that the caller chose in order to look.
     is_look_of_caller: AtomicBool,
+    /// The logs of the calls on single hosts, where the call is on several hosts.
+    of_hosts: OnceLock<Vec<Arc<Self>>>,
 }
 
 /// A command that the caller chose in order to look, for as long as it runs.
@@ -64,6 +66,16 @@ impl Drop for LookOfCaller {
 }
 
 impl CommandLog {
+    /// A log that adds the output of its commands to this buffer.
+    pub fn with_output(output: OutputBuffer) -> Self {
+        Self { output: Arc::new(output), ..Self::default() }
+    }
+
+    /// Notes that the call consists of calls with these logs, one on each host.
+    pub fn consists_of(&self, of_hosts: Vec<Arc<Self>>) {
+        let _ = self.of_hosts.set(of_hosts);
+    }
+
     /// Adds a command that is about to start. The command comes without its secrets; `prefix` holds the words that call
     /// sudo.
     pub fn push(&self, prefix: &str, command: &Command) -> CommandNumber {
@@ -134,7 +146,10 @@ impl CommandLog {
 
     /// Whether the call goes on without anybody's answer, so that a caller may stop waiting for it.
     pub fn is_decided(&self) -> bool {
-        self.is_decided.load(Ordering::Relaxed) || self.is_look_of_caller.load(Ordering::Relaxed)
+        let goes_on = |log: &Arc<Self>| log.is_decided() || log.beginning.initialized();
+        self.is_decided.load(Ordering::Relaxed)
+            || self.is_look_of_caller.load(Ordering::Relaxed)
+            || self.of_hosts.get().is_some_and(|logs| logs.iter().all(goes_on))
     }
 
     /// The command with its output added to this log while it runs.
@@ -196,6 +211,18 @@ mod tests {
         log.begins("1", &CancellationToken::new());
         drop(look);
         assert!(log.is_decided());
+    }
+
+    #[test]
+    fn a_caller_may_leave_while_the_calls_on_all_hosts_look_or_have_ended() {
+        let (whole, one, other) = (CommandLog::default(), Arc::new(CommandLog::default()), Arc::default());
+        whole.consists_of(vec![one.clone(), Arc::clone(&other)]);
+        let look = one.begin_look_of_caller();
+        assert!(!whole.is_decided());
+        other.set_beginning(Err("there is no such program".to_owned()));
+        assert!(whole.is_decided());
+        drop(look);
+        assert!(!whole.is_decided());
     }
 
     #[test]

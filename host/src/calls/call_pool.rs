@@ -7,6 +7,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::scheduler::Scheduler;
+use host_base::output_buffer::OutputBuffer;
 use host_gate::EXPIRES;
 
 /// The number of questions that may wait for an answer at the same time. Each of them keeps its call in memory.
@@ -26,6 +27,8 @@ pub struct CallPool {
     /// Limits how many calls of one multi-host request have or want a slot at once. `None` for all other calls. The
     /// request asks for confirmation once, for all of its calls.
     pub(super) host_calls: Option<Arc<Semaphore>>,
+    /// The output of the request whose calls these are. `None` where each call is a request of its own.
+    pub(super) output: Option<Arc<OutputBuffer>>,
 }
 
 impl CallPool {
@@ -37,6 +40,7 @@ impl CallPool {
             tasks: TaskTracker::new(),
             question_timeout: Some(EXPIRES),
             host_calls: None,
+            output: None,
         }
     }
 
@@ -48,18 +52,20 @@ impl CallPool {
             tasks: self.tasks.clone(),
             question_timeout: self.question_timeout,
             host_calls: None,
+            output: None,
         }
     }
 
     /// Makes a pool for the calls of one multi-host request, on this number of hosts. The request answers their questions
-    /// itself, so none of them expires.
-    pub fn for_hosts(&self, hosts: usize) -> Self {
+    /// itself, so none of them expires. Their output becomes the output of the request.
+    pub fn for_hosts(&self, hosts: usize, output: Arc<OutputBuffer>) -> Self {
         Self {
             scheduler: self.scheduler.clone(),
             questions: Arc::new(Semaphore::new(hosts)),
             tasks: self.tasks.clone(),
             question_timeout: None,
             host_calls: Some(Arc::new(Semaphore::new(MAX_HOST_CALLS))),
+            output: Some(output),
         }
     }
 

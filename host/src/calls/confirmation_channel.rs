@@ -88,6 +88,7 @@ impl ConfirmationChannel {
     /// Makes the channel of one call on this target, and the end that gets its questions.
     pub(super) fn new(pool: &CallPool, target: &str) -> (Self, mpsc::Receiver<OpenQuestion>) {
         let (sender, questions) = mpsc::channel(1);
+        let output = pool.output.as_ref().map_or_else(Default::default, |output| output.for_host(target));
         let channel = Self {
             scheduler: pool.scheduler.clone(),
             target: target.to_owned(),
@@ -96,7 +97,7 @@ impl ConfirmationChannel {
             question_timeout: pool.question_timeout,
             host_calls: pool.host_calls.clone(),
             questions: sender,
-            command_log: Arc::default(),
+            command_log: Arc::new(CommandLog::with_output(output)),
             record: Arc::default(),
             answer: OnceLock::new(),
         };

@@ -82,6 +82,7 @@ impl MultiHostCall {
         command_log: Arc<CommandLog>,
     ) -> Self {
         let hosts = calls.iter().map(|call| call.host.clone()).collect();
+        command_log.consists_of(calls.iter().map(|one| one.call.command_log().clone()).collect());
         let outcomes = calls.iter().map(|_| None).collect();
         Self { tool, hosts, calls, outcomes, serial, command_log }
     }

@@ -190,14 +190,14 @@ impl Dispatcher {
         if only_looks {
             channel.command_log().mark_decided();
         }
-        let pool = self.pool.for_hosts(calls.len());
+        let command_log = channel.command_log().clone();
+        let pool = self.pool.for_hosts(calls.len(), command_log.output.clone());
         let calls = calls.into_iter().map(|call| {
             let host = call.target.name().to_owned();
             let key = CallKey::new(&call.request.tool, &call.request.arguments, None, [host.as_str()]);
             HostCall { host, call: self.begin_on(call, key, &pool) }
         });
         let serial = (!only_looks).then_some(self.loaded_config.config.ssh.serial.get() as usize);
-        let command_log = channel.command_log().clone();
         let mut request = MultiHostCall::new(tool.clone(), calls.collect(), serial, command_log);
         request.run(&*channel, &cancelled).await;
         // Folding thousands of rows takes seconds.

@@ -87,6 +87,38 @@ async fn many_answer_in_one_and_who_is_down_stands_beside_them() {
 }
 
 #[tokio::test]
+async fn a_long_look_at_several_is_a_job_that_says_which_host_said_what() {
+    let test = "a_long_look_at_several_is_a_job_that_says_which_host_said_what";
+    let Some(lab) = Lab::new(test) else { return };
+    lab.settle_for("jobs: {after_seconds: 1}\n");
+    let mut client = served(&lab, GENERATIONS[0]).await;
+    let hosts = &HOSTS[..2];
+    let argv = json!(["tail", "--follow", "/etc/hostname"]);
+    let follow = json!({"argv": argv, "host": hosts, "timeout_seconds": 600});
+    let envelope = client.envelope("command_run", follow).await;
+    assert_eq!(
+        (&envelope["status"], &envelope["target_host"]),
+        (&json!("running"), &json!("2 hosts")),
+        "{envelope}"
+    );
+    let id = &envelope["job_id"];
+    let mut told = String::new();
+    let expected = hosts.iter().map(|host| format!("{host}: {}\n", lab.host(host).name()));
+    for line in expected.chain(hosts.iter().map(|host| format!("$ {host}: tail "))) {
+        while !told.contains(&line) {
+            let output = client.envelope("job_output", json!({"id": id, "wait_seconds": 1})).await;
+            assert_eq!(output["data"]["status"], "running", "{output}");
+            told = output["data"]["output"].as_str().expect("text").to_owned();
+        }
+    }
+    let cancelled = client.envelope("job_cancel", json!({"id": id, "wait_seconds": 40})).await;
+    assert_eq!(cancelled["data"]["status"], "cancelled", "{cancelled}");
+    for host in hosts {
+        assert!(!lab.host(host).holds("pgrep --exact tail"), "{host}");
+    }
+}
+
+#[tokio::test]
 async fn a_change_of_several_stops_where_it_fails_and_is_undone_there() {
     let Some(lab) = Lab::new("a_change_of_several_stops_where_it_fails_and_is_undone_there") else { return };
     lab.add_planner();

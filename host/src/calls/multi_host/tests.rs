@@ -59,7 +59,7 @@ impl Setting {
         let (name, begun) = (host.to_owned(), self.begun.clone());
         let (risk, needs_person) = (self.risk, self.needs_person);
         let key = CallKey::new("tool", &Map::new(), None, [host]);
-        let pool = self.pool.for_hosts(64);
+        let pool = self.pool.for_hosts(64, Default::default());
         let call = CallHandle::start(info(host), key, &pool, move |channel, _, cancelled| async move {
             let started = std::time::Instant::now();
             let answering = async {

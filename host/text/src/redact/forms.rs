@@ -112,9 +112,15 @@ const HASHES: &[&str] = &[
     "{cleartext}",
 ];
 
+/// Compiles a pattern whose classes have `\s` for the blanks of ASCII. With those of Unicode, which end no secret, a pattern
+/// would take several times the memory.
+fn compiled(pattern: &str) -> Option<Regex> {
+    Regex::new(&pattern.replace(r"\s", r" \t\n\x0b\x0c\r")).ok()
+}
+
 macro_rules! form {
     ($name:ident, $($part:expr),+) => {
-        static $name: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(concat!($($part),+)).ok());
+        static $name: LazyLock<Option<Regex>> = LazyLock::new(|| compiled(concat!($($part),+)));
     };
 }
 

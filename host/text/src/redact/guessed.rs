@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use regex::Regex;
+use regex::bytes::Regex;
 
 use super::names::is_no_secret;
 use super::words::{PASSWORDS, PROOFS, SIGNS, VALUE_WORDS};
@@ -33,7 +33,8 @@ enum Look {
     Generated,
 }
 
-/// Text that ends with a name and what may stand between that name and its value.
+/// Text that ends with a name and what may stand between that name and its value. The patterns are about bytes: with the
+/// classes of Unicode they would take ten times the memory.
 struct Names {
     passwords: Regex,
     proofs: Regex,
@@ -44,7 +45,7 @@ struct Names {
 
 static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
     let word = VALUE_WORDS.join("|");
-    let sign = r"(?:=>|:=|->|<-|<<<|==?|!=|\\=|[:~,\u{ff1a}\u{ff1d}]|%3[dD]|&#(?:61|[xX]3[dD]);)";
+    let sign = r"(?:=>|:=|->|<-|<<<|==?|!=|\\=|[:~,]|(?u:[\u{ff1a}\u{ff1d}])|%3[dD]|&#(?:61|[xX]3[dD]);)";
     let argument = r#"(?:[A-Za-z_.]{1,32}|\\*"[^"\\\n]{0,32}\\*"|'[^'\n]{0,32}')"#;
     let between = [
         // `key1`, `"key"`, `unseal key 1`
@@ -68,11 +69,11 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
             first
                 .bytes()
                 .all(|byte| byte.is_ascii_lowercase())
-                .then(|| format!("{}(?i:{rest})", first.to_ascii_uppercase()))
+                .then(|| format!("{}(?iu:{rest})", first.to_ascii_uppercase()))
         });
         let inner = inner.collect::<Vec<_>>().join("|");
         let names = names.join("|");
-        Regex::new(&format!(r"(?:(?:^|[^A-Za-z]|\\[nrt])(?i:{names})|[a-z0-9](?:{inner})){between}")).ok()
+        Regex::new(&format!(r"(?-u)(?:(?:^|[^A-Za-z]|\\[nrt])(?iu:{names})|[a-z0-9](?:{inner})){between}")).ok()
     };
     let harmless = [
         // A code says how something ended, a login where it came from.
@@ -86,7 +87,7 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
         passwords: regex(&[PASSWORDS])?,
         proofs: regex(&[PASSWORDS, PROOFS])?,
         signs: regex(&[SIGNS])?,
-        harmless: Regex::new(&format!("(?:{}){between}", harmless.join("|"))).ok()?,
+        harmless: Regex::new(&format!("(?-u)(?:{}){between}", harmless.join("|"))).ok()?,
     })
 });
 
@@ -110,11 +111,11 @@ pub(super) fn find(text: &str) -> Option<Vec<Edit>> {
 impl Names {
     fn are_before(&self, look: Look, text: &str) -> bool {
         let is_named = match look {
-            Look::Chosen => self.passwords.is_match(text),
-            Look::Encoded => self.proofs.is_match(text),
-            Look::Generated => self.proofs.is_match(text) || self.signs.is_match(text),
+            Look::Chosen => self.passwords.is_match(text.as_bytes()),
+            Look::Encoded => self.proofs.is_match(text.as_bytes()),
+            Look::Generated => self.proofs.is_match(text.as_bytes()) || self.signs.is_match(text.as_bytes()),
         };
-        is_named && !self.harmless.is_match(text) && !SUMS.iter().any(|sum| text.ends_with(sum))
+        is_named && !self.harmless.is_match(text.as_bytes()) && !SUMS.iter().any(|sum| text.ends_with(sum))
     }
 }
 
