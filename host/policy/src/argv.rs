@@ -67,7 +67,8 @@ impl<'a> Argv<'a> {
         while let Some(&word) = words.get(at) {
             at += 1;
             if !are_options_over && word == "--" {
-                (are_options_over, is_maybe_value) = (true, false);
+                // find(1) reads its expression behind it all the same.
+                (are_options_over, is_maybe_value) = (style != Style::Words, false);
                 continue;
             }
             let is_option = word.starts_with('-') || style == Style::Posix && word.starts_with('+');

@@ -16,6 +16,8 @@ use serde::Deserialize;
 const BEGINNING: &str = "/";
 /// The option by which env(1) starts a command in a directory.
 const CHDIR: &str = "--chdir=";
+/// The options whose value is a script, for programs that have one.
+const SCRIPTS: [&str; 2] = ["-e", "--expression"];
 /// The options that every program answers without reading a file of the caller's.
 const ABOUT: [&str; 3] = ["--version", "--help", "-V"];
 /// The most characters of a word in a reason.
@@ -54,20 +56,26 @@ struct Programs {
     verbs: Option<Vec<String>>,
     second: Option<Vec<String>>,
     most: Option<usize>,
-    begin: Option<char>,
+    operands: Option<Patterns>,
     #[serde(default)]
-    never: String,
+    never: Vec<String>,
     #[serde(default)]
     any: bool,
     #[serde(default)]
-    script: Scripts,
+    dashes: bool,
+    script: Option<Patterns>,
 }
 
-/// The patterns of a text in a program's own language, each of which is the whole text.
-#[derive(Default)]
-struct Scripts(Vec<Regex>);
+/// Patterns of a whole word.
+struct Patterns(Vec<Regex>);
 
-impl<'de> Deserialize<'de> for Scripts {
+impl Patterns {
+    fn match_any(&self, word: &str) -> bool {
+        self.0.iter().any(|known| known.is_match(word))
+    }
+}
+
+impl<'de> Deserialize<'de> for Patterns {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let patterns = Vec::<String>::deserialize(deserializer)?;
         let whole = patterns.iter().map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
@@ -183,6 +191,8 @@ enum Taken {
     Whole,
     /// The next word is the option's value.
     Next,
+    /// The next word is a script.
+    Script,
 }
 
 impl Programs {
@@ -197,23 +207,25 @@ impl Programs {
             at += 1;
             if word == "--" && !are_options_over {
                 are_options_over = true;
+            } else if are_options_over && word.starts_with('-') && !self.dashes {
+                return None;
             } else if are_options_over || word == "-" || !word.starts_with('-') {
                 operands.push((at, word));
-            } else if let Taken::Next = self.option(word, words.get(at).map(String::as_str))? {
-                at += 1;
-                if ["-e", "--expression"].contains(&word.as_str()) && !self.script.0.is_empty() {
-                    scripts.push(at);
+            } else {
+                match self.option(word, words.get(at).map(String::as_str))? {
+                    Taken::Whole => continue,
+                    Taken::Next => {}
+                    Taken::Script => scripts.push(at + 1),
                 }
+                at += 1;
             }
         }
-        if !self.script.0.is_empty() {
+        if let Some(known) = &self.script {
             if scripts.is_empty() {
                 scripts.push(operands.first()?.0);
                 operands.remove(0);
             }
-            let is_known =
-                |place: &usize| self.script.0.iter().any(|known| known.is_match(&words[place - 1]));
-            scripts.iter().all(is_known).then_some(())?;
+            scripts.iter().all(|place| known.match_any(&words[place - 1])).then_some(())?;
         }
         let operand = |at: usize| operands.get(at).map_or("", |(_, word)| word);
         let is_verb = self.verbs.as_ref().is_none_or(|verbs| verbs.iter().any(|verb| verb == operand(0)));
@@ -223,8 +235,7 @@ impl Programs {
             .is_none_or(|second| operands.len() < 2 || second.iter().any(|word| word == operand(1)));
         let is_required = self.required.is_empty() || words.iter().any(|word| self.required.contains(word));
         let are_words_right = operands.iter().all(|(_, word)| {
-            self.begin.is_none_or(|begin| word.starts_with(begin))
-                && !word.contains(|letter| self.never.contains(letter))
+            self.operands.as_ref().is_none_or(|known| known.match_any(word)) && self.may_have(word)
         });
         let are_few = self.most.is_none_or(|most| operands.len() <= most);
         (is_verb && is_second && is_required && are_words_right && are_few).then_some(scripts)
@@ -239,12 +250,12 @@ impl Programs {
         let next = next.filter(|next| !next.starts_with('-'));
         if word.starts_with("--") {
             return match word.split_once('=') {
-                Some((name, value)) => self.has_value(name, value).then_some(Taken::Whole),
-                None => self.has_value(word, next?).then_some(Taken::Next),
+                Some((name, value)) => self.has_joined(name, value).then_some(Taken::Whole),
+                None => self.has_next(word, next?),
             };
         }
         if self.takes_value(word) {
-            return self.has_value(word, next?).then_some(Taken::Next);
+            return self.has_next(word, next?);
         }
         for (place, letter) in word.char_indices().skip(1) {
             if self.flags.contains(letter) {
@@ -253,8 +264,8 @@ impl Programs {
             let value = &word[place + letter.len_utf8()..];
             let option = format!("-{letter}");
             return match value {
-                "" => self.has_value(&option, next?).then_some(Taken::Next),
-                joined => self.has_value(&option, joined).then_some(Taken::Whole),
+                "" => self.has_next(&option, next?),
+                joined => self.has_joined(&option, joined).then_some(Taken::Whole),
             };
         }
         Some(Taken::Whole)
@@ -264,13 +275,33 @@ impl Programs {
         self.values.iter().any(|known| known == option) || self.choices.contains_key(option)
     }
 
+    /// Whether a row with scripts has this option for one.
+    fn is_script(&self, option: &str) -> bool {
+        self.script.is_some() && SCRIPTS.contains(&option)
+    }
+
+    fn has_next(&self, option: &str, value: &str) -> Option<Taken> {
+        let taken = if self.is_script(option) { Taken::Script } else { Taken::Next };
+        self.has_value(option, value).then_some(taken)
+    }
+
+    /// Whether the row has the option with a value in the same word. A script stands in a word of its own.
+    fn has_joined(&self, option: &str, value: &str) -> bool {
+        !self.is_script(option) && self.has_value(option, value)
+    }
+
+    /// Whether an operand or a value has no text that the row rules out.
+    fn may_have(&self, word: &str) -> bool {
+        !self.never.iter().any(|text| word.contains(text.as_str()))
+    }
+
     fn has_value(&self, option: &str, value: &str) -> bool {
         let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
         match self.choices.get(option) {
             Some(choices) => value
                 .split(',')
                 .all(|part| choices.iter().any(|choice| choice == part || choice == "#" && is_number(part))),
-            None => self.values.iter().any(|known| known == option),
+            None => self.values.iter().any(|known| known == option) && self.may_have(value),
         }
     }
 }
@@ -364,6 +395,13 @@ mod tests {
             ("docker ps -a", Some(Shows::State)),
             ("docker inspect web", None),
             ("docker exec web ls", None),
+            ("zgrep -n x /var/log/a.gz", Some(Shows::Contents)),
+            ("grep -- -Xmx /etc/default/app", Some(Shows::Contents)),
+            ("zcat /var/log/a.gz /var/log/b.gz", Some(Shows::Contents)),
+            ("tar -tf /srv/x.tar", Some(Shows::Contents)),
+            ("sysctl -n vm.swappiness net.ipv4.ip_forward", Some(Shows::State)),
+            ("strings -n 8 /usr/bin/ls", Some(Shows::Contents)),
+            ("date +%s", Some(Shows::State)),
             ("sudo -l", Some(Shows::State)),
             ("sudo ls", None),
             ("sudo -n -l", None),
@@ -378,7 +416,6 @@ mod tests {
             ("xargs cat", None),
             ("sh -c ls", None),
             ("tar -cf - /etc", None),
-            ("tar -tf /srv/x.tar", Some(Shows::Names)),
             ("git status", None),
             ("curl https://example.net/", None),
             ("/usr/bin/cat /etc/hosts", None),
@@ -409,6 +446,38 @@ mod tests {
             "systemctl -p -n restart ssh",
             "systemctl --property restart ssh",
             "printf %2000000000s x",
+            "find -- -delete",
+            "find -P -- /srv/web -delete",
+            "find -- /srv -fprint /etc/nologin",
+            "find /srv -- -delete",
+            "dig -- -f /root/x",
+            "sed '-e1e id' 1p /etc/hosts",
+            "sed '--expression=1e id' 1p /etc/hosts",
+            "sed -ne '1e id' 1p /etc/hosts",
+            "sed '-ne1e id' 1p /etc/hosts",
+            "sed -n -e 1p -e '1e id' /etc/hosts",
+            "zcat /root/db.sql",
+            "zcat /etc/a.gz /root/db.sql",
+            "bzcat /root/db",
+            "gzip -l /root/db.sql",
+            "unzip -l /root/db",
+            "zgrep x /root/db",
+            "zgrep -e x /root/db",
+            "zgrep x /var/log/a.gz /root/db",
+            "strings @/etc/restic/pw",
+            "strings -n @/etc/restic/pw /etc/hosts",
+            "strings -n@/etc/restic/pw /etc/hosts",
+            "openssl x509 -noout -in org.openssl.engine:/srv/web/evil.so:x",
+            "openssl crl -noout -in=file:/root/x",
+            "openssl x509 -inform ENGINE -in /srv/x",
+            "gawk 1 /inet/tcp/0/192.0.2.1/80",
+            "sysctl -a",
+            "sysctl net.ipv4.tcp_fastopen_key",
+            "sysctl net.ipv6.conf.all.stable_secret",
+            "sysctl net.ipv6.conf",
+            "sysctl net.ipv4",
+            "sysctl net.ipv4.*",
+            "sysctl kernel",
             "printf %*s 2000000000 x",
             "printf %.2000000000f 1",
             "kill -0 -s KILL 1",

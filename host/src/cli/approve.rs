@@ -31,7 +31,8 @@ The whole plan is shown at the terminal, and the answer is read there and nowher
 critical risk the name of its target. Then the summary is shown once more, with a code to type: others may have written \
 over the plan. Anything else approves nothing, and the call goes on waiting. What was shown is what runs: a plan that has become another one since is not approved.
 
-In system mode only root approves, and never the account that the client runs as.";
+In system mode only root approves, and never the account that the client runs as. Where a logger writes messages of any \
+account to terminals, nothing is approved: `linux-sysadmin system status` says how to turn that off.";
 
 /// The process's own terminal, see tty(4).
 const TERMINAL: &str = "/dev/tty";
@@ -51,6 +52,12 @@ impl Approve {
             "an approval is typed at a terminal, and this process has none; `linux-sysadmin pending ID` shows the plan \
              without one",
         )?;
+        let ways = host_system_mode::unsafe_terminal().context("the loggers' configuration can't be read")?;
+        if !ways.is_empty() {
+            eprintln!("not approved: what stands at a terminal may not be the plan");
+            ways.iter().for_each(|way| eprintln!("  {}", one_line(way)));
+            return Ok(ExitCode::FAILURE);
+        }
         let found = match find(&Servers::within_reach(), &self.id).await {
             Ok(found) => found,
             Err(error) => {

@@ -69,6 +69,13 @@ pub struct Account {
     pub home: PathBuf,
 }
 
+/// Returns a sentence for each reason why a plan that root reads at a terminal may not be what stands there: others could write
+/// over it. Without system mode nobody but the caller's own account may approve, and there are none.
+pub fn unsafe_terminal() -> io::Result<Vec<String>> {
+    let is_for_others = rustix::process::geteuid().is_root() && account().is_some();
+    if is_for_others { wall::ways_to_terminals() } else { Ok(Vec::new()) }
+}
+
 /// Returns whose rights this process has. The kernel tells the account's number and root's tables its name, and so an
 /// environment can't claim it. Where it can't be found out, this is system mode, which is the stricter one.
 pub fn mode() -> Mode {

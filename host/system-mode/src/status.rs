@@ -341,21 +341,12 @@ fn of_journal() -> Check {
 /// Checks that messages of other accounts don't reach the terminal at which root approves.
 fn of_wall() -> Vec<Check> {
     let name = "messages on terminals";
-    let mut wrong = Vec::new();
-    if wall::is_needed() && !fs::read_to_string(wall::FILE).is_ok_and(|text| text == wall::TEXT) {
-        let why = format!(
-            "{} isn't there as `system install` writes it, so any account can write over the plan that root reads",
-            wall::FILE
-        );
-        wrong.push(check(name, Status::Wrong, why));
-    }
-    match wall::writers() {
-        Ok(writers) => wrong.extend(writers.into_iter().map(|why| check(name, Status::Wrong, why))),
-        Err(error) => wrong.push(check(name, Status::Unknown, error.to_string())),
-    }
-    match wrong.is_empty() {
-        true => vec![check(name, Status::Ok, "neither the journal nor another logger writes any")],
-        false => wrong,
+    match wall::ways_to_terminals() {
+        Ok(ways) if ways.is_empty() => {
+            vec![check(name, Status::Ok, "neither the journal nor another logger writes any")]
+        }
+        Ok(ways) => ways.into_iter().map(|why| check(name, Status::Wrong, why)).collect(),
+        Err(error) => vec![check(name, Status::Unknown, error.to_string())],
     }
 }
 

@@ -31,6 +31,17 @@ pub(super) fn is_needed() -> bool {
     Path::new("/run/systemd/journal").is_dir()
 }
 
+/// Returns a sentence for each way by which messages of any account reach the terminals of those who are logged in.
+pub(super) fn ways_to_terminals() -> io::Result<Vec<String>> {
+    let is_set = || std::fs::read_to_string(FILE).is_ok_and(|text| text == TEXT);
+    let journal = (is_needed() && !is_set()).then(|| {
+        format!(
+            "{FILE} isn't there as `system install` writes it, so any account can write over the plan that root reads"
+        )
+    });
+    Ok(journal.into_iter().chain(writers()?).collect())
+}
+
 /// A logger that may write messages to terminals.
 struct Logger {
     name: &'static str,

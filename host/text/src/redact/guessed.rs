@@ -73,7 +73,8 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
         });
         let inner = inner.collect::<Vec<_>>().join("|");
         let names = names.join("|");
-        Regex::new(&format!(r"(?-u)(?:(?:^|[^A-Za-z]|\\[nrt])(?iu:{names})|[a-z0-9](?:{inner})){between}")).ok()
+        Regex::new(&format!(r"(?-u)(?:(?:^|[^A-Za-z]|\\[nrt])(?iu:{names})|[a-z0-9](?:{inner})){between}"))
+            .ok()
     };
     let harmless = [
         // A code says how something ended, a login where it came from.

@@ -514,8 +514,18 @@ async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     }
     assert_eq!(is_active(), "active");
 
-    // Root decides by sudo, after seeing the whole plan, and types the target's name.
+    // Any account could write over what root reads.
     let of_root = |script: &str| person.0.host().command(&["sudo", script]);
+    for logger in ["/etc/rsyslog.d/lsa.conf", "/etc/syslog-ng/conf.d/lsa.conf"] {
+        let lines = r#"*.emerg :omusrmsg:*\ndestination d { usertty("*"); };\n"#;
+        person.0.sh(&format!("mkdir -p $(dirname {logger}); printf '{lines}' > {logger}"));
+        let (code, seen) = at_terminal(of_root, &approve, "", "not approved", "");
+        assert!(code == Some(1) && seen.contains(logger), "{seen}");
+        person.0.sh(&format!("rm {logger}"));
+    }
+    assert_eq!(is_active(), "active");
+
+    // Root decides by sudo, after seeing the whole plan, and types the target's name.
     let (code, seen) = at_terminal(of_root, &approve, "", "type the name", "localhost\n");
     assert_eq!(code, Some(0), "{seen}");
     assert!(seen.contains("systemctl stop -- ufw.service") && seen.contains("approved"), "{seen}");
