@@ -16,6 +16,9 @@ const SHOWN: usize = 300;
 const OTHERS_READ: u32 = 0o004;
 /// The directory of logs, which an administrator reads all day and which not everybody may read.
 const LOGS: &str = "/var/log/";
+/// Names of logs in it that aren't called logs.
+const LOG_NAMES: [&str; 10] =
+    ["messages", "secure", "maillog", "mail", "cron", "spooler", "dmesg", "btmp", "wtmp", "syslog"];
 
 /// Checks that a command only looks, and that its words tell all that it reads. Returns the paths that it names, which are
 /// checked again for where they lead.
@@ -34,13 +37,22 @@ pub(super) fn check_together(policy: &Policy, commands: &[Command]) -> Result<()
     check_is_known_to_look(policy, &script)
 }
 
+/// Whether a file is a log, by its place and its name. Other files may lie there as well, such as what sudo records.
+fn is_log(path: &str) -> bool {
+    let Some(below) = path.strip_prefix(LOGS) else { return false };
+    let name = below.rsplit('/').next().unwrap_or_default();
+    let first = below.split(['.', '-']).next().unwrap_or_default();
+    LOG_NAMES.contains(&first) || name.split(['.', '-', '_']).any(|part| part == "log")
+}
+
 /// Checks where a path of such a command has led: to no secret, and for a program that shows contents to a regular file that
-/// everybody may read.
+/// everybody may read. With more rights than an ordinary account's own, everybody has to be able to reach it as well.
 pub(super) fn check_resolved(
     command: &Command,
     hole: &HoleType,
     path: &str,
     resolved: &Resolved,
+    has_more_rights: bool,
 ) -> Result<(), Problem> {
     if !hole.accepts(&resolved.path) {
         let (path, leads) = (excerpt(path, SHOWN), excerpt(&resolved.path, SHOWN));
@@ -52,8 +64,12 @@ pub(super) fn check_resolved(
     match found.kind {
         FileKind::Directory => Err(refused(command, &format!("reads what is in the directory {path}"))),
         // A program can show a file's contents in a form in which no secret is recognized.
-        FileKind::File if found.metadata.mode & OTHERS_READ == 0 && !resolved.path.starts_with(LOGS) => {
+        FileKind::File if is_log(&resolved.path) => Ok(()),
+        FileKind::File if found.metadata.mode & OTHERS_READ == 0 => {
             Err(refused(command, &format!("reads {path}, which not everybody may read")))
+        }
+        FileKind::File if has_more_rights && resolved.is_behind_closed_directory() => {
+            Err(refused(command, &format!("reads {path}, in a directory that not everybody may enter")))
         }
         FileKind::File => Ok(()),
         _ => Err(refused(command, &format!("reads {path}, which is no regular file"))),
@@ -112,6 +128,25 @@ mod tests {
             ..Command::new("cat", ["/etc/hosts"], Duration::from_secs(1))
         };
         assert_eq!(check(Policy::builtin(), &with_variable).unwrap_err().code, "NEEDS_PLAN");
+    }
+
+    #[test]
+    fn of_what_is_beside_logs_only_logs_are_logs() {
+        for (path, expected) in [
+            ("/var/log/auth.log", true),
+            ("/var/log/auth.log.1", true),
+            ("/var/log/syslog.2.gz", true),
+            ("/var/log/messages-20260101", true),
+            ("/var/log/httpd/access_log", true),
+            ("/var/log/audit/audit.log", true),
+            ("/var/log/sudo-io/00/00/01/ttyin", false),
+            ("/var/log/backup/messages", false),
+            ("/var/log/shadow.bak", false),
+            ("/var/log", false),
+            ("/srv/app.log", false),
+        ] {
+            assert_eq!(is_log(path), expected, "{path}");
+        }
     }
 
     #[test]

@@ -121,6 +121,7 @@ impl Call {
     ) -> Vec<Result<(), Problem>> {
         let mut verdicts: Vec<_> = looking.iter().map(|_| Ok(())).collect();
         for (privilege, paths) in paths_by_privilege(looking) {
+            let has_more_rights = self.facts.uid == 0 || *privilege != Privilege::Caller;
             let asked = paths.iter().map(|(_, _, path)| (*path).clone()).collect();
             let grants = self.grants();
             let resolved = self.target.resolve(asked, &grants.access(privilege)).await;
@@ -130,7 +131,9 @@ impl Call {
                     _ => None,
                 };
                 let verdict = match (as_any_program, resolved) {
-                    (Some(asked), Ok(leads)) => any_program::check_resolved(asked, hole, path, &leads),
+                    (Some(asked), Ok(leads)) => {
+                        any_program::check_resolved(asked, hole, path, &leads, has_more_rights)
+                    }
                     (Some(asked), Err(problem)) => any_program::check_unresolved(asked, problem),
                     (None, resolved) => resolved.and_then(|leads| {
                         let led = grants.may_lead(hole, path, &leads.path);

@@ -4,6 +4,7 @@
 mod dynamic_users;
 mod groups;
 mod homes;
+mod leftovers;
 mod sudo_names;
 
 use std::collections::{BTreeMap, HashMap};

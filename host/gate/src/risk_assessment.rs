@@ -341,6 +341,7 @@ impl<'a> RiskAssessment<'a> {
         }
         if let Some(new) = &given.new {
             found.extend(self.privileges.new_account(new).await);
+            found.extend(self.privileges.leftovers(new).await);
         }
         // An account's groups, home and comment decide who can log in and what its programs may do.
         if let Some(account) = given.account

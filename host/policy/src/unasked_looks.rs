@@ -111,6 +111,9 @@ pub fn unasked_look(argv: &[String]) -> Result<Look, String> {
     let (shows, scripts) = shows(words).ok_or("does not tell by its words all that it reads")?;
     let mut paths = Vec::new();
     if shows == Shows::Text {
+        // Some programs read settings where they begin, even to say their version. So nobody else may put a file there.
+        let beside = format!("{}/any", directory.trim_end_matches('/'));
+        paths.extend((directory != BEGINNING).then_some((HoleType::Path(None), beside)));
         return Ok(Look { shows, paths });
     }
     // Without an operand, such a program shows what is in the directory where it begins.
@@ -446,6 +449,12 @@ mod tests {
             "systemctl -p -n restart ssh",
             "systemctl --property restart ssh",
             "printf %2000000000s x",
+            "seq -f %.200000000f 1",
+            "nl -w 200000000 /etc/hosts",
+            "grep -E '((a{1,200}){1,200}){1,20}' /etc/hosts",
+            "grep -E -e '((a{1,200}){1,200}){1,20}' /etc/hosts",
+            "grep '\\(\\(a\\{1,200\\}\\)\\{1,200\\}\\)\\{1,20\\}' /etc/hosts",
+            "expr a : a",
             "find -- -delete",
             "find -P -- /srv/web -delete",
             "find -- /srv -fprint /etc/nologin",
@@ -616,6 +625,7 @@ mod tests {
             ("systemctl status ssh", &[]),
             ("systemctl status /dev/sda", &["/dev/sda"]),
             ("echo /srv/x", &[]),
+            ("env --chdir=/srv/app cargo --version", &["/srv/app/any"]),
         ] {
             let paths: Vec<String> = look(line).unwrap().paths.into_iter().map(|(_, path)| path).collect();
             assert_eq!(paths, expected, "{line}");

@@ -31,6 +31,8 @@ pub struct Resolved {
     /// rest is as it was asked for.
     pub path: String,
     pub(super) end: End,
+    /// True where a directory on the way lets not everybody pass.
+    pub(super) is_closed: bool,
 }
 
 /// The end of a path.
@@ -56,6 +58,11 @@ impl Resolved {
 }
 
 impl Resolved {
+    /// Whether a directory on the way keeps others from what is there, whatever its own rights are.
+    pub fn is_behind_closed_directory(&self) -> bool {
+        self.is_closed
+    }
+
     /// Returns what is there.
     pub fn found(&self) -> Option<Found> {
         let End::There(entry) = &self.end else { return None };
@@ -102,6 +109,8 @@ pub(super) struct Walk<'a> {
     /// Set where the last directory lets others add to it. It is the problem to return unless the next entry is safe
     /// there.
     shared: Option<Problem>,
+    /// True where a directory that was passed lets not everybody pass.
+    is_closed: bool,
     end: Option<End>,
 }
 
@@ -123,6 +132,7 @@ impl<'a> Walk<'a> {
             links: 0,
             at_link: false,
             shared: None,
+            is_closed: false,
             end: None,
         };
         walk.pending.extend(names(asked));
@@ -132,7 +142,7 @@ impl<'a> Walk<'a> {
     pub(super) fn ask(&self) -> NextStep {
         if let Some(end) = &self.end {
             let path = joined(self.done.iter().chain(&self.pending));
-            return NextStep::Done(Resolved { path, end: end.clone() });
+            return NextStep::Done(Resolved { path, end: end.clone(), is_closed: self.is_closed });
         }
         if self.at_link {
             return NextStep::Follow(self.next());
@@ -191,6 +201,7 @@ impl<'a> Walk<'a> {
                 checked => checked?,
             }
         }
+        self.is_closed |= entry.mode & 0o001 == 0;
         self.done.extend(self.pending.pop_front());
         self.linked = self.linked.saturating_sub(1);
         self.go_up();
@@ -218,6 +229,7 @@ impl<'a> Walk<'a> {
             self.linked += 1;
         }
         if target.starts_with('/') {
+            self.is_closed = false;
             self.done.clear();
             self.pending.push_front(String::new());
             self.linked += 1;

@@ -1,9 +1,13 @@
-//! Says whether a copy or a move gives others a file that not everybody may read.
+//! Closed files, and directories that keep others from what is in them: says whether a copy or a move gives them to others.
 
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use std::collections::BTreeSet;
 
-use crate::original;
-use crate::places::{UNTRUSTED, shown, writer};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+
+use crate::places::{is_covered, shown, writer};
+
+/// The bit by which others enter a directory.
+const OTHERS_ENTER: u32 = 0o001;
 
 /// The reason why others may read a copy of a file who may not read the file itself.
 pub(crate) fn why_copy_is_given(
@@ -18,7 +22,7 @@ pub(crate) fn why_copy_is_given(
         Privilege::User(owner) => owner,
         _ => cx.account()?,
     };
-    let is_closed = metadata.mode & 0o004 == 0 || is_closed_above(path, to, cx)?;
+    let is_closed = metadata.mode & 0o004 == 0 || is_closed_above(path, to, cx);
     Ok((is_closed && owner != metadata.owner).then(|| why(path, to)))
 }
 
@@ -29,7 +33,7 @@ pub(crate) fn why_moved_is_given(
     to: &str,
     cx: &Context,
 ) -> Result<Option<String>> {
-    let is_opened = metadata.mode & 0o044 != 0 && is_closed_above(path, to, cx)?;
+    let is_opened = metadata.mode & 0o044 != 0 && is_closed_above(path, to, cx);
     Ok(is_opened.then(|| why(path, to)))
 }
 
@@ -38,19 +42,45 @@ fn why(path: &str, to: &str) -> String {
 }
 
 /// Whether a directory above a path, and not above the new one, can't be entered by everybody.
-fn is_closed_above(path: &str, to: &str, cx: &Context) -> Result<bool> {
-    for (end, _) in path.match_indices('/').skip(1) {
-        let (directory, inside) = (&path[..end], &path[..=end]);
-        if to.starts_with(inside) {
-            continue;
-        }
-        match original::metadata(directory, cx) {
-            Ok(Some(found)) if found.is_dir && found.mode & 0o001 == 0 => return Ok(true),
-            // No grant covers a directory such as `/var`, which everybody may enter. What others could redirect is no
-            // place of root's.
-            Err(problem) if problem.code == "CAPABILITY_DENIED" || problem.code == UNTRUSTED => {}
-            found => drop(found?),
-        }
+fn is_closed_above(path: &str, to: &str, cx: &Context) -> bool {
+    let closed = ClosedDirectories::above([path], cx);
+    closed
+        .0
+        .iter()
+        .any(|directory| !to.strip_prefix(directory.as_str()).is_some_and(|rest| rest.starts_with('/')))
+}
+
+/// The directories that not everybody may enter. What is in one is closed to others, whatever its own rights are.
+#[derive(Default)]
+pub(crate) struct ClosedDirectories(BTreeSet<String>);
+
+impl ClosedDirectories {
+    /// Looks at the directories above these paths, as far as the tools are for them. Everybody may enter the others, such as
+    /// `/var`.
+    pub(crate) fn above<'p>(paths: impl IntoIterator<Item = &'p str>, cx: &Context) -> Self {
+        let all: BTreeSet<&str> = paths.into_iter().flat_map(above).collect();
+        let all: Vec<&str> = all.into_iter().filter(|path| is_covered(path) || is_home(path)).collect();
+        let found = cx.files_as(Privilege::Caller).stat_all(&all);
+        let is_closed = |found: &Result<Option<Metadata>>| match found {
+            Ok(found) => found.as_ref().is_some_and(|found| found.mode & OTHERS_ENTER == 0),
+            // The account itself may not come so far.
+            Err(problem) => problem.category == Category::Privilege,
+        };
+        let closed = all.into_iter().zip(found).filter(|(_, found)| is_closed(found));
+        Self(closed.map(|(path, _)| path.to_owned()).collect())
     }
-    Ok(false)
+
+    /// Whether a path is in one of them. Homes are closed by default, and don't count.
+    pub(crate) fn hold(&self, path: &str) -> bool {
+        above(path).any(|directory| !is_home(directory) && self.0.contains(directory))
+    }
+}
+
+/// The directories above a path, without the root.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').skip(1).map(|(end, _)| &path[..end])
+}
+
+fn is_home(path: &str) -> bool {
+    path == "/root" || path.strip_prefix("/home").is_some_and(|rest| rest.matches('/').count() < 2)
 }

@@ -86,7 +86,7 @@ pub(crate) fn grants() -> Vec<PathGrant> {
 }
 
 /// Whether a path is in one of the directories that the tools are for. What is refused there holds a secret.
-fn is_covered(path: &str) -> bool {
+pub(crate) fn is_covered(path: &str) -> bool {
     CHANGED.iter().chain(&READ).any(|directory| {
         path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })

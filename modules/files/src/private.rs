@@ -10,12 +10,16 @@ use linux_sysadmin_sdk::knowledge::Profile;
 use linux_sysadmin_sdk::knowledge::config_paths::covers;
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
+use crate::closed::ClosedDirectories;
 use crate::find::{DEEPEST, Kind, to_depth};
 use crate::places::{look, shown};
 use crate::{owner, service};
 
 /// The bits by which the group and others read a file.
-const READ_BY_MORE: u32 = 0o044;
+const GROUP_READS: u32 = 0o040;
+const OTHERS_READ: u32 = 0o004;
+/// Groups that usually have no member but root.
+const CLOSED_GROUPS: [&str; 3] = ["root", "shadow", "0"];
 
 #[derive(Deserialize)]
 struct Open {
@@ -49,7 +53,8 @@ pub(crate) fn must_stay_private(path: &str, to: &str, found: &Metadata, cx: &Con
                 let [before, after] = [path, to].map(|directory| format!("{directory}/{name}"));
                 is_named(&after, &profiles) && !is_named(&before, &profiles)
             };
-            let closed = tree.items.iter().filter(|item| item.kind == Kind::File && is_closed(item.mode));
+            let closed =
+                tree.items.iter().filter(|item| item.kind == Kind::File && is_closed(item.mode, &item.group));
             closed.into_iter().any(|item| becomes_known(&item.path)) || (tree.is_cut && becomes_known(".any"))
         }
     };
@@ -62,7 +67,7 @@ pub(crate) fn must_stay_private(path: &str, to: &str, found: &Metadata, cx: &Con
 
 fn refusal(path: &str, what: &str) -> Problem {
     let message = format!(
-        "{} is a private file: only its owner may read it, and no package, no profile of a service and no list says that it \
+        "{} is a private file: only its owner and root may read it, and no package, no profile of a service and no list says that it \
          holds no secret; {what}",
         shown(path)
     );
@@ -70,18 +75,26 @@ fn refusal(path: &str, what: &str) -> Problem {
 }
 
 fn is_private(path: &str, found: &Metadata, cx: &Context) -> bool {
-    if !is_closed(found.mode) {
+    let closed = || ClosedDirectories::above([path], cx).hold(path);
+    if is_listed(path) || !is_closed(found.mode, &found.group) && !closed() {
         return false;
     }
     let used = look(path, cx, |privilege| {
         cx.files_as(privilege.clone()).stat_all(&[path]).remove(0).map(|_| privilege)
     });
-    may_be_private(path, found, &used.unwrap_or(Privilege::Root), cx) && !is_known(path, cx)
+    gives_away(&found.owner, &used.unwrap_or(Privilege::Root), cx) && !is_known(path, cx)
 }
 
 /// Whether a file that is read with these rights is private unless it [is known](is_known).
-pub(crate) fn may_be_private(path: &str, found: &Metadata, used: &Privilege, cx: &Context) -> bool {
-    is_closed(found.mode) && !is_listed(path) && gives_away(&found.owner, used, cx)
+pub(crate) fn may_be_private(
+    path: &str,
+    found: &Metadata,
+    used: &Privilege,
+    directories: &ClosedDirectories,
+    cx: &Context,
+) -> bool {
+    let is_closed = is_closed(found.mode, &found.group) || directories.hold(path);
+    is_closed && !is_listed(path) && gives_away(&found.owner, used, cx)
 }
 
 /// Whether something says that a file holds no secret.
@@ -97,8 +110,8 @@ fn is_listed(path: &str) -> bool {
     OPEN.iter().flat_map(|open| &open.globs).any(|glob| covers(glob, path))
 }
 
-fn is_closed(mode: u32) -> bool {
-    mode & READ_BY_MORE == 0
+fn is_closed(mode: u32, group: &str) -> bool {
+    mode & OTHERS_READ == 0 && (mode & GROUP_READS == 0 || CLOSED_GROUPS.contains(&group))
 }
 
 /// Whether reading with these rights shows more than the account in use may read. Root's own rights count as more also where
@@ -124,7 +137,8 @@ mod tests {
             ("ada", "root", 0o600, Privilege::RootIfAvailable, true),
             ("ada", "root", 0o400, Privilege::Root, true),
             ("ada", "zabbix", 0o700, Privilege::RootIfAvailable, true),
-            ("ada", "root", 0o640, Privilege::RootIfAvailable, false),
+            ("ada", "root", 0o640, Privilege::RootIfAvailable, true),
+            ("ada", "zabbix", 0o640, Privilege::RootIfAvailable, false),
             ("ada", "root", 0o604, Privilege::RootIfAvailable, false),
             ("ada", "ada", 0o600, Privilege::RootIfAvailable, false),
             ("ada", "ada", 0o600, Privilege::Caller, false),
@@ -144,8 +158,9 @@ mod tests {
                 is_symlink: false,
             };
             let case = format!("{account} {owner} {mode:o} {used:?}");
-            assert_eq!(may_be_private("/etc/x", &found, &used, &cx), expected, "{case}");
-            assert!(!may_be_private("/etc/sudoers.d/x", &found, &used, &cx), "{case}");
+            let none = ClosedDirectories::default();
+            assert_eq!(may_be_private("/etc/x", &found, &used, &none, &cx), expected, "{case}");
+            assert!(!may_be_private("/etc/sudoers.d/x", &found, &used, &none, &cx), "{case}");
         }
     }
 
@@ -153,6 +168,10 @@ mod tests {
     fn a_list_names_files_that_hold_no_secret() {
         for path in [
             "/var/log/audit/audit.log",
+            "/var/log/auth.log.1",
+            "/var/log/nginx/access.log-20260101.gz",
+            "/var/log/httpd/error_log",
+            "/var/log/syslog.2.gz",
             "/etc/sudoers",
             "/etc/cron.d/job",
             "/etc/ssh/sshd_config.d/50-redhat.conf",
@@ -165,6 +184,9 @@ mod tests {
         }
         for path in [
             "/etc/rsyncd.secrets",
+            "/var/log/backup/pw",
+            "/var/log/shadow.bak",
+            "/var/log/installer/cdebconf/questions.dat",
             "/etc/sysconfig/network-scripts/keys-wlan0",
             "/etc/ssh/ssh_host_rsa_key",
             "/etc/ssh/backup",

@@ -10,6 +10,7 @@ use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*, text::excerpt}
 use regex::Regex;
 use regex_syntax::hir::literal::Extractor;
 
+use crate::closed::ClosedDirectories;
 use crate::decode::{Decoded, decode};
 use crate::find::{Kind, Top, depth, is_untrusted, to_depth, top};
 use crate::original::{self, LARGEST, PIECE};
@@ -209,11 +210,12 @@ fn readable(files: &mut Vec<Candidate>, skipped: &mut Skipped, cx: &Context) {
         let found = cx.files_as(privilege.clone()).stat_all(paths);
         verdicts.extend(found.into_iter().map(|found| (found, privilege.clone())));
     }
+    let directories = ClosedDirectories::above(paths.iter().map(String::as_str), cx);
     let mut verdicts = verdicts.into_iter();
     let mut looked_up = 0;
     files.retain(|file| match verdicts.next() {
         Some((Ok(Some(found)), used)) => {
-            let is_private = may_be_private(&file.path, &found, &used, cx) && {
+            let is_private = may_be_private(&file.path, &found, &used, &directories, cx) && {
                 looked_up += 1;
                 looked_up > MOST_LOOKED_UP || !is_known(&file.path, cx)
             };

@@ -262,7 +262,8 @@ fn every_refusal_of_a_patch_has_a_code() {
 fn who_gets_a_file_that_not_everybody_may_read_is_asked_about() {
     let target = || {
         let file = |target: FakeTarget, path: &str, mode| {
-            target.file(path, "a\n").metadata(path, Metadata { size: 2, ..at("root", mode) })
+            let metadata = Metadata { size: 2, group: "app".into(), ..at("root", mode) };
+            target.file(path, "a\n").metadata(path, metadata)
         };
         let target = target()
             .metadata("/srv/bob", directory("bob"))
@@ -277,9 +278,6 @@ fn who_gets_a_file_that_not_everybody_may_read_is_asked_about() {
         ("file_copy", "/etc/app/closed", "/etc/app/x", false),
         ("file_copy", "/etc/app/closed", "/home/ada/x", true),
         ("file_copy", "/etc/app/open", "/srv/bob/x", false),
-        ("file_copy", "/etc/app/shut/open", "/srv/bob/x", true),
-        ("file_copy", "/etc/app/shut/open", "/etc/app/x", true),
-        ("file_copy", "/etc/app/shut/open", "/etc/app/shut/x", false),
         ("file_move", "/etc/app/shut/open", "/etc/app/x", true),
         ("file_move", "/etc/app/shut/open", "/etc/app/shut/x", false),
         ("file_move", "/etc/app/closed", "/etc/app/x", false),
@@ -922,6 +920,17 @@ fn what_is_in_a_private_file_is_told_by_no_tool() {
         "",
     );
     assert_eq!(refused(link, "file_read", json!({"path": "/etc/l"})).code, "PRIVATE_FILE");
+    // What a directory keeps from others is private whatever its own rights are, and so is what root's own group may read.
+    let shut = |mode| {
+        let target = with_private().metadata("/etc/shut", Metadata { mode, ..directory("root") });
+        target.file("/etc/shut/x", "a\n").metadata("/etc/shut/x", Metadata { size: 2, ..at("root", 0o644) })
+    };
+    let read = json!({"path": "/etc/shut/x"});
+    assert_eq!(refused(shut(0o700), "file_read", read.clone()).code, "PRIVATE_FILE");
+    assert_eq!(done(shut(0o711), "file_read", read).0["text"], "a\n");
+    let of_root =
+        with_private().file("/etc/x", "a\n").metadata("/etc/x", Metadata { size: 2, ..at("root", 0o640) });
+    assert_eq!(refused(of_root, "file_read", json!({"path": "/etc/x"})).code, "PRIVATE_FILE");
 }
 
 #[test]
@@ -939,7 +948,7 @@ fn a_file_that_is_known_to_hold_no_secret_is_read_by_roots_rights() {
         (with_private().profile(app("/etc/app/t*")), PRIVATE),
         (at("/etc/sudoers.d/x", "root", 0o400), "/etc/sudoers.d/x"),
         (at("/var/log/x", "root", 0o600), "/var/log/x"),
-        (at("/etc/app/x", "root", 0o640), "/etc/app/x"),
+        (at("/etc/app/x", "app", 0o640), "/etc/app/x"),
         (at("/etc/app/x", "ada", 0o600), "/etc/app/x"),
         (at("/home/ada/x", "ada", 0o600), "/home/ada/x"),
     ] {

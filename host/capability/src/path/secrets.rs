@@ -217,7 +217,17 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/run/cloud-init/instance-data-sensitive.json",
         ],
     ),
-    ("passwords that were typed as commands", &["/**/.bash_history", "/**/.zsh_history", "/**/.*_history"]),
+    (
+        "what was typed at a terminal, passwords among it",
+        &[
+            "/**/.bash_history",
+            "/**/.zsh_history",
+            "/**/.*_history",
+            "/**/var/log/sudo-io/**",
+            "/**/var/log/tlog/**",
+            "/**/var/log/installer/cdebconf/**",
+        ],
+    ),
 ];
 
 /// The reason of [`NAMED`].

@@ -106,7 +106,7 @@ impl<'a> Part<'a> {
             });
         }
         if !is_systems {
-            return None;
+            return if text::is_data_path(path) { self.takes_data(&shown) } else { None };
         }
         if is_removed {
             // Where the policy can read the file's kind, only the contents count. Any other file may be what keeps
@@ -115,12 +115,27 @@ impl<'a> Part<'a> {
             let is_read = is_file && text::has_reader(path);
             return (!is_read).then(|| format!("removes {shown}, which root's programs may depend on"));
         }
-        let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");
-        if is_others(self.owner) || is_others(self.group) && self.mode & 0o020 != 0 || self.mode & 0o002 != 0
-        {
-            return Some(format!("gives {shown}, which root's programs read or run, to others than root"));
+        self.is_given()
+            .then(|| format!("gives {shown}, which root's programs read or run, to others than root"))
+    }
+
+    /// The reason why this takes a file from the programs of the system that is only data to them, or gives it to others.
+    fn takes_data(&self, shown: &str) -> Option<String> {
+        if self.step == FileStep::Remove {
+            return Some(format!("removes {shown}, which programs depend on"));
         }
-        None
+        if self.is_given() {
+            return Some(format!("gives {shown}, which programs believe, to others than root"));
+        }
+        // Without rights of its own, a file keeps those of the former one.
+        let is_closed = self.mode != 0 && self.mode & 0o444 != 0o444;
+        is_closed.then(|| format!("keeps accounts from {shown}, which their programs read"))
+    }
+
+    /// Whether others than root may write to what the step makes.
+    fn is_given(&self) -> bool {
+        let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");
+        is_others(self.owner) || is_others(self.group) && self.mode & 0o020 != 0 || self.mode & 0o002 != 0
     }
 }
 
@@ -414,8 +429,16 @@ mod tests {
             let found = reasons(&action).await;
             assert!(!found.is_empty(), "{action:?}");
         }
-        for only_data in ["/etc/machine-info", "/etc/networks"] {
+        for only_data in ["/etc/motd", "/etc/networks"] {
             assert_eq!(reasons(&write(only_data, "text\n").action).await, "", "{only_data}");
+            assert_ne!(reasons(&Action::Remove(self::at(only_data))).await, "", "{only_data}");
+            for (owner, mode) in [(Some("nobody"), None), (None, Some(0o600)), (None, Some(0o666))] {
+                let mut given = write(only_data, "text\n").action;
+                if let Action::Write(write) = &mut given {
+                    (write.owner, write.mode) = (owner.map(str::to_owned), mode);
+                }
+                assert_ne!(reasons(&given).await, "", "{only_data} {owner:?} {mode:?}");
+            }
         }
     }
 
@@ -465,7 +488,7 @@ mod tests {
             ("/etc/systemd/system/lsa-x.service", true),
             ("/usr/local/lsa-x", true),
             ("/root/lsa-x", true),
-            ("/etc/machine-info", false),
+            ("/etc/motd.d/lsa-x", false),
         ] {
             let found = reasons(&making_directory(path)).await;
             assert_eq!(found.contains("which root's programs may go by"), asks, "{path}: {found}");

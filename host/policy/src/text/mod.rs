@@ -20,7 +20,9 @@ mod words;
 mod yaml;
 
 pub use format::{has_reader, home_owner_of_file, home_owner_of_path, is_drop_in_directory, is_system_path};
-pub use harmless::{is_own as is_own_path, named_commands, named_programs, objection};
+pub use harmless::{
+    is_data as is_data_path, is_own as is_own_path, named_commands, named_programs, objection,
+};
 pub use stdin::{code_on_known_stdin, code_on_stdin, new_code_on_stdin};
 pub use unit::{BEFORE_TRIGGERS, DELAY, DYNAMIC_USER_PREFIX, HAND_OVER, InstanceForm, InstanceUse, TRIGGER};
 

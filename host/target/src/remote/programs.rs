@@ -76,6 +76,6 @@ mod tests {
     }
 
     fn missing() -> Resolved {
-        Resolved { path: "/bin/printf".to_owned(), end: End::Missing }
+        Resolved { path: "/bin/printf".to_owned(), end: End::Missing, is_closed: false }
     }
 }

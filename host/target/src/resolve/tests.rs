@@ -6,14 +6,15 @@ use super::*;
 struct Tree(HashMap<&'static str, (Entry, &'static str)>);
 
 impl Tree {
-    /// Reads lines such as `/etc/x l root ../y`. The kinds are `d` for directories, `w` for directories that everybody
-    /// may write to, `f` for files and `l` for links.
+    /// Reads lines such as `/etc/x l root ../y`. The kinds are `d` for directories, `c` for those that not everybody may enter, `w`
+    /// for those that everybody may write to, `f` for files and `l` for links.
     fn new(lines: &'static str) -> Self {
         let entry = |line: &'static str| {
             let mut words = line.split_whitespace();
             let (path, kind, owner) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
             let mode = match kind {
                 "d" => 0o040_755,
+                "c" => 0o040_750,
                 "w" => 0o041_777,
                 "f" => 0o100_644,
                 "l" => 0o120_777,
@@ -66,10 +67,37 @@ impl Tree {
     /// Returns the path that it leads to, with ` -` where nothing is there yet, or the problem's code.
     fn leads(&self, asked: &str, last: LastLink, trusted: &Trusted) -> String {
         match self.resolve(asked, last, trusted).and_then(|(resolved, _)| resolved.unless_dangling(asked)) {
-            Ok(Resolved { path, end: End::There(_) }) => path,
+            Ok(Resolved { path, end: End::There(_), .. }) => path,
             Ok(Resolved { path, .. }) => path + " -",
             Err(problem) => problem.code,
         }
+    }
+}
+
+#[test]
+fn a_path_behind_a_closed_directory_is_known_whatever_its_own_rights_are() {
+    let tree = Tree::new(
+        "/           d root
+         /open       d root
+         /open/x     f root
+         /open/in    l root /closed/x
+         /closed     c root
+         /closed/x   f root
+         /closed/out l root /open/x
+         /closed/sub d root
+         /closed/sub/y f root",
+    );
+    for (path, expected) in [
+        ("/open/x", false),
+        ("/open/in", true),
+        ("/closed", false),
+        ("/closed/x", true),
+        ("/closed/out", false),
+        ("/closed/sub/y", true),
+        ("/closed/none", true),
+    ] {
+        let (resolved, _) = tree.resolve(path, LastLink::Followed, &Trusted::Root).unwrap();
+        assert_eq!(resolved.is_behind_closed_directory(), expected, "{path}");
     }
 }
 
