@@ -46,16 +46,19 @@ fn is_log(path: &str) -> bool {
 }
 
 /// Checks where a path of such a command has led: to no secret, and for a program that shows contents to a regular file that
-/// everybody may read. With more rights than an ordinary account's own, everybody has to be able to reach it as well.
+/// everybody may read, by all names that mounts give the path. With more rights than an ordinary account's own, everybody has to
+/// be able to reach it as well.
 pub(super) fn check_resolved(
     command: &Command,
-    hole: &HoleType,
-    path: &str,
+    (hole, path): (&HoleType, &str),
     resolved: &Resolved,
+    other_names: Result<Vec<String>, Problem>,
     has_more_rights: bool,
 ) -> Result<(), Problem> {
-    if !hole.accepts(&resolved.path) {
-        let (path, leads) = (excerpt(path, SHOWN), excerpt(&resolved.path, SHOWN));
+    let other_names = other_names.map_err(|problem| refused(command, &problem.message))?;
+    if let Some(leads) = std::iter::once(&resolved.path).chain(&other_names).find(|name| !hole.accepts(name))
+    {
+        let (path, leads) = (excerpt(path, SHOWN), excerpt(leads, SHOWN));
         return Err(refused(command, &format!("names {path}, which leads to {leads} and may hold a secret")));
     }
     let shows = unasked_look(&command_words(command)).map(|look| look.shows);

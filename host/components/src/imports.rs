@@ -65,11 +65,16 @@ impl Call {
         to_guest(answer)
     }
 
+    /// The mounts of the target, read once for the call.
+    pub(super) async fn mounts(&self) -> Result<Arc<Mounts>, problem::Problem> {
+        let read = || async { Mounts::read(&self.target).await.map(Arc::new) };
+        self.mounts.get_or_try_init(read).await.cloned()
+    }
+
     /// A check by the call's current grants. After the end of the call it allows nothing, so that work that is left on
     /// another thread finds nothing.
     async fn path_check(&self, privilege: &host_base::Privilege, may: MayReach) -> Arc<PathCheck> {
-        let read = || async { Mounts::read(&self.target).await.map(Arc::new) };
-        let mounts = self.mounts.get_or_try_init(read).await.cloned();
+        let mounts = self.mounts().await;
         let (grants, log, privilege) = (self.grants(), Arc::downgrade(&self.log), privilege.clone());
         Arc::new(move |asked, real| {
             let log = log.upgrade().ok_or_else(|| {

@@ -132,7 +132,14 @@ impl Call {
                 };
                 let verdict = match (as_any_program, resolved) {
                     (Some(asked), Ok(leads)) => {
-                        any_program::check_resolved(asked, hole, path, &leads, has_more_rights)
+                        let names = self.mounts().await.map(|mounts| mounts.other_names(&leads.path));
+                        any_program::check_resolved(
+                            asked,
+                            (hole, path.as_str()),
+                            &leads,
+                            names,
+                            has_more_rights,
+                        )
                     }
                     (Some(asked), Err(problem)) => any_program::check_unresolved(asked, problem),
                     (None, resolved) => resolved.and_then(|leads| {

@@ -117,7 +117,7 @@ pub(super) struct Call {
     pub(super) log: Arc<CallLog>,
     /// The SHA-256 of each file that was read whole. None stands for a file that did not exist.
     pub(super) file_hashes: Mutex<HashMap<String, Option<String>>>,
-    /// The mounts of the target, once a path was looked at; none where the target doesn't show them.
+    /// The mounts of the target, once a path was looked at.
     pub(super) mounts: OnceCell<Arc<Mounts>>,
     /// The outputs of the commands by which the module looked.
     pub(super) observed: Arc<ObservedOutputs>,

@@ -124,7 +124,7 @@ for user in lsa-shelled lsa-ada lsa-eve lsa-bob lsa-sudoer lsa-shadow lsa-disk l
 sed -i '/^lsa-toor:/d' /etc/passwd /etc/shadow; groupdel lsa-toor
 groupdel lsa-team; groupdel lsa-tools; groupdel lsa-wiki; rm -rf /home/lsa-site /mnt/lsa-homes /srv/lsa-deploy
 sed -i '/^lsa-sudoer:/d' /etc/subuid
-rm -rf /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
+rm -rf /usr/local/lsa-left /etc/cron.d/lsa-left /srv/lsa-roots-text /root/lsa-roots-text /etc/sudoers.d/lsa-roots-text /etc/default/lsa-roots-*
 systemctl stop lsa-second.service lsa-queue@a-b.service lsa.slice lsa-listens.socket lsa-listens.service; rm -rf /etc/systemd/system/lsa-* /etc/systemd/system.attached/lsa-*; systemctl daemon-reload
 # Without their files, these units have no commands for their ends any more.
 systemctl stop lsa-reloads.service lsa-ends.service lsa-posts.service lsa-jump.service; rm -rf /srv/lsa-shells
@@ -558,6 +558,31 @@ async fn a_crontab_asks_where_its_account_is_as_good_as_root() {
     assert_eq!(envelope["status"], "success", "{envelope}");
     assert_ne!(envelope["needs_confirmation"], true, "{envelope}");
     machine.sh("crontab -u root -r; test ! -s /srv/lsa-roots-text/before || crontab -u root /srv/lsa-roots-text/before");
+}
+
+#[tokio::test]
+async fn a_new_account_asks_where_something_is_left_for_it() {
+    let Some(machine) = changing("a_new_account_asks_where_something_is_left_for_it") else { return };
+    let user = json!({"user": "lsa-left"});
+    let numbered = json!({"user": "lsa-left", "uid": 4711, "create_home": false});
+    let group = json!({"name": "lsa-left"});
+    for (left, calls) in [
+        (
+            "echo '@daily root /home/lsa-left/job' > /etc/cron.d/lsa-left",
+            vec![("user_create", user.clone()), ("group_create", group.clone())],
+        ),
+        (
+            "printf '[Service]\\nUser=lsa-left\\nExecStart=/bin/true\\n' > /etc/systemd/system/lsa-left.service",
+            vec![("user_create", user.clone())],
+        ),
+        ("chown 4711:0 /usr/local/lsa-left/program", vec![("user_create", user), ("user_create", numbered)]),
+        ("chown 0:4711 /usr/local/lsa-left/program", vec![("group_create", group)]),
+    ] {
+        machine.sh(&format!("install -D /dev/null /usr/local/lsa-left/program; {left}"));
+        each_asks(&machine, calls).await;
+        machine
+            .sh("rm -r /usr/local/lsa-left; rm -f /etc/cron.d/lsa-left /etc/systemd/system/lsa-left.service");
+    }
 }
 
 #[tokio::test]
