@@ -292,6 +292,15 @@ impl Machine {
         self.sh(&format!("chown -R --reference={0} {0}/.config", home.display()));
     }
 
+    /// Removes the configuration from the home of this name, as it is before anybody has made one.
+    pub fn unconfigure(&self, home: &str) {
+        let file = self.home(home).join(".config/linux-sysadmin/config.yaml");
+        match self.lab() {
+            Some(_) => fs::remove_file(file).expect("removed"),
+            None => drop(self.sh(&format!("rm -- {}", file.display()))),
+        }
+    }
+
     /// Starts a server as root, in root's home, with the planner.
     pub async fn serve(&self) -> Client {
         self.serve_as("root", "root").await

@@ -947,7 +947,7 @@ fn a_file_that_is_known_to_hold_no_secret_is_read_by_roots_rights() {
         (with_private().answer(&owner, 0, "app: /etc/app/token\n", ""), PRIVATE),
         (with_private().profile(app("/etc/app/t*")), PRIVATE),
         (at("/etc/sudoers.d/x", "root", 0o400), "/etc/sudoers.d/x"),
-        (at("/var/log/x", "root", 0o600), "/var/log/x"),
+        (at("/var/log/x.log", "root", 0o600), "/var/log/x.log"),
         (at("/etc/app/x", "app", 0o640), "/etc/app/x"),
         (at("/etc/app/x", "ada", 0o600), "/etc/app/x"),
         (at("/home/ada/x", "ada", 0o600), "/home/ada/x"),

@@ -72,6 +72,7 @@ async fn what_changes_something_says_what_it_needs() {
 async fn the_session_says_what_is_missing() {
     for reach in WAYS {
         let Some(machine) = Machine::by(reach, "the_session_says_what_is_missing") else { return };
+        machine.unconfigure("admin");
         let mut client = machine.serve_shipped("admin", "admin").await;
         let session = client.envelope("sysadmin_session_info", json!({})).await;
         let data = &session["data"];
