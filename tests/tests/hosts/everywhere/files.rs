@@ -14,7 +14,7 @@ printf 'a\r\nb\r\n' > /etc/lsa-files/dos
 printf 'user=x\npassword=hunter2hunter2\n' > /etc/lsa-files/secret
 ln -s one /etc/lsa-files/link
 mkfifo /etc/lsa-files/fifo
-chmod 0640 /etc/lsa-files/one
+chgrp adm /etc/lsa-files/one; chmod 0640 /etc/lsa-files/one
 ";
 
 fn host(test: &str) -> Option<Changing> {
