@@ -37,12 +37,12 @@ pub(super) fn check_together(policy: &Policy, commands: &[Command]) -> Result<()
     check_is_known_to_look(policy, &script)
 }
 
-/// Whether a file is a log, by its place and its name. Other files may lie there as well, such as what sudo records.
+/// Says whether a file is a log, by its place and its name. Other files may lie there as well, such as what sudo records.
 fn is_log(path: &str) -> bool {
     let Some(below) = path.strip_prefix(LOGS) else { return false };
     let name = below.rsplit('/').next().unwrap_or_default();
-    let first = below.split(['.', '-']).next().unwrap_or_default();
-    LOG_NAMES.contains(&first) || name.split(['.', '-', '_']).any(|part| part == "log")
+    let first = name.split(['.', '-']).next().unwrap_or_default();
+    (name == below && LOG_NAMES.contains(&first)) || name.split(['.', '-', '_']).any(|part| part == "log")
 }
 
 /// Checks where a path of such a command has led: to no secret, and for a program that shows contents to a regular file that
@@ -144,6 +144,8 @@ mod tests {
             ("/var/log/audit/audit.log", true),
             ("/var/log/sudo-io/00/00/01/ttyin", false),
             ("/var/log/backup/messages", false),
+            ("/var/log/secure-backup/token", false),
+            ("/var/log/mail.d/token", false),
             ("/var/log/shadow.bak", false),
             ("/var/log", false),
             ("/srv/app.log", false),

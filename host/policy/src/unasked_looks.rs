@@ -278,7 +278,7 @@ impl Programs {
         self.values.iter().any(|known| known == option) || self.choices.contains_key(option)
     }
 
-    /// Whether a row with scripts has this option for one.
+    /// Says whether a row with scripts has this option for one.
     fn is_script(&self, option: &str) -> bool {
         self.script.is_some() && SCRIPTS.contains(&option)
     }
@@ -288,12 +288,12 @@ impl Programs {
         self.has_value(option, value).then_some(taken)
     }
 
-    /// Whether the row has the option with a value in the same word. A script stands in a word of its own.
+    /// Says whether the row has the option with a value in the same word. A script stands in a word of its own.
     fn has_joined(&self, option: &str, value: &str) -> bool {
         !self.is_script(option) && self.has_value(option, value)
     }
 
-    /// Whether an operand or a value has no text that the row rules out.
+    /// Says whether an operand or a value has no text that the row rules out.
     fn may_have(&self, word: &str) -> bool {
         !self.never.iter().any(|text| word.contains(text.as_str()))
     }

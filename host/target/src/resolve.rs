@@ -58,7 +58,7 @@ impl Resolved {
 }
 
 impl Resolved {
-    /// Whether a directory on the way keeps others from what is there, whatever its own rights are.
+    /// Says whether a directory on the way keeps others from what is there, whatever its own rights are.
     pub fn is_behind_closed_directory(&self) -> bool {
         self.is_closed
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Privilege, prelude::*};
 
 use crate::places::{is_covered, shown, writer};
 
@@ -59,18 +59,18 @@ impl ClosedDirectories {
     /// `/var`.
     pub(crate) fn above<'p>(paths: impl IntoIterator<Item = &'p str>, cx: &Context) -> Self {
         let all: BTreeSet<&str> = paths.into_iter().flat_map(above).collect();
-        let all: Vec<&str> = all.into_iter().filter(|path| is_covered(path) || is_home(path)).collect();
+        let all: Vec<&str> = all.into_iter().filter(|path| is_covered(path) || is_in_home(path)).collect();
         let found = cx.files_as(Privilege::Caller).stat_all(&all);
         let is_closed = |found: &Result<Option<Metadata>>| match found {
             Ok(found) => found.as_ref().is_some_and(|found| found.mode & OTHERS_ENTER == 0),
-            // The account itself may not come so far.
-            Err(problem) => problem.category == Category::Privilege,
+            // No grant covers it, or the account itself may not come so far, or nobody knows.
+            Err(problem) => problem.code != "CAPABILITY_DENIED",
         };
         let closed = all.into_iter().zip(found).filter(|(_, found)| is_closed(found));
         Self(closed.map(|(path, _)| path.to_owned()).collect())
     }
 
-    /// Whether a path is in one of them. Homes are closed by default, and don't count.
+    /// Says whether a path is in one of them. Homes are closed by default, and don't count.
     pub(crate) fn hold(&self, path: &str) -> bool {
         above(path).any(|directory| !is_home(directory) && self.0.contains(directory))
     }
@@ -82,5 +82,9 @@ fn above(path: &str) -> impl Iterator<Item = &str> {
 }
 
 fn is_home(path: &str) -> bool {
-    path == "/root" || path.strip_prefix("/home").is_some_and(|rest| rest.matches('/').count() < 2)
+    path == "/root" || path.strip_prefix("/home/").is_some_and(|name| !name.contains('/'))
+}
+
+fn is_in_home(path: &str) -> bool {
+    is_home(path) || path.starts_with("/root/") || path.starts_with("/home/")
 }

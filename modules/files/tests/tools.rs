@@ -271,13 +271,25 @@ fn who_gets_a_file_that_not_everybody_may_read_is_asked_about() {
             .metadata("/etc/app/shut", Metadata { mode: 0o700, ..directory("root") });
         let target = file(target, "/etc/app/closed", 0o640);
         let target = file(target, "/etc/app/open", 0o644);
-        file(target, "/etc/app/shut/open", 0o644)
+        let target = file(target, "/etc/app/shut/open", 0o644);
+        let own = |mode| Metadata { size: 2, ..at("ada", mode) };
+        target
+            .metadata("/home/ada/shut", Metadata { is_dir: true, ..own(0o700) })
+            .file("/home/ada/shut/open", "a\n")
+            .metadata("/home/ada/shut/open", own(0o644))
     };
+    // What root's rights would show of a closed directory isn't copied at all.
+    for to in ["/srv/bob/x", "/etc/app/x", "/etc/app/shut/x"] {
+        let copy = json!({"path": "/etc/app/shut/open", "to": to});
+        assert_eq!(refused(target(), "file_copy", copy).code, "PRIVATE_FILE", "{to}");
+    }
     for (tool, path, to, is_given) in [
         ("file_copy", "/etc/app/closed", "/srv/bob/x", true),
         ("file_copy", "/etc/app/closed", "/etc/app/x", false),
         ("file_copy", "/etc/app/closed", "/home/ada/x", true),
         ("file_copy", "/etc/app/open", "/srv/bob/x", false),
+        ("file_copy", "/home/ada/shut/open", "/srv/bob/x", true),
+        ("file_copy", "/home/ada/shut/open", "/home/ada/shut/x", false),
         ("file_move", "/etc/app/shut/open", "/etc/app/x", true),
         ("file_move", "/etc/app/shut/open", "/etc/app/shut/x", false),
         ("file_move", "/etc/app/closed", "/etc/app/x", false),

@@ -32,6 +32,10 @@ impl PrivilegeCheck<'_> {
     /// isn't looked at.
     pub async fn leftovers(&self, new: &NewAccount) -> Vec<String> {
         let NewAccount { name, is_group, .. } = new;
+        // The name is part of a pattern. useradd(8) takes no other characters, unless it is told to.
+        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-$".contains(&byte)) {
+            return vec![format!("makes {}, which isn't looked for on the target", excerpt(name, SHOWN))];
+        }
         let mut answers = self.target.run_all(&[named(name), nobodys(*is_group)]).await.into_iter();
         let (naming, nobodys) = (first_path(answers.next()), first_path(answers.next()));
         let unknown = || format!("makes {name}, and the target doesn't show what is there for it already");
@@ -61,7 +65,7 @@ fn first_path(answer: Option<Result<Output, Problem>>) -> Result<Option<String>,
 
 /// Lists the files in which a job, a unit, a login or a rotation is an account's, or that name something in its home.
 fn named(name: &str) -> Command {
-    // Only the dot and the dollar are more than themselves among the characters of a name.
+    // Of the characters of a name, the dot and the dollar mean more than themselves.
     let name = name.replace('.', "[.]").replace('$', "[$]");
     let in_a_list = format!("([^#]*[[:blank:],:])?{name}([[:blank:],@]|$)");
     let patterns = [

@@ -132,7 +132,7 @@ impl<'a> Part<'a> {
         is_closed.then(|| format!("keeps accounts from {shown}, which their programs read"))
     }
 
-    /// Whether others than root may write to what the step makes.
+    /// Says whether others than root may write to what the step makes.
     fn is_given(&self) -> bool {
         let is_others = |name: Option<&str>| name.is_some_and(|name| name != "root");
         is_others(self.owner) || is_others(self.group) && self.mode & 0o020 != 0 || self.mode & 0o002 != 0
