@@ -93,7 +93,20 @@ fn nobodys(is_group: bool) -> Command {
 mod tests {
     use std::process::Command as Process;
 
+    use host_target::{Facts, Overrides, Target};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_name_that_would_be_a_pattern_asks() {
+        let (target, facts) = (Target::local(Overrides::default()), Facts::default());
+        let check = PrivilegeCheck::new(&target, &facts);
+        for name in ["a[", "a|b", "a\\<", "(", "a*"] {
+            let new =
+                NewAccount { name: name.to_owned(), number: None, primary_group: None, is_group: false };
+            assert!(!check.leftovers(&new).await.is_empty(), "{name}");
+        }
+    }
 
     #[test]
     fn an_account_is_named_by_what_is_its_own() {
