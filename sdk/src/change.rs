@@ -33,6 +33,7 @@ impl Change {
             steps: Vec::new(),
             after_undo: Vec::new(),
             guard: None,
+            power: None,
             locks: Vec::new(),
             risk: None,
             warnings: Vec::new(),
@@ -63,6 +64,19 @@ impl Change {
     /// seconds after the last step. Use it for a change that could cut the connection.
     pub fn guard(mut self, seconds: u32) -> Self {
         self.0.guard = Some(confirm::Guard { seconds });
+        self
+    }
+
+    /// Says that the last step restarts the machine. Over the network, the host waits at most this many seconds until the
+    /// machine answers again, and only then does the plan end.
+    pub fn restarts(mut self, seconds: u32) -> Self {
+        self.0.power = Some(confirm::PowerChange::Restart(seconds));
+        self
+    }
+
+    /// Says that the last step turns the machine off.
+    pub fn turns_off(mut self) -> Self {
+        self.0.power = Some(confirm::PowerChange::Off);
         self
     }
 

@@ -158,6 +158,7 @@ fn current(change: planned::Change) -> confirm::Change {
         steps: steps.into_iter().map(step).collect(),
         after_undo,
         guard: guard.map(|planned::Guard { seconds }| confirm::Guard { seconds }),
+        power: None,
         locks: locks.into_iter().map(lock).collect(),
         risk,
         warnings,

@@ -11,7 +11,9 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
 use host_capability::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
 use host_gate::resource_locks::ResourceLock;
-use host_gate::{Action, Attributes, Change, Directory, FilePath, Move, Outcome, Run, Step, Write};
+use host_gate::{
+    Action, Attributes, Change, Directory, FilePath, Move, Outcome, PowerChange, Run, Step, Write,
+};
 use host_target::{Facts, Metadata, ReadRequest};
 use host_text::visible::visible;
 
@@ -291,6 +293,12 @@ pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Chang
         steps: change.steps.into_iter().map(step).collect::<Result<_, Problem>>()?,
         after_undo: commands(change.after_undo)?,
         guard: change.guard.map(|guard| Duration::from_secs(guard.seconds.into())),
+        power: change.power.map(|power| match power {
+            confirm::PowerChange::Restart(seconds) => {
+                PowerChange::Restart(Duration::from_secs(seconds.into()))
+            }
+            confirm::PowerChange::Off => PowerChange::Off,
+        }),
         locks: change.locks.into_iter().map(lock).collect(),
         risk: change.risk.map(risk),
         warnings: change.warnings,

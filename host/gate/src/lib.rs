@@ -26,6 +26,7 @@ mod observed_output;
 mod origin;
 mod path_rights;
 mod plan;
+mod power;
 mod prepare;
 mod preview;
 mod privilege_check;
@@ -61,7 +62,7 @@ use host_base::sha256;
 use host_policy::Policy;
 pub use mounts::Mounts;
 pub use observed_output::ObservedOutputs;
-pub use plan::{Action, Attributes, Change, Directory, FilePath, Move, Run, Step, Write};
+pub use plan::{Action, Attributes, Change, Directory, FilePath, Move, PowerChange, Run, Step, Write};
 use prepare::{PlanContext, PreparedPlan};
 pub use question::Question;
 pub use replan::{PlannedChange, Replan};
@@ -323,6 +324,9 @@ impl Task {
                 if steps.is_err() {
                     let message = "the host failed in the middle of the plan; its log says how";
                     report.failure = Some(Problem::new("INTERNAL_ERROR", Category::Internal, message));
+                }
+                if let Some(power) = change.power {
+                    heap::on_heap(|| execution.follow(power, &mut report)).await;
                 }
                 heap::on_heap(|| ended(&execution, &mut report, guard)).await;
             }

@@ -15,6 +15,8 @@ const COMMANDS: usize = 16;
 const TEXTS: usize = 50;
 /// The largest number of bytes of all files' contents and all commands' input together.
 const BYTES: usize = 8 << 20;
+/// The longest time to wait for a machine that restarts.
+const LONGEST_RESTART: Duration = Duration::from_secs(1800);
 /// The longest time that a guard may wait.
 const LONGEST_GUARD: Duration = Duration::from_secs(600);
 
@@ -29,6 +31,8 @@ pub struct Change {
     pub after_undo: Vec<Command>,
     /// The time that the target waits for the host after the last step, before it undoes the change by itself.
     pub guard: Option<Duration>,
+    /// The effect of the last step on the whole machine.
+    pub power: Option<PowerChange>,
     /// The resources that nobody else may hold.
     pub locks: Vec<ResourceLock>,
     /// The lowest risk that the module gives this plan.
@@ -39,6 +43,15 @@ pub struct Change {
     pub affected_services: Vec<String>,
     /// The command by which the program itself simulates the change.
     pub dry_run: Option<Command>,
+}
+
+/// The effect of a plan's last step on the whole machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PowerChange {
+    /// The machine restarts. The host waits so long for it, where it reaches it over the network.
+    Restart(Duration),
+    /// The machine is turned off.
+    Off,
 }
 
 /// One step of a plan.
@@ -188,6 +201,16 @@ impl Change {
             let most = LONGEST_GUARD.as_secs();
             return Err(invalid(format!("a guard of another time than 1 to {most} s")));
         }
+        match self.power {
+            Some(PowerChange::Restart(wait)) if wait.is_zero() || wait > LONGEST_RESTART => {
+                let most = LONGEST_RESTART.as_secs();
+                return Err(invalid(format!("a wait for a restart of another time than 1 to {most} s")));
+            }
+            Some(_) if self.guard.is_some() => {
+                return Err(invalid("a guard, though the machine restarts or is turned off"));
+            }
+            _ => {}
+        }
         let others = self.after_undo.iter().chain(&self.dry_run);
         let mut bytes = others.map(stdin).sum::<usize>();
         let mut paths: Vec<&str> = Vec::new();
@@ -298,6 +321,7 @@ pub(super) mod tests {
             steps,
             after_undo: Vec::new(),
             guard: None,
+            power: None,
             locks: Vec::new(),
             risk: None,
             warnings: Vec::new(),
@@ -310,6 +334,9 @@ pub(super) mod tests {
     fn what_could_not_be_shown_or_executed_is_no_plan() {
         let mut guarded = change(vec![run(&["true"])]);
         guarded.guard = Some(Duration::from_secs(601));
+        let powered = |power, guard| Change { power: Some(power), guard, ..change(vec![run(&["true"])]) };
+        let forever = powered(PowerChange::Restart(Duration::from_secs(1801)), None);
+        let guarded_end = powered(PowerChange::Off, Some(Duration::from_secs(10)));
         let mut suid = write("/a", "");
         if let Action::Write(write) = &mut suid.action {
             write.mode = Some(0o10000);
@@ -326,6 +353,8 @@ pub(super) mod tests {
             (change(vec![moving("/a", "/a")]), "two steps for /a"),
             (change(vec![removing_directory("/a"), setting("/a", Some(0), None, None)]), "two steps for /a"),
             (guarded, "guard"),
+            (forever, "1 to 1800 s"),
+            (guarded_end, "restarts or is turned off"),
         ] {
             let problem = change.check().unwrap_err();
             assert_eq!(problem.code, "INVALID_PLAN");

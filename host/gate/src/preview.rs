@@ -315,6 +315,7 @@ pub fn identity(plan: &PreparedPlan) -> Value {
         "steps": steps.collect::<Vec<_>>(),
         "after_undo": commands(&plan.after_undo),
         "guard": plan.change.guard.map(|guard| guard.as_secs()),
+        "power": plan.change.power.map(|power| format!("{power:?}")),
         "risk": plan.risk,
         "locks": plan.change.locks.iter().map(|lock| format!("{lock:?}")).collect::<Vec<_>>(),
         "dry_run": plan.dry_run.as_ref().map(command),

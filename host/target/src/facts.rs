@@ -72,6 +72,9 @@ pub struct Facts {
     /// The machine id where the target has one, see machine-id(5). It tells which machine this is, whatever its name.
     #[serde(skip)]
     pub machine_id: Option<String>,
+    /// The id that the kernel gave its current boot.
+    #[serde(skip)]
+    pub boot_id: Option<String>,
     /// The address from which the session reached the target, as the target sees it. A firewall must not shut it out.
     #[serde(skip)]
     pub ssh_client: Option<IpAddr>,

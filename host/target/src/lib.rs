@@ -319,6 +319,10 @@ impl Target {
 
     /// Ends the connection in use, which doesn't answer though a new one could be made. The next question connects.
     pub async fn drop_connection(&self) {
+        #[cfg(any(test, feature = "test-support"))]
+        if let Some(test_connection) = &self.test_connection {
+            test_connection.lose();
+        }
         if let Machine::Remote(remote) = &self.machine {
             remote.leave().await;
         }

@@ -142,6 +142,7 @@ mod tests {
             user: "root".into(),
             uid: 0,
             machine_id: None,
+            boot_id: None,
             ..Facts::default()
         }
     }

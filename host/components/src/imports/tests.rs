@@ -59,6 +59,7 @@ fn nothing() -> confirm::Change {
         steps: Vec::new(),
         after_undo: Vec::new(),
         guard: None,
+        power: None,
         locks: Vec::new(),
         risk: None,
         warnings: Vec::new(),

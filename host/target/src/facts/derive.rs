@@ -23,6 +23,7 @@ pub(super) const FILES: &[&str] = &[
     OS_RELEASE,
     OS_RELEASE_OF_VENDOR,
     MACHINE_ID,
+    BOOT_ID,
     "/proc/1/comm",
     "/sys/module/apparmor/parameters/enabled",
     "/sys/fs/selinux/enforce",
@@ -37,6 +38,7 @@ pub(super) const FILES: &[&str] = &[
 const OS_RELEASE: &str = "/etc/os-release";
 const OS_RELEASE_OF_VENDOR: &str = "/usr/lib/os-release";
 pub(crate) const MACHINE_ID: &str = "/etc/machine-id";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Files whose existence tells something, whatever they hold.
 pub(super) const MARKER_FILES: &[&str] = &[UNDER_SYSTEMD, "/run/.containerenv", "/.dockerenv"];
@@ -224,6 +226,7 @@ pub(super) fn derive(answers: &Answers) -> Facts {
         home: home.unwrap_or_else(|| "/".to_owned()),
         login_shell,
         machine_id: file(MACHINE_ID).and_then(machine_id_in),
+        boot_id: file(BOOT_ID).map(shown),
         ssh_client: session.ssh_connection.as_deref().and_then(client),
         sftp: false,
         has_timeout: has("timeout"),

@@ -141,6 +141,7 @@ fn what_is_not_for_the_model_is_not_serialized() {
         home: "/home/ada".into(),
         login_shell: Some("/bin/sh".into()),
         machine_id: Some("0123456789abcdef0123456789abcdef".into()),
+        boot_id: Some("2f9d2a7c-6b1e-4a53-9c0f-5f0c7f4d1e8a".into()),
         ssh_client: Some("192.0.2.1".parse().unwrap()),
         has_timeout: true,
         missing: vec!["sudo".into()],

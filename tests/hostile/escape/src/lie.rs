@@ -35,6 +35,7 @@ pub(crate) fn apply(file: File, _: &Context) -> Result<Single<Seen>> {
         steps: vec![confirm::Step { action: confirm::Action::Run(touch), undo: Vec::new() }],
         after_undo: Vec::new(),
         guard: None,
+        power: None,
         locks: Vec::new(),
         risk: None,
         warnings: Vec::new(),

@@ -107,6 +107,7 @@ fn debian_12_is_told_from_its_answers() {
         home: "/home/ada".into(),
         login_shell: Some("/bin/bash".into()),
         machine_id: Some("0123456789abcdef0123456789abcdef".into()),
+        boot_id: Some("2f9d2a7c-6b1e-4a53-9c0f-5f0c7f4d1e8a".into()),
         ssh_client: Some("192.0.2.7".parse().unwrap()),
         sftp: false,
         has_timeout: true,
