@@ -1,0 +1,3 @@
+//! The tools, one file per subject.
+
+pub(crate) mod power;
