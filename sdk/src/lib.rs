@@ -81,10 +81,12 @@ mod grant;
 pub mod guest;
 mod journal;
 pub mod knowledge;
+pub mod listening;
 mod module;
 pub mod packages;
 pub mod paths;
 mod problem;
+pub mod processes;
 mod reply;
 mod schema;
 #[cfg(feature = "system")]

@@ -7,14 +7,13 @@
 //! `_s` per second.
 #![forbid(unsafe_code)]
 
-mod command_line;
 mod machine;
 mod rounding;
 mod sample;
 mod sources;
 mod tools;
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, processes};
 
 /// The module, with its tools and the files that they read.
 pub fn module() -> Module {
@@ -44,7 +43,7 @@ pub fn module() -> Module {
 
 fn grants(module: Module) -> Module {
     module
-        .path(PathGrant::read("/proc/stat", "CPU time"))
+        .paths(processes::grants())
         .path(PathGrant::read("/proc/loadavg", "load averages"))
         .path(PathGrant::read("/proc/uptime", "time since boot, and between two readings"))
         .path(PathGrant::read("/proc/meminfo", "memory"))
@@ -53,11 +52,6 @@ fn grants(module: Module) -> Module {
         .path(PathGrant::read("/proc/diskstats", "disk counters"))
         .path(PathGrant::read("/proc/net/dev", "interface counters"))
         .path(PathGrant::read("/proc/*/net/dev", "where the link /proc/net leads"))
-        .path(PathGrant::read("/proc", "the list of processes"))
-        .path(PathGrant::read("/proc/*/stat", "CPU time and memory of processes"))
-        .path(PathGrant::read("/proc/*/status", "owner and memory of the processes shown"))
-        .path(PathGrant::read("/proc/*/cmdline", "command lines of the processes shown"))
-        .path(PathGrant::read("/etc/passwd", "names of the owners"))
         .path(PathGrant::read("/sys/block", "which devices are whole disks"))
         .path(PathGrant::read("/sys/block/*/dm/name", "names of mapped devices"))
         .path(PathGrant::read("/sys/block/*/mm_stat", "what zram saves"))

@@ -1,6 +1,6 @@
 //! The state of the whole machine over one sample, for the tools that analyze it.
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, processes};
 
 use crate::rounding::hundredth;
 use crate::sample::Interval;
@@ -9,7 +9,7 @@ use crate::sources::disk::{self, DISKSTATS, Disk};
 use crate::sources::memory::{MEMINFO, Meminfo, VMSTAT, Vmstat};
 use crate::sources::network::{self, Interface, NET_DEV};
 use crate::sources::pressure::{self, Pressures};
-use crate::sources::process::{self, Process, Sort};
+use crate::sources::process::{self, Process, ShownProcess, Sort};
 
 /// The state of a machine over a sample. Parts that a kernel or a container doesn't show are empty, and are named in
 /// `missing`. Missing CPU or memory figures are an error.
@@ -45,17 +45,6 @@ pub(crate) struct Swapping {
     pub(crate) oom_kills: u64,
 }
 
-/// The main figures of a process.
-#[derive(Serialize)]
-pub(crate) struct Top {
-    pub(crate) pid: u32,
-    pub(crate) name: String,
-    /// The CPU share, where 100 is one core.
-    pub(crate) cpu_pct: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) memory_mb: Option<f64>,
-}
-
 impl Machine {
     pub(crate) fn watch(cx: &Context, sample_ms: Option<u32>) -> Result<Self> {
         let interval = Interval::take(cx, sample_ms, || {
@@ -72,7 +61,7 @@ impl Machine {
             ];
             let mut paths = files.map(str::to_owned).to_vec();
             // Where `/proc` can't be listed, only the processes are missing.
-            paths.extend(process::paths(cx).unwrap_or_default());
+            paths.extend(processes::stat_paths(cx).unwrap_or_default());
             Ok(paths)
         })?;
         let (before, after) = interval.both(STAT, Stat::parse)?;
@@ -113,18 +102,10 @@ impl Machine {
     }
 
     /// The first processes by CPU or memory.
-    pub(crate) fn top(&mut self, cx: &Context, sort: Sort, count: usize) -> Vec<Top> {
+    pub(crate) fn top(&mut self, cx: &Context, sort: Sort, count: usize) -> Vec<ShownProcess> {
         process::sort(&mut self.processes, sort);
         let first = self.processes.iter().take(count).cloned().collect();
         process::look_up(cx, first)
-            .into_iter()
-            .map(|shown| Top {
-                pid: shown.pid,
-                name: shown.name,
-                cpu_pct: shown.cpu_pct,
-                memory_mb: shown.memory_mb,
-            })
-            .collect()
     }
 }
 

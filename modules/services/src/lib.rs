@@ -9,9 +9,9 @@ mod systemd;
 mod tools;
 mod unit_files;
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::processes::replaced_files;
+use linux_sysadmin_sdk::{listening, prelude::*};
 
-use ports::listening;
 use profile::{needs_restart, recent_errors};
 use systemd::{journal, systemctl};
 
@@ -50,8 +50,8 @@ fn systemd_commands(module: Module) -> Module {
 
 /// The commands for what systemd does not know of a service. A profile grants the commands of its own checks.
 fn profile_commands(module: Module) -> Module {
-    let module = module.commands(needs_restart::grants()).commands(recent_errors::grants());
-    module.command(journal::grant()).command(listening::grant())
+    let module = module.command(needs_restart::grant()).commands(recent_errors::grants());
+    module.command(journal::grant()).command(listening::grant()).command(replaced_files::grant())
 }
 
 fn changing_commands(module: Module) -> Module {

@@ -1,57 +1,19 @@
-//! Processes in `/proc/PID/stat` and `/proc/PID/status`, with their CPU and memory.
-//!
-//! See proc_pid_stat(5) and proc_pid_status(5). A process that ends between two readings is left out.
+//! Processes with their CPU and memory.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
-use linux_sysadmin_sdk::{accounts::User, prelude::*};
+use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::processes::{self, Stat};
 
-use crate::command_line;
 use crate::rounding::{mib, tenth};
 use crate::sample::{Interval, Reading};
 
-/// USER_HZ, the unit of the times of processes. It is the same on every architecture that distributions support.
-const TICKS_PER_SECOND: f64 = 100.0;
+/// The clock ticks of a second, by which the kernel counts the times of processes.
+const TICKS_PER_SECOND: f64 = processes::TICKS_PER_SECOND as f64;
 
 /// The error of a comparison of a process's start with the uptime, in seconds. The kernel truncates both to 0.01 s.
 const TICK_S: f64 = 0.011;
-
-/// The parts of `/proc/PID/stat` that are used.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Stat {
-    pub(crate) pid: u32,
-    /// The first 15 bytes of the program's name. Kernel threads may have longer names.
-    pub(crate) name: String,
-    pub(crate) state: char,
-    /// The user and system time in clock ticks, with virtual machines.
-    ticks: u64,
-    pub(crate) threads: u64,
-    /// The start after boot, in clock ticks. It distinguishes a new process from an older one with the same PID.
-    started: u64,
-    /// The resident memory in pages. The file doesn't say their size.
-    resident: u64,
-}
-
-impl Stat {
-    /// Parses the file. The name ends at the last parenthesis, because it may hold spaces, parentheses and line breaks.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let (head, rest) = text.rsplit_once(')')?;
-        let (pid, name) = head.split_once('(')?;
-        let fields = rest.split_whitespace().collect::<Vec<_>>();
-        // The fields have the numbers of proc_pid_stat(5). The state, number 3, is the first field after the name.
-        let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
-        Some(Self {
-            pid: pid.trim().parse().ok()?,
-            name: name.replace(char::is_control, " "),
-            state: fields.first()?.chars().next()?,
-            ticks: field(14)?.checked_add(field(15)?)?,
-            threads: field(20)?,
-            started: field(22)?,
-            resident: field(24)?,
-        })
-    }
-}
 
 /// A process over a sample.
 #[derive(Clone, Debug)]
@@ -67,13 +29,6 @@ pub(crate) struct Process {
 pub(crate) enum Sort {
     Cpu,
     Memory,
-}
-
-/// The paths of `stat` of all processes.
-pub(crate) fn paths(cx: &Context) -> Result<Vec<String>> {
-    let names = cx.list_dir("/proc")?;
-    let pids = names.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-    Ok(pids.map(|pid| format!("/proc/{pid}/stat")).collect())
 }
 
 fn stats(reading: &Reading) -> impl Iterator<Item = Stat> {
@@ -126,66 +81,46 @@ pub(crate) fn sort(processes: &mut [Process], sort: Sort) {
 /// A process in an answer.
 #[derive(Serialize)]
 pub(crate) struct ShownProcess {
-    pub(crate) pid: u32,
+    #[serde(flatten)]
+    pub(crate) process: processes::Process,
+    /// The program's name, for sentences.
+    #[serde(skip)]
     pub(crate) name: String,
-    /// The name of the effective user, or its number where it has no name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) user: Option<String>,
     /// The CPU share, where 100 is one core.
     pub(crate) cpu_pct: f64,
     /// The resident memory, with shared memory. None for a process that has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) memory_mb: Option<f64>,
-    /// The state as in ps(1): R runs or can run, S sleeps, D waits for a disk, Z is a zombie, T is stopped, I is idle.
+    /// The state as in ps(1): R runs or can run, D waits for a disk, Z is a zombie, T is stopped, I is idle. It is left out
+    /// for S, which sleeps.
+    #[serde(skip_serializing_if = "is_sleeping")]
     pub(crate) state: char,
+    /// The number of threads, left out for one.
+    #[serde(skip_serializing_if = "is_one")]
     pub(crate) threads: u64,
-    /// The command line, shortened and without secrets. None for kernel threads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) command: Option<String>,
 }
 
-/// Looks up owner, exact memory and command line, which `stat` doesn't have.
-pub(crate) fn look_up(cx: &Context, processes: Vec<Process>) -> Vec<ShownProcess> {
-    let mut paths = vec!["/etc/passwd".to_owned()];
-    for process in &processes {
-        paths.push(format!("/proc/{}/status", process.stat.pid));
-        paths.push(format!("/proc/{}/cmdline", process.stat.pid));
-    }
-    let mut files = cx.read_all(&paths).into_iter().map(Result::ok);
-    let users = users(&files.next().flatten().unwrap_or_default());
-    processes
-        .into_iter()
-        .map(|Process { stat, cpu_pct }| {
-            let status = files.next().flatten();
-            let command = files.next().flatten().and_then(|cmdline| command_line::shown(&cmdline));
-            let value = |name: &str, nth: usize| {
-                let mut lines = status.as_deref()?.lines();
-                let values = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-                values.split_whitespace().nth(nth)?.parse::<u64>().ok()
-            };
-            let uid = value("Uid", 1);
-            ShownProcess {
-                pid: stat.pid,
-                name: stat.name,
-                user: uid.map(|uid| users.get(&uid).cloned().unwrap_or_else(|| uid.to_string())),
-                cpu_pct,
-                // Kernel threads have no memory, and no line for it.
-                memory_mb: status.as_ref().map(|_| mib(value("VmRSS", 0).unwrap_or(0))),
-                state: stat.state,
-                threads: stat.threads,
-                command,
-            }
-        })
-        .collect()
+fn is_sleeping(state: &char) -> bool {
+    *state == 'S'
 }
 
-/// Reads names of users from passwd(5). Of several names with the same number the first one counts, as in getpwuid(3).
-fn users(passwd: &str) -> BTreeMap<u64, String> {
-    let mut users = BTreeMap::new();
-    for user in passwd.lines().filter_map(User::parse) {
-        users.entry(user.uid.into()).or_insert(user.name);
-    }
-    users
+fn is_one(count: &u64) -> bool {
+    *count == 1
+}
+
+/// Looks up what `stat` doesn't have.
+pub(crate) fn look_up(cx: &Context, found: Vec<Process>) -> Vec<ShownProcess> {
+    let details = processes::look_up(cx, found.iter().map(|process| &process.stat));
+    let shown = |(Process { stat, cpu_pct }, details): (Process, processes::Found)| ShownProcess {
+        process: details.process,
+        name: stat.name,
+        cpu_pct,
+        // Kernel threads have no memory, and no line for it.
+        memory_mb: details.status.map(|status| mib(status.number("VmRSS", 0).unwrap_or(0))),
+        state: stat.state,
+        threads: stat.threads,
+    };
+    found.into_iter().zip(details).map(shown).collect()
 }
 
 /// The names and PIDs of processes that wait for a disk.
@@ -206,29 +141,6 @@ mod tests {
         )
     }
 
-    #[test]
-    fn a_name_ends_at_the_last_parenthesis() {
-        for name in
-            ["bash", "odd (name) x", ") S 1", "((bash process)", "a) R 5 (b", "", "(sd-pam)", "two words"]
-        {
-            let stat = Stat::parse(&line(7, name, 5, 100)).unwrap();
-            assert_eq!((stat.pid, stat.name.as_str(), stat.state), (7, name, 'S'));
-            assert_eq!((stat.ticks, stat.threads, stat.started, stat.resident), (5, 3, 100, 25));
-        }
-        assert_eq!(Stat::parse(&line(7, "a\nb", 5, 100)).unwrap().name, "a b");
-    }
-
-    #[test]
-    fn what_is_not_a_process_is_left_out() {
-        let whole = line(7, "bash", 5, 100);
-        for cut in 0..whole.find("4096 25").unwrap() {
-            assert_eq!(Stat::parse(&whole[..cut]), None, "{cut}");
-        }
-        for text in ["7 bash S 1", "x (bash) S 1 1", "(bash)", ")(", &whole.replace(" 5 0 9", " x 0 9")] {
-            assert_eq!(Stat::parse(text), None, "{text:?}");
-        }
-    }
-
     /// The processes of two readings a second apart. In the later reading, the process `gone` can't be read.
     fn sampled(before: &[String], after: &[String], gone: &str) -> Vec<Process> {
         let recording = |uptime: &str, lines: &[String]| {
@@ -244,7 +156,7 @@ mod tests {
             after.push_str(&format!("\n==> /proc/{gone}/stat <==\n"));
         }
         let cx = FakeTarget::new().recording(&recording("100.00", before)).recording(&after).context();
-        processes(&Interval::take(&cx, Some(1000), || paths(&cx)).unwrap())
+        super::processes(&Interval::take(&cx, Some(1000), || processes::stat_paths(&cx)).unwrap())
     }
 
     #[test]
@@ -282,13 +194,5 @@ mod tests {
         };
         assert_eq!(pids(Sort::Cpu), [4, 2, 3, 5]);
         assert_eq!(pids(Sort::Memory), [5, 2, 3, 4]);
-    }
-
-    #[test]
-    fn passwd_gives_the_first_name_of_a_number() {
-        let users = users(
-            "root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nbroken\nx:y\nnobody:x:65534:65534::/:/\n+::::::\n",
-        );
-        assert_eq!(users.into_iter().collect::<Vec<_>>(), [(0, "root".into()), (65534, "nobody".into())]);
     }
 }

@@ -2,11 +2,11 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::machine::{Machine, Top};
+use crate::machine::Machine;
 use crate::rounding::{is_zero, mib, tenth};
 use crate::sample::SampleArgs;
 use crate::sources::cpu::Usage;
-use crate::sources::process::Sort;
+use crate::sources::process::{ShownProcess, Sort};
 use crate::tools::bottleneck::{findings, severity, summary};
 
 /// The number of disks and processes in the answer.
@@ -26,7 +26,7 @@ pub(crate) struct Overview {
     #[serde(skip_serializing_if = "Option::is_none")]
     pressure_pct: Option<PressureInShort>,
     /// The processes with the most CPU time.
-    top: Vec<Top>,
+    top: Vec<ShownProcess>,
     /// The length of the sample, in seconds.
     over_s: f64,
     /// The resolution of CPU shares: the percentage of one core that one clock tick of the sample stands for.

@@ -1,6 +1,6 @@
 //! `perf_top_processes`: shows the processes that use the most CPU or memory.
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, processes};
 
 use crate::sample::Interval;
 use crate::sources::process::{self, Process, ShownProcess, Sort};
@@ -14,24 +14,20 @@ pub(crate) struct TopArgs {
 }
 
 pub(crate) fn top_processes(args: TopArgs, cx: &Context) -> Result<Listing<ShownProcess>> {
-    let interval = Interval::take(cx, args.sample_ms, || process::paths(cx))?;
-    let mut processes = process::processes(&interval);
-    if processes.is_empty() {
-        return Err(Problem::not_found("NO_PROCESSES", "no process can be read below /proc")
-            .remedy("Check that /proc is mounted and not hidden from this account (hidepid)"));
+    let interval = Interval::take(cx, args.sample_ms, || processes::stat_paths(cx))?;
+    let mut found = process::processes(&interval);
+    if found.is_empty() {
+        return Err(processes::none());
     }
-    process::sort(&mut processes, args.sort.unwrap_or(Sort::Cpu));
-    // With `hidepid`, processes of other accounts can't even be listed. PID 1 always exists and is root's.
-    let hidden = !processes.iter().any(|process| process.stat.pid == 1);
-    let (processes, total) = wanted(processes, cx.limit(), cx.filter());
+    process::sort(&mut found, args.sort.unwrap_or(Sort::Cpu));
+    let hidden = processes::hidden(found.iter().map(|process| &process.stat));
+    let (found, total) = wanted(found, cx.limit(), cx.filter());
     let within = interval.cpu_within_pct();
     let mut notes = Vec::from_iter(
         within.map(|within| format!("cpu_pct is right to within {within}, where 100 is one core")),
     );
-    if hidden {
-        notes.push("PID 1 can't be read: processes of other accounts may be hidden (hidepid)".to_owned());
-    }
-    Ok(Listing { items: process::look_up(cx, processes), total, notes })
+    notes.extend(hidden);
+    Ok(Listing { items: process::look_up(cx, found), total, notes })
 }
 
 /// The processes to look up, and their number before the limit. Without a filter, these are only the ones in the answer,
@@ -54,7 +50,7 @@ fn wanted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::process::Stat;
+    use linux_sysadmin_sdk::processes::Stat;
 
     #[test]
     fn a_limit_is_applied_here_and_a_filter_by_the_host() {

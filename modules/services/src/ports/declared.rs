@@ -1,9 +1,8 @@
 //! Compares the ports that a profile declares with the ports that are listened on.
 
 use linux_sysadmin_sdk::knowledge::{Port, Profile, Protocol};
+use linux_sysadmin_sdk::listening::Socket;
 use linux_sysadmin_sdk::prelude::*;
-
-use super::listening::Socket;
 
 /// The ports that differ from the declaration.
 #[derive(Debug, Default, Serialize, PartialEq, Eq)]
@@ -95,7 +94,7 @@ pub(crate) fn declared(port: &Port) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ports::listening;
+    use linux_sysadmin_sdk::listening;
     use linux_sysadmin_sdk::{knowledge::Scope, testkit::profile};
 
     fn nginx() -> Profile {

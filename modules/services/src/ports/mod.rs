@@ -1,4 +1,3 @@
-//! Ports: those that services listen on, and those that their profiles declare.
+//! The ports that profiles declare.
 
 pub(crate) mod declared;
-pub(crate) mod listening;

@@ -1,7 +1,8 @@
 //! The part of `svc_status` that systemd doesn't know of: health, recent errors, ports, what needs a restart, and
 //! dependants. All commands run at the same time. The report leaves out what is as it should be.
 
-use linux_sysadmin_sdk::{knowledge::Profile, prelude::*};
+use linux_sysadmin_sdk::processes::replaced_files;
+use linux_sysadmin_sdk::{knowledge::Profile, listening, prelude::*};
 
 use super::command_batch::{CommandBatch, CommandIndex, Outputs};
 use super::dependants::{self, Dependants};
@@ -9,7 +10,6 @@ use super::health_checks::{self, Health};
 use super::needs_restart;
 use super::recent_errors::{self, RepeatedMessage};
 use crate::ports::declared::{self, Ports};
-use crate::ports::listening;
 use crate::systemd::properties::{self, Properties};
 use crate::systemd::{exit_status, journal, systemctl, time, unit_name};
 
@@ -116,7 +116,7 @@ pub(crate) fn report(
     let errors = recent_errors::add(state.id, known, (clock, since), state.is_active, &mut batch);
     let declares = |profile: &&Profile| profile.ports.iter().any(|port| !port.optional);
     let listening = known.filter(declares).map(|_| batch.add(listening::command()));
-    let deleted = state.pid.map(|pid| batch.add(needs_restart::deleted(pid)));
+    let deleted = state.pid.map(|pid| batch.add(replaced_files::command(pid)));
     let read = state.started.zip(state.changed);
     let newer = known
         .zip(read)
@@ -167,9 +167,8 @@ fn sockets(command: Option<CommandIndex>, outputs: &Outputs) -> Option<Vec<liste
 
 fn replaced(command: Option<CommandIndex>, outputs: &Outputs) -> Vec<String> {
     let maps = command.and_then(|command| outputs.stdout(command)).unwrap_or_default();
-    let files = needs_restart::replaced(&maps)
-        .into_iter()
-        .map(|file| format!("it runs on {file}, which was replaced"));
+    let files =
+        replaced_files::of(&maps).into_iter().map(|file| format!("it runs on {file}, which was replaced"));
     needs_restart::named(files.collect())
 }
 

@@ -1,10 +1,10 @@
 //! `svc_port_audit`: compares the ports that the profiles of this machine's services declare with what listens on it.
 
 use linux_sysadmin_sdk::knowledge::{Port, Profile, Scope, Status};
+use linux_sysadmin_sdk::listening::{self, Reach, Socket};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::ports::declared::{self, holders, number};
-use crate::ports::listening::{self, Reach, Socket};
 
 /// The number of undeclared ports in an answer.
 const MOST: usize = 20;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::knowledge::{self, Cause, Diagnosis, Finding, Profile, Symptom, evidence_lines};
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{listening, prelude::*};
 
-use crate::ports::{declared, listening};
+use crate::ports::declared;
 use crate::profile::command_batch::{CommandBatch, CommandIndex};
 use crate::profile::service_lookup;
 use crate::systemd::{properties, systemctl, unit_name};

@@ -8,13 +8,13 @@ mod summary_text;
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::machine::{Machine, Top};
+use crate::machine::Machine;
 use crate::rounding::{mib, tenth};
 use crate::sample::SampleArgs;
 use crate::sources::disk::Disk;
 use crate::sources::network::Interface;
 use crate::sources::pressure::Pressures;
-use crate::sources::process::{self, Sort};
+use crate::sources::process::{self, ShownProcess, Sort};
 
 pub(crate) use rules::findings;
 pub(crate) use summary_text::summary;
@@ -70,7 +70,7 @@ pub(crate) struct Report {
     /// The process with the most CPU time, from 1% on and not for averages since boot. Where memory is short, it is the
     /// process with the most memory.
     #[serde(skip_serializing_if = "Option::is_none")]
-    top_process: Option<Top>,
+    top_process: Option<ShownProcess>,
     #[serde(skip_serializing_if = "Option::is_none")]
     busiest_disk: Option<Disk>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,14 +4,15 @@
 use linux_sysadmin_sdk::Severity;
 
 use super::{Finding, Resource};
-use crate::machine::{Machine, Top};
+use crate::machine::Machine;
 use crate::rounding::percent;
+use crate::sources::process::ShownProcess;
 
 /// The usage from which on a core counts as full.
 const FULL_CORE_PCT: f64 = 95.0;
 
 /// The summary, in a few sentences. `top` is the process that may be the cause.
-pub(crate) fn summary(machine: &Machine, findings: &[Finding], top: Option<&Top>) -> String {
+pub(crate) fn summary(machine: &Machine, findings: &[Finding], top: Option<&ShownProcess>) -> String {
     let mut sentences = Vec::new();
     let period = machine.period();
     match findings.split_first() {
@@ -56,7 +57,7 @@ pub(crate) fn summary(machine: &Machine, findings: &[Finding], top: Option<&Top>
     sentences.join(" ")
 }
 
-fn blame(machine: &Machine, worst: &Finding, top: Option<&Top>) -> String {
+fn blame(machine: &Machine, worst: &Finding, top: Option<&ShownProcess>) -> String {
     let evidence = worst.evidence.join(", ");
     let degree = if worst.severity == Severity::Warning { "likely" } else { "primary" };
     match worst.resource {
@@ -72,7 +73,7 @@ fn blame(machine: &Machine, worst: &Finding, top: Option<&Top>) -> String {
                     // Short-lived or hidden processes use the CPU, and none can be named.
                     _ => return None,
                 };
-                Some(format!(", {how} {} (PID {}, {}% of one core)", top.name, top.pid, top.cpu_pct))
+                Some(format!(", {how} {} (PID {}, {}% of one core)", top.name, top.process.pid, top.cpu_pct))
             });
             format!(
                 "CPU is the {degree} bottleneck at {}% of {cores} core{}{}{}{}.",
@@ -89,7 +90,7 @@ fn blame(machine: &Machine, worst: &Finding, top: Option<&Top>) -> String {
             let culprit = top.and_then(|top| {
                 Some(format!(
                     " The largest process is {} (PID {}, {} MiB).",
-                    top.name, top.pid, top.memory_mb?
+                    top.name, top.process.pid, top.memory_mb?
                 ))
             });
             format!("Memory is the {degree} bottleneck: {evidence}.{}", culprit.unwrap_or_default())

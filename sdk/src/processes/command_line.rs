@@ -4,9 +4,9 @@
 //! the password in a URL. It is not recognized by its look, so that hashes and UUIDs stay visible. Where the end of a
 //! secret isn't clear, too much is hidden rather than too little.
 
-use linux_sysadmin_sdk::text::excerpt;
+use crate::text::excerpt;
 
-/// The longest command line, in characters. That is enough to tell two processes of one program apart.
+/// The longest command line in a list, in characters. That is enough to tell two processes of one program apart.
 const LONGEST: usize = 160;
 
 const HIDDEN: &str = "***";
@@ -15,7 +15,12 @@ const QUOTES: [char; 2] = ['\'', '"'];
 
 /// The command line to show, from `/proc/PID/cmdline`, which has a NUL after each argument. None for kernel threads and
 /// zombies, which have no command line.
-pub(crate) fn shown(cmdline: &str) -> Option<String> {
+pub fn shown(cmdline: &str) -> Option<String> {
+    shown_up_to(cmdline, LONGEST)
+}
+
+/// [`shown`] with at most this many characters.
+pub fn shown_up_to(cmdline: &str, longest: usize) -> Option<String> {
     let mut shown = String::new();
     let mut masker = Masker::default();
     for argument in cmdline.trim_end_matches(['\0', '\n']).split('\0') {
@@ -28,7 +33,7 @@ pub(crate) fn shown(cmdline: &str) -> Option<String> {
     if shown.is_empty() {
         return None;
     }
-    Some(excerpt(shown, LONGEST))
+    Some(excerpt(shown, longest))
 }
 
 /// The kind of the next word, as far as the words before it tell.

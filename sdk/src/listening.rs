@@ -2,34 +2,36 @@
 
 use std::net::IpAddr;
 
-use linux_sysadmin_sdk::{Privilege, knowledge, prelude::*};
+use crate::{Command, CommandGrant, CommandLine, Privilege, knowledge};
 
 const LISTENING: CommandLine = CommandLine::new("ss -Hltunp");
 
 /// The grant for [`command`], which runs as root where possible.
-pub(crate) fn grant() -> CommandGrant {
+pub fn grant() -> CommandGrant {
     LISTENING.read("which ports are listened on, and by which programs").as_root_if_available()
 }
 
 /// The command that prints the listening sockets.
-pub(crate) fn command() -> Command {
+pub fn command() -> Command {
     LISTENING.command().privilege(Privilege::RootIfAvailable)
 }
 
 /// A listening socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Socket {
-    pub(crate) is_udp: bool,
+pub struct Socket {
+    /// Whether it is a UDP socket, and not one of TCP.
+    pub is_udp: bool,
     /// None where it listens on every address.
-    pub(crate) address: Option<IpAddr>,
-    pub(crate) port: u16,
+    pub address: Option<IpAddr>,
+    /// The number of the port.
+    pub port: u16,
     /// The names and numbers of its processes. Empty where they are hidden, and for a socket of the kernel.
-    pub(crate) processes: Vec<(String, u64)>,
+    pub processes: Vec<(String, u64)>,
 }
 
 /// The range from which a socket can be reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// The machine itself reaches it.
     Local,
     /// The machines of the own network reach it.
@@ -42,12 +44,12 @@ pub(crate) enum Reach {
 
 impl Socket {
     /// `tcp` or `udp`.
-    pub(crate) fn protocol(&self) -> &'static str {
+    pub fn protocol(&self) -> &'static str {
         if self.is_udp { "udp" } else { "tcp" }
     }
 
     /// Address and port, as `0.0.0.0:80`. `*` stands for every address.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         match self.address {
             None => format!("*:{}", self.port),
             Some(IpAddr::V6(address)) => format!("[{address}]:{}", self.port),
@@ -56,7 +58,7 @@ impl Socket {
     }
 
     /// The names of its processes, without duplicates.
-    pub(crate) fn names(&self) -> Vec<&str> {
+    pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.processes.iter().map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -64,13 +66,13 @@ impl Socket {
     }
 
     /// Whether it has the number and protocol of a declared port.
-    pub(crate) fn is_on(&self, port: &knowledge::Port) -> bool {
+    pub fn is_on(&self, port: &knowledge::Port) -> bool {
         self.is_udp == (port.protocol == knowledge::Protocol::Udp)
             && (port.first..=port.last).contains(&self.port)
     }
 
     /// The range from which it can be reached. Firewalls are not taken into account.
-    pub(crate) fn reach(&self) -> Reach {
+    pub fn reach(&self) -> Reach {
         let Some(address) = self.address else { return Reach::Any };
         match address.to_canonical() {
             address if address.is_unspecified() => Reach::Any,
@@ -90,7 +92,7 @@ impl Socket {
 }
 
 /// The sockets in the output of [`command`]. Other lines are skipped.
-pub(crate) fn parse(text: &str) -> Vec<Socket> {
+pub fn parse(text: &str) -> Vec<Socket> {
     text.lines().filter_map(socket).collect()
 }
 

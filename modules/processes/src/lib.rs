@@ -1,0 +1,39 @@
+//! The `proc_*` tools: they show which processes run, and what one of them is, uses and waits for.
+//!
+//! What the kernel tells of processes is read from `/proc`, of all of them at once. Which files a process has open is
+//! asked of `find`, since links can't be read as files.
+#![forbid(unsafe_code)]
+
+mod limits;
+mod links;
+mod sockets;
+mod state;
+mod tools;
+
+use linux_sysadmin_sdk::processes::replaced_files;
+use linux_sysadmin_sdk::{accounts, listening, prelude::*, processes};
+
+/// The module, with its tools and grants.
+pub fn module() -> Module {
+    Module::new("processes", env!("CARGO_PKG_VERSION"), "processes", "What runs, and what a process is")
+        .license(env!("CARGO_PKG_LICENSE"))
+        .grants(grants)
+        .tool(Tool::new("proc_list", "Processes, most memory first", tools::list::list))
+        .tool(Tool::new(
+            "proc_info",
+            "One process: state, unit, parents, files, ports, limits",
+            tools::info::info,
+        ))
+}
+
+fn grants(module: Module) -> Module {
+    module
+        .paths(processes::grants())
+        .paths(tools::info::grants())
+        .commands(links::grants())
+        .command(listening::grant())
+        .command(replaced_files::grant())
+        .command(accounts::GETENT_PASSWD.read("whether there is an account whose processes are asked for"))
+}
+
+linux_sysadmin_sdk::export!(module);

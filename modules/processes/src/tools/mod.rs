@@ -1,0 +1,4 @@
+//! The tools, one in each file.
+
+pub(crate) mod info;
+pub(crate) mod list;
