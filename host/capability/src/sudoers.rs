@@ -176,6 +176,15 @@ impl Fragment {
         Ok(fragment)
     }
 
+    /// Says of a grant that no expression can hold it, and why.
+    pub fn without(&mut self, what: &str, run_as: &str, reason: &str, why: &str) {
+        self.is_needed = true;
+        self.text.push('\n');
+        self.comment(what);
+        self.comment(&format!("as {}, since: {}", excerpt(run_as), excerpt(reason)));
+        self.comment(&format!("Not allowed: {why}"));
+    }
+
     fn heading(&mut self, module: &str, version: &str, account: &str, exactness: Exactness) {
         let path = self.path.display().to_string();
         for line in [

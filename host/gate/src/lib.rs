@@ -36,6 +36,7 @@ mod replaced;
 mod replan;
 pub mod resource_locks;
 mod risk_assessment;
+mod signals;
 mod target_lock;
 mod uncertain;
 mod unit_install;

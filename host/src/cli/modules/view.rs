@@ -9,7 +9,7 @@ use crate::cli::text::{risk_name, wrap};
 use host_base::Privilege;
 use host_capability::{
     AnyProgramRequest, CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests,
-    by_concern,
+    SignalRequest, by_concern,
 };
 use host_components::{Aliases, Description, Examined, Module, Origin};
 use host_text::visible::visible;
@@ -158,6 +158,7 @@ pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
         Request::Command(request) => granted.commands.contains(request),
         Request::Path(request) => granted.paths.contains(request),
         Request::AnyProgram(request) => granted.any_program.contains(request),
+        Request::Signals(request) => granted.signals.contains(request),
     }
 }
 
@@ -168,6 +169,9 @@ pub(super) fn heading(concern: Concern) -> &'static str {
         }
         Concern::Anything => {
             "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
+        }
+        Concern::Signals => {
+            "ENDS PROCESSES: sends signals to processes of its own choice, which can end or stop any that it reaches"
         }
         Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
         Concern::Secret(_) => "SECRETS: reads these files, or writes them too where it says so",
@@ -198,6 +202,13 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
         }
         Request::AnyProgram(AnyProgramRequest { privilege, reason, .. }) => {
             (format!("{}, to look and to change anything", account(privilege)), "any program", reason)
+        }
+        Request::Signals(SignalRequest { privilege, reason, .. }) => {
+            let whose = match privilege {
+                Privilege::Root => "any process",
+                _ => "any process of this account",
+            };
+            (format!("{}, to end it, stop it or let it go on", account(privilege)), whose, reason)
         }
         Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
             let does = match write {
@@ -295,6 +306,7 @@ mod tests {
         let requests = Requests {
             commands: Vec::new(),
             any_program: Vec::new(),
+            signals: Vec::new(),
             paths: vec![
                 path("/etc/systemd/system/*", true, Privilege::Root),
                 path("/etc/hosts", false, Privilege::Root),

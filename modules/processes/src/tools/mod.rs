@@ -1,0 +1,3 @@
+//! The tools.
+
+pub(crate) mod signal;
