@@ -981,3 +981,4 @@ async fn until(holds: impl Fn() -> bool) {
 }
 
 mod lost;
+mod signals;
