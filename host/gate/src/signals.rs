@@ -207,19 +207,17 @@ impl RiskAssessment<'_> {
         }
         let reached = |process: &&SeenProcess| matches!(process.reach, Reach::Given | Reach::Descendant);
         let does = if ends(signal.signal) { "can end" } else { "stops" };
-        let mut units: Vec<&str> = Vec::new();
+        // Reasons name accounts and services but no processes: a confirmed plan has to have the same ones a minute later, and
+        // trees grow meanwhile.
+        let (mut users, mut units) = (Vec::new(), Vec::new());
         for process in seen.processes.iter().filter(reached) {
-            units.extend(process.service().filter(|unit| !units.contains(unit)).into_iter());
+            if !is_own(process, self.facts()) && !users.contains(&process.user) {
+                users.push(process.user.clone());
+            }
+            units.extend(process.service().filter(|unit| !units.contains(unit)));
         }
-        let mut others =
-            seen.processes.iter().filter(reached).filter(|process| !is_own(process, self.facts()));
-        if let Some(first) = others.next() {
-            let more = match others.count() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let (command, user) = (excerpt(&first.command, COMMAND), excerpt(&first.user, COMMAND));
-            let why = format!("it {does} `{command}` ({}), which is {user}'s{more}", first.id.pid);
+        for user in users {
+            let why = format!("it {does} processes of {}", excerpt(&user, COMMAND));
             self.risks.push((Risk::High, why));
         }
         for unit in units {

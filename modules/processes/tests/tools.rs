@@ -1,8 +1,8 @@
 //! `proc_signal` as the host calls it, on files recorded from Debian 12 (Linux 6.1) and with made-up ones.
 #![allow(clippy::unwrap_used)]
 
-use linux_sysadmin_sdk::testkit::FakeTarget;
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
+use linux_sysadmin_sdk::testkit::FakeTarget;
 use linux_sysadmin_sdk::{Change, Output, Privilege, ProcessSignal, SignalTarget, Step};
 use module_processes::module;
 use serde_json::{Value, json};
@@ -42,7 +42,8 @@ impl Made {
         let stat = format!(
             "{pid} ({name}) {state} 900 {pid} {pid} 0 -1 {flags} 1 0 0 0 5 3 0 0 20 0 1 0 {start} 4096 25 1844 1 1 0\n"
         );
-        let status = format!("Name:\tx\nTgid:\t{thread_of}\nPid:\t{pid}\nPPid:\t900\nUid:\t{uids}\nNSpid:\t{pids}\n");
+        let status =
+            format!("Name:\tx\nTgid:\t{thread_of}\nPid:\t{pid}\nPPid:\t900\nUid:\t{uids}\nNSpid:\t{pids}\n");
         target
             .file(&format!("/proc/{pid}/stat"), stat)
             .file(&format!("/proc/{pid}/status"), status)
@@ -83,21 +84,36 @@ fn the_tool_takes_little_of_a_models_context() {
     let description = module().description();
     let tool = description.tools.iter().find(|tool| tool.name == "proc_signal").unwrap();
     let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-    assert!(bytes <= 560, "{bytes} bytes: {tool:?}");
+    assert!(bytes <= 500, "{bytes} bytes: {tool:?}");
 }
 
 #[test]
 fn without_a_signal_a_process_is_ended_by_both() {
     for (arguments, expected) in [
         (json!({"pid": 4711}), order(15, 10, true, false, Privilege::Caller)),
-        (json!({"pid": [4711, 4711], "wait_seconds": 300, "tree": true}), order(15, 300, true, true, Privilege::Caller)),
+        (
+            json!({"pid": [4711, 4711], "wait_seconds": 300, "tree": true}),
+            order(15, 300, true, true, Privilege::Caller),
+        ),
         (json!({"pid": 4711, "signal": "TERM"}), order(15, 10, false, false, Privilege::Caller)),
-        (json!({"pid": 4711, "signal": "kill", "wait_seconds": 0}), order(9, 0, false, false, Privilege::Caller)),
+        (
+            json!({"pid": 4711, "signal": "kill", "wait_seconds": 0}),
+            order(9, 0, false, false, Privilege::Caller),
+        ),
         (json!({"pid": 4711, "signal": "HUP"}), order(1, 0, false, false, Privilege::Caller)),
         (json!({"pid": 4711, "signal": 0}), order(0, 0, false, false, Privilege::Caller)),
-        (json!({"pid": 4711, "signal": "RTMIN+3", "wait_seconds": 2}), order(37, 2, false, false, Privilege::Caller)),
-        (json!({"pid": 4711, "started": "2025-11-27T11:03:00Z"}), order(15, 10, true, false, Privilege::Caller)),
-        (json!({"pid": 4711, "started": "2025-11-27T11:03:01Z"}), order(15, 10, true, false, Privilege::Caller)),
+        (
+            json!({"pid": 4711, "signal": "RTMIN+3", "wait_seconds": 2}),
+            order(37, 2, false, false, Privilege::Caller),
+        ),
+        (
+            json!({"pid": 4711, "started": "2025-11-27T11:03:00Z"}),
+            order(15, 10, true, false, Privilege::Caller),
+        ),
+        (
+            json!({"pid": 4711, "started": "2025-11-27T11:03:01Z"}),
+            order(15, 10, true, false, Privilege::Caller),
+        ),
     ] {
         let plan = plan(&[JOB], arguments.clone());
         assert_eq!(plan.steps(), [expected], "{arguments}");
@@ -171,8 +187,14 @@ fn in_unit(target: FakeTarget, main: u32) -> FakeTarget {
 #[test]
 fn the_main_process_of_a_unit_is_left_to_systemd() {
     let worker = || Made { cgroup: "0::/system.slice/nginx.service\n", ..JOB };
-    for (signal, advice) in [(json!("TERM"), "svc_stop"), (json!("HUP"), "svc_reload"), (json!(9), "svc_restart")] {
-        let called = in_unit(target(&[worker()]), 4711).call(&module(), "proc_signal", json!({"pid": 4711, "signal": signal}));
+    for (signal, advice) in
+        [(json!("TERM"), "svc_stop"), (json!("HUP"), "svc_reload"), (json!(9), "svc_restart")]
+    {
+        let called = in_unit(target(&[worker()]), 4711).call(
+            &module(),
+            "proc_signal",
+            json!({"pid": 4711, "signal": signal}),
+        );
         let problem = called.unwrap_err();
         assert_eq!(problem.code, "UNIT_PROCESS");
         assert!(problem.remediation[0].contains(advice), "{problem:?}");
@@ -187,17 +209,22 @@ fn the_main_process_of_a_unit_is_left_to_systemd() {
 }
 
 #[test]
-fn a_container_and_a_wait_in_the_kernel_are_told() {
+fn a_container_is_told() {
     for (made, warning) in [
         (
             Made { cgroup: "0::/system.slice/docker-0123456789abcdef0123.scope\n", ..JOB },
             "the container 0123456789ab (docker)",
         ),
-        (Made { cgroup: "0::/machine.slice/systemd-nspawn@web.service/payload/x.service\n", ..JOB }, "the container web (nspawn)"),
+        (
+            Made { cgroup: "0::/machine.slice/systemd-nspawn@web.service/payload/x.service\n", ..JOB },
+            "the container web (nspawn)",
+        ),
         (Made { cgroup: "0::/lxc.payload.db/system.slice/x.service\n", ..JOB }, "the container db (lxc)"),
-        (Made { cgroup: "0::/machine.slice/libpod-0123456789abcdef.scope/container\n", ..JOB }, "the container 0123456789ab (podman)"),
+        (
+            Made { cgroup: "0::/machine.slice/libpod-0123456789abcdef.scope/container\n", ..JOB },
+            "the container 0123456789ab (podman)",
+        ),
         (Made { pids: "4711\t7", ..JOB }, "a PID namespace of its own"),
-        (Made { state: 'D', ..JOB }, "waits in the kernel"),
     ] {
         let plan = format!("{:?}", plan(&[made], json!({"pid": 4711})));
         assert!(plan.contains(warning), "{warning}: {plan}");
@@ -215,7 +242,8 @@ fn answered(said: &str, arguments: Value) -> (Value, Vec<String>) {
         duration_ms: 1,
     };
     let applied = confirm::Applied { outputs: vec![output], dry_run: false };
-    let (data, reply) = target(&[JOB]).outcome(Ok(applied)).call(&module(), "proc_signal", arguments).unwrap();
+    let (data, reply) =
+        target(&[JOB]).outcome(Ok(applied)).call(&module(), "proc_signal", arguments).unwrap();
     (data, reply.notes)
 }
 
@@ -235,10 +263,19 @@ fn what_has_become_of_each_is_told() {
          4716 1 running\n4717 1 denied\n4718 1 gone\n4719 1 blocked 0\n",
         json!({"pid": [4711, 4000], "tree": true}),
     );
-    assert_eq!(data["descendants"], json!({"blocked": 2, "denied": 1, "ended": 2, "gone": 1, "running": 1, "zombie": 1}));
+    assert_eq!(
+        data["descendants"],
+        json!({"blocked": 2, "denied": 1, "ended": 2, "gone": 1, "running": 1, "zombie": 1})
+    );
     assert_eq!(data["left"][0], json!({"pid": 4714, "outcome": "zombie", "detail": "900"}));
     assert_eq!(notes[0], "4000 had ended before");
-    for (note, word) in notes[1..].iter().zip(["parent 900", "(rpc_wait_bit_killable)", "after SIGKILL", "another account's", "4719 waits in the kernel,"]) {
+    for (note, word) in notes[1..].iter().zip([
+        "parent 900",
+        "(rpc_wait_bit_killable)",
+        "after SIGKILL",
+        "another account's",
+        "4719 waits in the kernel,",
+    ]) {
         assert!(note.contains(word), "{notes:?}");
     }
     let (_, notes) = answered("4711 360000 running\n", json!({"pid": 4711, "signal": "TERM"}));

@@ -58,11 +58,16 @@ async fn a_process_is_ended_and_one_that_ignores_that_is_killed() {
     let arguments = json!({"pid": [mild, hard], "wait_seconds": 1});
     let preview = machine.shows(&mut client, "proc_signal", &arguments).await;
     let step = preview["steps"][0]["signal"].as_str().expect("a sentence");
-    assert!(step.starts_with(&format!("Send SIGTERM to {mild} `sh /run/lsa-signals-mild` (root, started ")), "{step}");
+    assert!(
+        step.starts_with(&format!("Send SIGTERM to {mild} `sh /run/lsa-signals-mild` (root, started ")),
+        "{step}"
+    );
     assert!(step.ends_with(", then SIGKILL to what is left after 1 s"), "{step}");
     assert!(is_there(&machine, mild) && is_there(&machine, hard));
     let done = machine.does(&mut client, "proc_signal", &arguments, &preview).await;
-    let told = |at: usize| (done["data"]["processes"][at]["pid"].clone(), done["data"]["processes"][at]["outcome"].clone());
+    let told = |at: usize| {
+        (done["data"]["processes"][at]["pid"].clone(), done["data"]["processes"][at]["outcome"].clone())
+    };
     assert_eq!(told(0), (json!(mild), json!("ended")), "{done}");
     assert_eq!(told(1), (json!(hard), json!("killed")), "{done}");
     assert_eq!(done["data"]["processes"][1]["command"], "sh /run/lsa-signals-hard");
@@ -78,7 +83,9 @@ async fn a_tree_that_forks_while_it_is_ended_is_ended() {
     let mut client = machine.serve_all_but_critical().await;
     let script = format!("{READY}; while :; do sh -c 'sleep 601; : lsa-signals' & sleep 0.05; done");
     let pid = start(&machine, "forks", &script);
-    let count = || machine.sh("ps -eo args= | grep -c '^[s]leep 601' || true").trim().parse::<u32>().expect("a count");
+    let count = || {
+        machine.sh("ps -eo args= | grep -c '^[s]leep 601' || true").trim().parse::<u32>().expect("a count")
+    };
     while count() < 5 {}
     let ended = agreed(&mut client, &json!({"pid": pid, "tree": true})).await;
     assert_eq!(ended["status"], "success", "{ended}");
@@ -145,13 +152,19 @@ async fn the_main_process_of_a_unit_is_left_to_systemd_and_its_others_are_not() 
     machine.sh(
         "systemd-run --quiet --unit=lsa-signals.service sh -c ': lsa-signals; sleep 604 & while :; do sleep 605; done'",
     );
-    let main: u32 =
-        machine.sh("systemctl show --value --property=MainPID lsa-signals").trim().parse().expect("a process id");
+    let main: u32 = machine
+        .sh("systemctl show --value --property=MainPID lsa-signals")
+        .trim()
+        .parse()
+        .expect("a process id");
     let child = || machine.sh(&format!("pgrep -P {main} -f 'sleep 604' || true")).trim().to_owned();
     while child().is_empty() {}
-    for (signal, advice) in [(json!("TERM"), "svc_stop"), (json!("KILL"), "svc_restart"), (json!("HUP"), "svc_reload")] {
-        let refused =
-            machine.refuses(&mut client, "proc_signal", &json!({"pid": main, "signal": signal}), "UNIT_PROCESS").await;
+    for (signal, advice) in
+        [(json!("TERM"), "svc_stop"), (json!("KILL"), "svc_restart"), (json!("HUP"), "svc_reload")]
+    {
+        let refused = machine
+            .refuses(&mut client, "proc_signal", &json!({"pid": main, "signal": signal}), "UNIT_PROCESS")
+            .await;
         assert!(refused["remediation"].to_string().contains(advice), "{refused}");
     }
     let child: u32 = child().parse().expect("a process id");
@@ -177,7 +190,8 @@ async fn a_thread_and_a_zombie_are_explained() {
          [ ${task##*/} = $p ] || echo ${task##*/} $p; done 2> /dev/null | head -n 1");
     if let Some((thread, process)) = threads.trim().split_once(' ') {
         let thread: u32 = thread.parse().expect("a number");
-        let refused = machine.refuses(&mut client, "proc_signal", &json!({"pid": thread}), "NOT_A_PROCESS").await;
+        let refused =
+            machine.refuses(&mut client, "proc_signal", &json!({"pid": thread}), "NOT_A_PROCESS").await;
         assert!(refused["remediation"].to_string().contains(process), "{refused}");
     }
 }
@@ -186,13 +200,12 @@ async fn a_thread_and_a_zombie_are_explained() {
 async fn what_carries_the_server_gets_no_signal() {
     let Some(machine) = changing("what_carries_the_server_gets_no_signal") else { return };
     let mut client = machine.serve_all_but_critical().await;
-    // Over SSH this is a process of sshd that carries the connection; on the host itself, the server.
-    let own = machine.sh("pgrep -x linux-sysadmin || pgrep -f 'sshd.*@notty'");
-    for pid in own.split_whitespace().take(1) {
-        let pid: u32 = pid.parse().expect("a process id");
-        let refused = machine.refuses(&mut client, "proc_signal", &json!({"pid": pid}), "PROTECTED_PROCESS").await;
-        assert!(refused["message"].to_string().contains("own commands"), "{refused}");
-    }
+    // Over SSH this is the sshd that all connections come from; on the host itself, the server.
+    let own = machine.sh("pgrep -x linux-sysadmin || pgrep -o -x sshd");
+    let pid: u32 = own.split_whitespace().next().expect("a process").parse().expect("a process id");
+    let arguments = json!({"pid": pid, "signal": "USR1"});
+    let refused = machine.refuses(&mut client, "proc_signal", &arguments, "PROTECTED_PROCESS").await;
+    assert!(refused["message"].to_string().contains("own commands"), "{refused}");
     let alive = client.envelope("proc_signal", json!({"pid": 0})).await;
     assert_eq!(alive["code"], "INVALID_PID", "{alive}");
 }

@@ -10,6 +10,8 @@ mod process;
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{Category, Privilege, ProcessSignal, SignalTarget};
 
+use schemars::{Schema, SchemaGenerator, json_schema};
+
 use number::Signal;
 use outcome::Outcome;
 use process::Process;
@@ -25,7 +27,7 @@ const WAIT: u32 = 10;
 const LONGEST: u32 = 300;
 
 /// One process or several.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum Pids {
     One(i64),
@@ -33,7 +35,7 @@ enum Pids {
 }
 
 /// A name or a number.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum Given {
     Number(i64),
@@ -42,15 +44,27 @@ enum Given {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
+    #[schemars(schema_with = "pids")]
     pid: Pids,
-    /// As answered for the pid, to refuse a reused one
+    /// As answered; refuses a reused pid
     started: Option<String>,
     /// Default: TERM, then KILL
+    #[schemars(schema_with = "name_or_number")]
+    #[serde(default)]
     signal: Option<Given>,
-    /// Wait for the end; default 10
+    /// Default 10
     wait_seconds: Option<u32>,
     /// Descendants too
     tree: Option<bool>,
+}
+
+/// These schemas are shorter than those of the types.
+fn pids(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["integer", "array"], "items": {"type": "integer"}})
+}
+
+fn name_or_number(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": ["string", "integer"]})
 }
 
 /// The order as the caller gave it, checked.
@@ -161,6 +175,6 @@ impl Order {
             false => format!("Send {} to process {names}", self.signal),
         };
         let change = Change::new(summary).step(step);
-        Ok(meant.iter().flat_map(|process| process.warnings(self.signal)).fold(change, Change::warning))
+        Ok(meant.iter().flat_map(Process::warnings).fold(change, Change::warning))
     }
 }

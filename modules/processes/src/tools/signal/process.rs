@@ -179,18 +179,15 @@ impl Process {
     }
 
     /// Sentences for the person who decides.
-    pub(super) fn warnings(&self, signal: Signal) -> Vec<String> {
-        let Self { pid, command, .. } = self;
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let Self { pid, .. } = self;
         let unit = self.service().filter(|_| self.inside.is_none());
         let unit = unit.map(|unit| format!("{pid} is a process of {unit}, which may start another one"));
         let inside = self
             .inside
             .as_ref()
             .map(|inside| format!("{pid} runs in {inside}: what watches it there may start another one"));
-        let blocked = (self.state == 'D').then(|| {
-            format!("{pid} {command} waits in the kernel, where {signal} doesn't reach it before it goes on")
-        });
-        [unit, inside, blocked].into_iter().flatten().collect()
+        [unit, inside].into_iter().flatten().collect()
     }
 }
 
