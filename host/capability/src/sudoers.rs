@@ -34,6 +34,9 @@ pub use version::SudoVersion;
 /// The directory from which sudo reads fragments. It ignores names with a dot, so the files with variables can lie
 /// there as well.
 const DIRECTORY: &str = "/etc/sudoers.d";
+/// The end of a fragment without rules.
+const NOTHING: &str =
+    "# None of the grants asks for another account's rights, so there is nothing to allow.\n";
 /// The greatest length of a quotation from a module, in characters.
 const MAX_QUOTED: usize = 300;
 
@@ -165,11 +168,6 @@ impl Fragment {
             text: String::new(),
         };
         fragment.heading(module, version, account, exactness);
-        if rules.is_empty() {
-            fragment.comment(
-                "None of the grants asks for another account's rights, so there is nothing to allow.",
-            );
-        }
         for (number, rule) in (1..).zip(rules) {
             fragment.rule(module, account, (exactness, sudo), number, rule);
         }
@@ -291,7 +289,11 @@ impl Fragment {
 
 impl fmt::Display for Fragment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.text)?;
+        match self.is_needed {
+            true => Ok(()),
+            false => f.write_str(NOTHING),
+        }
     }
 }
 

@@ -208,7 +208,7 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 Privilege::Root => "any process",
                 _ => "any process of this account",
             };
-            (format!("{}, to end it, stop it or let it go on", account(privilege)), whose, reason)
+            (format!("{}, to end, to stop and to continue", account(privilege)), whose, reason)
         }
         Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
             let does = match write {
@@ -306,7 +306,11 @@ mod tests {
         let requests = Requests {
             commands: Vec::new(),
             any_program: Vec::new(),
-            signals: Vec::new(),
+            signals: vec![SignalRequest {
+                privilege: Privilege::Root,
+                place: Place::Target,
+                reason: "hung workers ".repeat(20),
+            }],
             paths: vec![
                 path("/etc/systemd/system/*", true, Privilege::Root),
                 path("/etc/hosts", false, Privilege::Root),
@@ -319,6 +323,7 @@ mod tests {
             .map(|(concern, request)| (heading(*concern), line(1, *concern, request, false)))
             .collect();
         for ((heading, line), (its_heading, first)) in shown.iter().zip([
+            ("ENDS PROCESSES", "  1. as ROOT, to end, to stop and to continue\n       any process\n"),
             ("NOT REVIEWED", "  1. as ROOT, to WRITE and read\n       /etc/systemd/system/*\n"),
             ("NOT REVIEWED", "  1. as ada, to WRITE and read\n       /home/*/.x\n"),
             ("SECRETS", "  1. as ROOT, to WRITE and read: password hashes\n       /etc/gshadow\n"),
@@ -327,7 +332,7 @@ mod tests {
             assert!(heading.starts_with(its_heading) && line.starts_with(first), "{heading}\n{line}");
             assert!(line.lines().all(|line| line.len() <= 80), "{line}");
         }
-        assert_eq!(shown.len(), 4);
+        assert_eq!(shown.len(), 5);
     }
 
     #[test]
