@@ -217,7 +217,8 @@ impl RiskAssessment<'_> {
             units.extend(process.service().filter(|unit| !units.contains(unit)));
         }
         for user in users {
-            let why = format!("it {does} processes of {}", excerpt(&user, COMMAND));
+            let user = if user.is_empty() { "accounts that aren't known" } else { &excerpt(&user, COMMAND) };
+            let why = format!("it {does} processes of {user}");
             self.risks.push((Risk::High, why));
         }
         for unit in units {

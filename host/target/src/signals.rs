@@ -13,8 +13,9 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
 
 const SCRIPT: &str = include_str!("signals/signals.sh");
-/// The time for looking at processes. A process whose memory is locked lets a look at its command line wait.
-const LOOKING: Duration = Duration::from_secs(20);
+/// The time for looking at processes. Tens of thousands of them take as long, and a process whose memory is locked lets a
+/// look at its command line wait.
+const LOOKING: Duration = Duration::from_secs(45);
 /// The exit code of the script where it sent no signal.
 pub const NOTHING_SENT: i32 = 3;
 
@@ -70,11 +71,9 @@ pub struct SeenProcess {
     pub id: ProcessId,
     /// What a signal may do to it.
     pub reach: Reach,
-    /// The state, as in `/proc/PID/stat`.
-    pub state: String,
     /// The real, effective, saved and file system user ids.
     pub uids: Vec<u32>,
-    /// The name of the real user id, or the number.
+    /// The name of the real user id, or the number; empty where there are too many processes to describe all.
     pub user: String,
     /// The process that it is a thread of. A process is its own.
     pub thread_of: Option<u32>,
@@ -177,7 +176,6 @@ fn read(output: &Output) -> Result<SeenProcesses, Problem> {
             seen.processes.push(SeenProcess {
                 id,
                 reach,
-                state: String::new(),
                 uids: Vec::new(),
                 user: String::new(),
                 thread_of: None,
@@ -193,7 +191,6 @@ impl SeenProcess {
     fn add(&mut self, (name, value): (&str, &str)) {
         let value = value.trim();
         match name {
-            "state" => self.state = value.to_owned(),
             "uids" => self.uids = value.split(' ').filter_map(|uid| uid.parse().ok()).collect(),
             "user" => self.user = value.to_owned(),
             "thread-of" => self.thread_of = value.parse().ok(),

@@ -13,7 +13,6 @@ fn process(pid: u32, reach: Reach, uids: [u32; 4], cgroup: &str) -> SeenProcess 
     SeenProcess {
         id: ProcessId { pid, start_ticks: 360_000 },
         reach,
-        state: "S".to_owned(),
         uids: uids.to_vec(),
         user: "eve".to_owned(),
         thread_of: Some(pid),

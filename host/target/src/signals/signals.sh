@@ -128,19 +128,51 @@ await() {
 }
 
 one_line() { tr '\0\n\t' '   ' < "$1" 2> /dev/null | head -c "$2"; }
-field() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status" 2> /dev/null | tr '\t' ' '; }
 
-# Describes a process in lines that begin with a blank.
+# Sets $uids and $group to the process that $1 is a thread of.
+owners() {
+  uids= group=
+  { while read -r name value; do
+    case $name in
+      Tgid:) group=$value ;;
+      Uid:) words $value; break ;;
+    esac
+  done < "/proc/$1/status"; } 2> /dev/null
+}
+words() { uids="$1 $2 $3 $4"; }
+
+# Sets $cgroup to the path of the control group in which systemd keeps the process.
+place() {
+  cgroup=
+  { while IFS= read -r row; do
+    case $row in
+      0::*) cgroup=${row#0::}; if [ "$cgroup" != / ]; then break; fi ;;
+      *:name=systemd:*) cgroup=${row#*:name=systemd:} ;;
+    esac
+  done < "/proc/$1/cgroup"; } 2> /dev/null
+}
+
+# Describes a process in lines that begin with a blank. Only the first ones have command lines, because those take two
+# programs each, and there may be thousands.
+users=' ' described=0
 describe() {
-  stat "$1" || return
-  command=$(one_line "/proc/$1/cmdline" 400)
-  uids=$(field "$1" Uid)
-  echo " state $state"
+  owners "$1"
+  place "$1"
+  uid=${uids%% *}
+  case $users in
+    *" $uid="*) ;;
+    *) users="$users$uid=$(id -nu -- "$uid" 2> /dev/null || echo "$uid") " ;;
+  esac
+  user=${users#*" $uid="}
+  command=
+  described=$((described + 1))
+  if [ "$described" -le 120 ]; then command=$(one_line "/proc/$1/cmdline" 400); fi
+  if [ -z "$command" ]; then command="[$(IFS= read -r name < "/proc/$1/comm" && echo "$name")]"; fi
   echo " uids $uids"
-  echo " user $(id -nu -- "${uids%% *}" 2> /dev/null || echo "${uids%% *}")"
-  echo " thread-of $(field "$1" Tgid)"
-  echo " cgroup $(sed -n 's/^0:://p; s/^[0-9]*:name=systemd://p' "/proc/$1/cgroup" 2> /dev/null | sed -n 1p)"
-  echo " command ${command:-[$(one_line "/proc/$1/comm" 40)]}"
+  echo " user ${user%% *}"
+  echo " thread-of $group"
+  echo " cgroup $cgroup"
+  echo " command $command"
 }
 
 all= denied= signalled= killed=
@@ -158,7 +190,7 @@ if [ "$mode" = look ]; then
       case $why in
         '' | denied)
           echo "${entry%:*} ${entry#*:} ${why:-descendant}"
-          describe "${entry%:*}" ;;
+          if [ "$described" -lt 1000 ]; then describe "${entry%:*}"; fi ;;
       esac
     done
   fi
