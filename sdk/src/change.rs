@@ -19,7 +19,7 @@
 use crate::bindings::sysadmin::module::confirm;
 use crate::{Command, Output, Pipeline, Place, Privilege, Problem, Risk};
 
-pub use crate::bindings::sysadmin::module::confirm::{Failure, Lock};
+pub use crate::bindings::sysadmin::module::confirm::{Failure, Lock, Process as SignalTarget, ProcessSignal};
 
 /// A plan. Build it with its methods and hand it to [`crate::Context::apply`].
 #[derive(Clone, Debug, PartialEq)]
@@ -174,6 +174,12 @@ impl Step {
         Self::of(confirm::Action::RunPipeline(confirm::RunPipeline { pipeline, any_exit: true }))
     }
 
+    /// Sends a signal to processes. It needs a [`SignalGrant`](crate::SignalGrant). Its output has a line for each process:
+    /// the process id, the start, and what has become of it.
+    pub fn signal(signal: ProcessSignal) -> Self {
+        Self::of(confirm::Action::SignalProcesses(signal))
+    }
+
     fn of(action: confirm::Action) -> Self {
         Self(confirm::Step { action, undo: Vec::new() })
     }
@@ -254,7 +260,9 @@ impl Step {
             confirm::Action::MakeDirectory(directory) => directory.at.privilege = privilege,
             confirm::Action::MovePath(moved) => moved.at.privilege = privilege,
             confirm::Action::SetAttributes(attributes) => attributes.at.privilege = privilege,
-            confirm::Action::Run(_) | confirm::Action::RunPipeline(_) => {}
+            confirm::Action::Run(_)
+            | confirm::Action::RunPipeline(_)
+            | confirm::Action::SignalProcesses(_) => {}
         }
         self
     }
@@ -267,7 +275,7 @@ fn at(path: impl Into<String>) -> confirm::FilePath {
 /// The outcome of a plan that ran, or of a dry run.
 #[derive(Clone, Debug)]
 pub struct Applied {
-    /// The output of each step that is a command, in order. After a dry run: the output of the program's own simulation,
+    /// The output of each step that is a command or a signal, in order. After a dry run: the output of the program's own simulation,
     /// where the plan has one.
     pub outputs: Vec<Output>,
     /// True where nothing was changed. The answer then says what the tool would have changed.

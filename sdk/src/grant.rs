@@ -39,6 +39,7 @@ macro_rules! privileges {
 privileges!(CommandGrant);
 privileges!(PathGrant);
 privileges!(AnyProgramGrant);
+privileges!(SignalGrant);
 
 /// A request for a command line.
 #[derive(Clone)]
@@ -93,6 +94,26 @@ impl AnyProgramGrant {
     pub fn new(reason: &str) -> Self {
         Self(describe::AnyProgramGrant {
             privilege: Privilege::Caller,
+            place: Place::Target,
+            reason: reason.to_owned(),
+        })
+    }
+}
+
+/// A request for signals to processes, which can end any process that the rights reach.
+#[derive(Clone)]
+pub struct SignalGrant(describe::SignalGrant);
+
+impl SignalGrant {
+    /// The request as the contract has it.
+    pub(crate) fn into_request(self) -> describe::SignalGrant {
+        self.0
+    }
+
+    /// Plans may send signals, with root's rights.
+    pub fn new(reason: &str) -> Self {
+        Self(describe::SignalGrant {
+            privilege: Privilege::Root,
             place: Place::Target,
             reason: reason.to_owned(),
         })

@@ -102,10 +102,10 @@ pub use bindings::sysadmin::module::target_files::Metadata;
 pub use bindings::sysadmin::module::types::{
     Category, Command, DurationCategory, Keep, Output, Pipeline, Place, Privilege, Problem, Risk,
 };
-pub use change::{Applied, Change, Failure, Lock, Step};
+pub use change::{Applied, Change, Failure, Lock, ProcessSignal, SignalTarget, Step};
 pub use command_line::CommandLine;
 pub use context::{Context, OutputStream};
-pub use grant::{AnyProgramGrant, CommandGrant, PathGrant};
+pub use grant::{AnyProgramGrant, CommandGrant, PathGrant, SignalGrant};
 pub use journal::JournalEntry;
 pub use module::Module;
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};

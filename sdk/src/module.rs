@@ -1,7 +1,7 @@
 //! A module: a list of tools, its grants, and the targets that it serves.
 
 use crate::bindings::exports::sysadmin::module::describe;
-use crate::{AnyProgramGrant, CommandGrant, PathGrant, Tool};
+use crate::{AnyProgramGrant, CommandGrant, PathGrant, SignalGrant, Tool};
 
 /// A module: everything that its component declares. Build it with its methods, and export it with [`crate::export!`].
 pub struct Module {
@@ -15,6 +15,7 @@ pub struct Module {
     commands: Vec<CommandGrant>,
     paths: Vec<PathGrant>,
     any_program: Vec<AnyProgramGrant>,
+    signals: Vec<SignalGrant>,
     /// Add grants. They are functions, because a module is built for every call and seldom needs its grants.
     grants: Vec<fn(Module) -> Module>,
     pub(crate) tools: Vec<Tool>,
@@ -40,6 +41,7 @@ impl Module {
             commands: Vec::new(),
             paths: Vec::new(),
             any_program: Vec::new(),
+            signals: Vec::new(),
             grants: Vec::new(),
             tools: Vec::new(),
         }
@@ -102,6 +104,12 @@ impl Module {
         self
     }
 
+    /// Requests signals to processes, as steps of plans.
+    pub fn signals(mut self, grant: SignalGrant) -> Self {
+        self.signals.push(grant);
+        self
+    }
+
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -127,6 +135,7 @@ impl Module {
                 paths: self.paths.into_iter().map(PathGrant::into_request).collect(),
                 tools: Vec::new(),
                 any_program: self.any_program.into_iter().map(AnyProgramGrant::into_request).collect(),
+                signals: self.signals.into_iter().map(SignalGrant::into_request).collect(),
             },
         }
     }

@@ -4,7 +4,7 @@
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::Pattern;
-use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Requests};
+use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Requests, SignalRequest};
 use super::reviewed::review;
 use host_base::Privilege;
 
@@ -17,6 +17,8 @@ pub enum Request<'a> {
     Path(&'a PathRequest),
     /// A request for any program.
     AnyProgram(&'a AnyProgramRequest),
+    /// A request for signals to processes.
+    Signals(&'a SignalRequest),
 }
 
 /// The reason why an operator should look at a request; the gravest comes first.
@@ -26,6 +28,8 @@ pub enum Concern {
     AnyProgram,
     /// The command takes any arguments at all.
     Anything,
+    /// The module ends or stops processes of its own choice.
+    Signals,
     /// The command is not among those that were found to be harmless, or plans write the files: the content of files
     /// decides what programs do.
     NotReviewed,
@@ -44,7 +48,8 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
     let paths = requests.paths.iter().map(|request| (concern_of_path(request), Request::Path(request)));
     let programs =
         requests.any_program.iter().map(|request| (Concern::AnyProgram, Request::AnyProgram(request)));
-    let mut all: Vec<_> = programs.chain(commands).chain(paths).collect();
+    let signals = requests.signals.iter().map(|request| (Concern::Signals, Request::Signals(request)));
+    let mut all: Vec<_> = programs.chain(signals).chain(commands).chain(paths).collect();
     all.sort_by_key(|(concern, request)| match request {
         Request::Command(request) => {
             (*concern, rank(&request.privilege), std::cmp::Reverse((request.effect, request.risk)))
@@ -54,6 +59,9 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
             rank(&request.privilege),
             std::cmp::Reverse((Effect::Change, host_base::Risk::Critical)),
         ),
+        Request::Signals(request) => {
+            (*concern, rank(&request.privilege), std::cmp::Reverse((Effect::Change, host_base::Risk::High)))
+        }
         Request::Path(request) => {
             let effect = if request.write { Effect::Change } else { Effect::Read };
             (*concern, rank(&request.privilege), std::cmp::Reverse((effect, host_base::Risk::ReadOnly)))
@@ -133,18 +141,25 @@ mod tests {
                 place: Place::Target,
                 reason: String::new(),
             }],
+            signals: vec![SignalRequest {
+                privilege: Privilege::Caller,
+                place: Place::Target,
+                reason: String::new(),
+            }],
         };
         let shown: Vec<String> = by_concern(&requests)
             .iter()
             .map(|(concern, request)| match request {
                 Request::Command(request) => format!("{concern:?} {}", request.pattern),
                 Request::Path(request) => format!("{concern:?} {}", request.glob),
-                Request::AnyProgram(_) => format!("{concern:?}"),
+                Request::AnyProgram(_) | Request::Signals(_) => format!("{concern:?}"),
             })
             .collect();
         assert_eq!(shown[0], "AnyProgram");
         let shown = &shown[1..];
         assert_eq!(shown[0], "Anything podman exec -- <arg>...");
+        assert_eq!(shown[1], "Signals");
+        let shown = &shown[1..];
         assert_eq!(shown[1], "NotReviewed systemctl restart -- <unit>");
         // A file that is written comes before one that is only read, whatever rights that takes.
         assert_eq!(shown[2], "NotReviewed /etc/x/*");

@@ -6,7 +6,7 @@ use super::data_directory::DataDirectory;
 use super::hole::HoleType;
 use super::path::{Glob, is_secret};
 use super::pattern::{Match, Pattern, PatternError};
-use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
+use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place, SignalRequest};
 use super::staging::Staging;
 use super::verbs::{
     verbs_for, verbs_for_any_program, verbs_for_command, verbs_for_moves, verbs_for_validation,
@@ -97,6 +97,8 @@ pub struct Grants {
     directories: Vec<DataDirectory>,
     /// The most rights with which the module may run any program.
     any_program: Vec<Privilege>,
+    /// The most rights with which the module may send signals.
+    signals: Vec<Privilege>,
     /// The host's own commands for the granted paths, each with the most rights that it may take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
@@ -190,6 +192,20 @@ impl Grants {
         self.check_count()
     }
 
+    /// Grants signals to processes.
+    pub fn signals(&mut self, request: &SignalRequest) -> Result<(), GrantError> {
+        let ungrantable = |why| Err(GrantError::Ungrantable("signals".to_owned(), why));
+        if request.place != Place::Target {
+            return ungrantable("they are for the controller");
+        }
+        if request.privilege == Privilege::RootIfAvailable {
+            return ungrantable("they are root-if-available and not caller, root or user:NAME");
+        }
+        check_user(&request.privilege)?;
+        self.signals.push(request.privilege.clone());
+        self.check_count()
+    }
+
     /// Denies reading these files, whatever else covers them.
     pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
@@ -204,6 +220,7 @@ impl Grants {
             all.commands.extend_from_slice(&other.commands);
             all.paths.extend_from_slice(&other.paths);
             all.any_program.extend_from_slice(&other.any_program);
+            all.signals.extend_from_slice(&other.signals);
             all.verbs.extend_from_slice(&other.verbs);
             all.denied.extend_from_slice(&other.denied);
         }
@@ -227,8 +244,11 @@ impl Grants {
     }
 
     fn check_count(&self) -> Result<(), GrantError> {
-        let requests =
-            self.commands.len() + self.paths.len() + self.directories.len() + self.any_program.len();
+        let requests = self.commands.len()
+            + self.paths.len()
+            + self.directories.len()
+            + self.any_program.len()
+            + self.signals.len();
         if requests > MAX_REQUESTS || self.verbs.len() > MAX_VERBS {
             Err(GrantError::TooMany)
         } else {
@@ -279,6 +299,19 @@ impl Grants {
     /// Whether the module may run any program with the rights that the command takes.
     fn may_run_any(&self, command: &Command) -> bool {
         self.any_program.iter().any(|granted| covers(granted, &command.privilege))
+    }
+
+    /// Whether a plan may send signals to processes with these rights.
+    pub fn may_signal(&self, privilege: &Privilege) -> Result<(), Problem> {
+        let is_certain = *privilege != Privilege::RootIfAvailable;
+        match is_certain && self.signals.iter().any(|granted| covers(granted, privilege)) {
+            true => Ok(()),
+            false => Err(denied(format!(
+                "module {} may not send signals as {}: none of its grants covers it",
+                self.module,
+                String::from(privilege.clone())
+            ))),
+        }
     }
 
     fn may_not_run(&self, command: &Command, why: &str) -> Problem {

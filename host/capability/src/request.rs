@@ -72,6 +72,18 @@ pub struct AnyProgramRequest {
     pub reason: String,
 }
 
+/// Signals to processes that a module asks for. They can end any process that the rights reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SignalRequest {
+    /// The account whose rights the signals may take at most.
+    pub privilege: Privilege,
+    /// The machine that has the processes.
+    pub place: Place,
+    /// The reason in the module's words, for the operator.
+    pub reason: String,
+}
+
 /// All requests of a module, or those that the operator accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,4 +97,7 @@ pub struct Requests {
     /// Any program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub any_program: Vec<AnyProgramRequest>,
+    /// Signals to processes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signals: Vec<SignalRequest>,
 }

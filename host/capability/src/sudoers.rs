@@ -34,6 +34,9 @@ pub use version::SudoVersion;
 /// The directory from which sudo reads fragments. It ignores names with a dot, so the files with variables can lie
 /// there as well.
 const DIRECTORY: &str = "/etc/sudoers.d";
+/// The end of a fragment without rules.
+const NOTHING: &str =
+    "# None of the grants asks for another account's rights, so there is nothing to allow.\n";
 /// The greatest length of a quotation from a module, in characters.
 const MAX_QUOTED: usize = 300;
 
@@ -165,15 +168,19 @@ impl Fragment {
             text: String::new(),
         };
         fragment.heading(module, version, account, exactness);
-        if rules.is_empty() {
-            fragment.comment(
-                "None of the grants asks for another account's rights, so there is nothing to allow.",
-            );
-        }
         for (number, rule) in (1..).zip(rules) {
             fragment.rule(module, account, (exactness, sudo), number, rule);
         }
         Ok(fragment)
+    }
+
+    /// Says of a grant that no expression can hold it, and why.
+    pub fn without(&mut self, what: &str, run_as: &str, reason: &str, why: &str) {
+        self.is_needed = true;
+        self.text.push('\n');
+        self.comment(what);
+        self.comment(&format!("as {}, since: {}", excerpt(run_as), excerpt(reason)));
+        self.comment(&format!("Not allowed: {why}"));
     }
 
     fn heading(&mut self, module: &str, version: &str, account: &str, exactness: Exactness) {
@@ -282,7 +289,11 @@ impl Fragment {
 
 impl fmt::Display for Fragment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.text)?;
+        match self.is_needed {
+            true => Ok(()),
+            false => f.write_str(NOTHING),
+        }
     }
 }
 

@@ -186,6 +186,7 @@ pub(super) fn description(said: described::Description) -> describe::Description
         paths: paths.into_iter().map(path_grant).collect(),
         tools: calls,
         any_program: Vec::new(),
+        signals: Vec::new(),
     };
     let condition = |described::Condition { fact, any_of }| describe::Condition { fact, any_of };
     describe::Description {

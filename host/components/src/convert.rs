@@ -9,12 +9,12 @@ use super::store::TimeLimits;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
-use host_capability::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place};
+use host_capability::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place, SignalRequest};
 use host_gate::resource_locks::ResourceLock;
 use host_gate::{
     Action, Attributes, Change, Directory, FilePath, Move, Outcome, PowerChange, Run, Step, Write,
 };
-use host_target::{Facts, Metadata, ReadRequest};
+use host_target::{Facts, Metadata, ProcessId, ProcessSignal, ReadRequest};
 use host_text::visible::visible;
 
 /// The time that a command of this category may take.
@@ -92,6 +92,14 @@ pub(super) fn path_request(grant: describe::PathGrant) -> PathRequest {
 
 pub(super) fn any_program_request(grant: describe::AnyProgramGrant) -> AnyProgramRequest {
     AnyProgramRequest {
+        privilege: privilege(grant.privilege),
+        place: place(grant.place),
+        reason: visible(&grant.reason).into_owned(),
+    }
+}
+
+pub(super) fn signal_request(grant: describe::SignalGrant) -> SignalRequest {
+    SignalRequest {
         privilege: privilege(grant.privilege),
         place: place(grant.place),
         reason: visible(&grant.reason).into_owned(),
@@ -279,6 +287,7 @@ pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Chang
                     interruptible: true,
                 })
             }
+            confirm::Action::SignalProcesses(signal) => Action::Signal(process_signal(signal)),
             confirm::Action::MakeDirectory(directory) => Action::MakeDirectory(Directory {
                 at: at(directory.at)?,
                 mode: directory.mode,
@@ -305,6 +314,18 @@ pub(super) fn change(change: confirm::Change, times: TimeLimits) -> Result<Chang
         affected_services: change.affected_services,
         dry_run: change.dry_run.map(step_command).transpose()?,
     })
+}
+
+fn process_signal(said: confirm::ProcessSignal) -> ProcessSignal {
+    let id = |said: confirm::Process| ProcessId { pid: said.pid, start_ticks: said.start_ticks };
+    ProcessSignal {
+        processes: said.processes.into_iter().map(id).collect(),
+        tree: said.tree,
+        signal: said.signal,
+        wait_seconds: said.wait_seconds,
+        kill: said.kill,
+        privilege: privilege(said.privilege),
+    }
 }
 
 fn lock(lock: confirm::Lock) -> ResourceLock {

@@ -15,7 +15,7 @@ use super::guest::Said;
 use super::json::Json;
 use super::surface::World;
 use host_base::Risk;
-use host_capability::{AnyProgramRequest, CommandRequest, Grants, Requests};
+use host_capability::{AnyProgramRequest, CommandRequest, Grants, Requests, SignalRequest};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
@@ -232,6 +232,7 @@ impl Description {
                 commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
                 paths: capabilities.paths.into_iter().map(convert::path_request).collect(),
                 any_program: capabilities.any_program.into_iter().map(convert::any_program_request).collect(),
+                signals: capabilities.signals.into_iter().map(convert::signal_request).collect(),
             })?,
             sha256,
         };
@@ -313,6 +314,10 @@ impl Description {
             |request: &AnyProgramRequest| accepted.is_none_or(|all| all.any_program.contains(request));
         for request in self.requests.any_program.iter().filter(|request| is_accepted(request)) {
             grants.any_program(request)?;
+        }
+        let is_accepted = |request: &SignalRequest| accepted.is_none_or(|all| all.signals.contains(request));
+        for request in self.requests.signals.iter().filter(|request| is_accepted(request)) {
+            grants.signals(request)?;
         }
         Ok(grants)
     }
@@ -509,6 +514,7 @@ mod tests {
             paths: Vec::new(),
             tools: Vec::new(),
             any_program: Vec::new(),
+            signals: Vec::new(),
         };
         let said = describe::Description {
             name: "test".to_owned(),

@@ -410,6 +410,7 @@ impl Module {
         requests
             .any_program
             .retain(|asked| accepted.is_none_or(|all| all.any_program.contains(asked)) == granted);
+        requests.signals.retain(|asked| accepted.is_none_or(|all| all.signals.contains(asked)) == granted);
         requests
     }
 

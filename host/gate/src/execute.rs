@@ -93,7 +93,10 @@ impl Execution {
                 let validate = validate.as_ref().map(|validate| &validate.command);
                 site.apply(&self.target, action, validate, &self.expected).await
             }
-            (PreparedAction::Run(_), _) => Ok(()),
+            (PreparedAction::Signal(prepared), Action::Signal(signal)) => {
+                self.signal(signal, prepared, outputs).await
+            }
+            (PreparedAction::Run(_) | PreparedAction::Signal(_), _) => Ok(()),
         }
     }
 
@@ -167,6 +170,16 @@ impl Execution {
                 continue;
             }
             match &prepared.action {
+                PreparedAction::Signal(signalled) => {
+                    let title = self.title(number);
+                    let Action::Signal(signal) = &self.plan.change.steps[number].action else { continue };
+                    match self.undo_signal(signal, signalled).await {
+                        Some(Ok(())) => report.undone.push(title),
+                        Some(Err(problem)) => report.not_undone(&title, &problem),
+                        None => report.not_undone.push(format!("{title}: a signal can't be taken back")),
+                    }
+                    self.commands(&prepared.undo, report).await;
+                }
                 PreparedAction::File(site, _) => {
                     let undone = site.undo(&self.target, &self.plan.change.steps[number].action).await;
                     let title = self.title(number);

@@ -8,6 +8,7 @@ use super::command_log::CommandLog;
 use super::expected_target::ExpectedTarget;
 use super::plan::Action;
 use super::prepare::{PreparedAction, PreparedPlan};
+use super::signals;
 use super::target_lock::TargetLockSlot;
 use host_base::problem::Problem;
 use host_capability::Grants;
@@ -61,9 +62,11 @@ impl Execution {
             (PreparedAction::File(site, _), Action::RemoveDirectory(_)) => {
                 format!("remove directory {}", site.path)
             }
-            (PreparedAction::File(site, _), Action::Write(_) | Action::Run(_)) => {
+            (PreparedAction::File(site, _), Action::Write(_) | Action::Run(_) | Action::Signal(_)) => {
                 format!("write {}", site.path)
             }
+            (PreparedAction::Signal(_), Action::Signal(signal)) => signals::title(signal),
+            (PreparedAction::Signal(signal), _) => signal.sentence.clone(),
         }
     }
 }

@@ -204,7 +204,7 @@ impl Site {
         };
         let Some(found) = &self.found else {
             return match action {
-                Action::Write(_) | Action::MakeDirectory(_) | Action::Run(_) => Ok(()),
+                Action::Write(_) | Action::MakeDirectory(_) | Action::Run(_) | Action::Signal(_) => Ok(()),
                 _ => Err(Problem::new(
                     "FILE_NOT_FOUND",
                     Category::NotFound,
@@ -313,7 +313,7 @@ impl Site {
             Action::Move(_) => self.move_there(target).await,
             Action::SetAttributes(attributes) => self.set_attributes(target, attributes).await,
             Action::RemoveDirectory(_) => self.remove_when_empty(target).await,
-            Action::Run(_) => Ok(()),
+            Action::Run(_) | Action::Signal(_) => Ok(()),
         };
         let Err(problem) = applied else { return Ok(()) };
         let lost = problem.is_uncertain();
@@ -357,7 +357,7 @@ impl Site {
             Action::SetAttributes(_) => return self.take_back_attributes(target).await,
             Action::RemoveDirectory(_) if self.emptied.is_some() => return Ok(()),
             Action::RemoveDirectory(_) => return self.make_again(target).await.map(drop),
-            Action::Run(_) | Action::Write(_) | Action::Remove(_) => {}
+            Action::Run(_) | Action::Signal(_) | Action::Write(_) | Action::Remove(_) => {}
         }
         if !self.is_staged(target).await? {
             return Ok(());
@@ -380,7 +380,7 @@ impl Site {
     /// Undoes the step after it has succeeded.
     pub async fn undo(&self, target: &Target, action: &Action) -> Result<(), Problem> {
         match action {
-            Action::Run(_) => Ok(()),
+            Action::Run(_) | Action::Signal(_) => Ok(()),
             Action::MakeDirectory(_) => self.remove_directory(target).await,
             Action::Move(_) => self.undo_move(target).await,
             Action::SetAttributes(attributes) => self.undo_attributes(target, attributes).await,
@@ -485,7 +485,7 @@ impl Site {
     pub fn undo_by_target(&self, action: &Action, selinux: bool) -> Vec<(Vec<String>, Option<String>)> {
         let argv = |argv: &[&str]| argv.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
         match action {
-            Action::Run(_) => Vec::new(),
+            Action::Run(_) | Action::Signal(_) => Vec::new(),
             Action::MakeDirectory(_) => vec![(argv(&["rmdir", "--", &self.path]), None)],
             Action::Move(_) => self.move_back_by_target(),
             Action::SetAttributes(attributes) => {

@@ -37,6 +37,7 @@ mod replaced;
 mod replan;
 pub mod resource_locks;
 mod risk_assessment;
+mod signals;
 mod target_lock;
 mod uncertain;
 mod unit_install;

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use super::resource_locks::ResourceLock;
+use super::signals;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
+use host_target::ProcessSignal;
 
 /// The largest number of steps of a plan. The names of the copies' directories have room for as many.
 const STEPS: usize = 256;
@@ -80,6 +82,8 @@ pub enum Action {
     SetAttributes(Attributes),
     /// Removes a directory that is empty, or that earlier steps have emptied.
     RemoveDirectory(FilePath),
+    /// Sends a signal to processes.
+    Signal(ProcessSignal),
 }
 
 /// A command of a plan.
@@ -161,10 +165,10 @@ pub struct Attributes {
 }
 
 impl Action {
-    /// The file or directory that the action works on. None for a command.
+    /// The file or directory that the action works on. None for a command or a signal.
     pub fn path(&self) -> Option<&FilePath> {
         match self {
-            Self::Run(_) => None,
+            Self::Run(_) | Self::Signal(_) => None,
             Self::Write(write) => Some(&write.at),
             Self::Remove(at) | Self::RemoveDirectory(at) => Some(at),
             Self::MakeDirectory(directory) => Some(&directory.at),
@@ -239,6 +243,14 @@ impl Change {
             };
             if modes.is_some_and(|mode| mode > 0o7777) {
                 return Err(invalid("a mode that isn't one of permission bits, 0 to 0o7777"));
+            }
+            if let Action::Signal(signal) = &step.action {
+                if let Some(mistake) = signals::mistake(signal) {
+                    return Err(invalid(mistake));
+                }
+                if self.guard.is_some() {
+                    return Err(invalid("a guard of a signal, which the target can't take back by itself"));
+                }
             }
             if let Action::SetAttributes(Attributes { mode: None, owner: None, group: None, at }) =
                 &step.action

@@ -13,6 +13,7 @@ use super::observed_output::ObservedOutputs;
 use super::plan::{Action, Change, FilePath, Step};
 use super::resource_locks::ResourceLock;
 use super::risk_assessment::RiskAssessment;
+use super::signals::PreparedSignal;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
@@ -83,6 +84,8 @@ pub enum PreparedAction {
     Run(AllowedCommand),
     /// Writes or removes a file, or makes a directory. The command validates a new file.
     File(Box<Site>, Option<AllowedCommand>),
+    /// Sends a signal to processes.
+    Signal(Box<PreparedSignal>),
 }
 
 /// All that a plan is checked against.
@@ -147,6 +150,7 @@ impl PlanContext<'_> {
                 Action::SetAttributes(attributes) => writes(&attributes.at).map(|()| None)?,
                 Action::Remove(at) | Action::RemoveDirectory(at) => writes(at).map(|()| None)?,
                 Action::MakeDirectory(directory) => writes(&directory.at).map(|()| None)?,
+                Action::Signal(signal) => self.grants.may_signal(&signal.privilege).map(|()| None)?,
             };
             let undo = step.undo.iter().map(|undo| Ok(weighed(self.grants.may_change(undo)?, undo)));
             let undo = undo.collect::<Result<Vec<_>, Problem>>()?;
@@ -238,9 +242,15 @@ impl PlanContext<'_> {
                     }
                     PreparedAction::File(Box::new(site), validate)
                 }
-                (None, None) => {
-                    return Err(Problem::new("INVALID_PLAN", Category::Internal, "a step without a command"));
-                }
+                (None, None) => match &step.action {
+                    Action::Signal(signal) => {
+                        PreparedAction::Signal(Box::new(self.prepare_signal(signal).await?))
+                    }
+                    _ => {
+                        let message = "a step without a command";
+                        return Err(Problem::new("INVALID_PLAN", Category::Internal, message));
+                    }
+                },
             };
             let (looked_by, before) = match &action {
                 PreparedAction::Run(command) if command.command.stdin.is_some() => {
@@ -274,6 +284,10 @@ impl PlanContext<'_> {
                     learned.extend(raised_risks(self.knowledge, &self.facts.family, &done));
                     validate.iter().try_for_each(|validate| assessment.harmless(validate))?;
                 }
+                PreparedAction::Signal(_) => {}
+            }
+            if let (Action::Signal(signal), PreparedAction::Signal(prepared)) = (&step.action, &action) {
+                assessment.signal(signal, &prepared.seen)?;
             }
             for undo in &undo {
                 on_heap(|| assessment.undo(undo, before.as_deref())).await?;
@@ -433,6 +447,7 @@ fn hides(action: &Action, prepared: &PreparedStep) -> bool {
         (Action::Run(run), _) if run.command.stdin.is_some() && !is_whole() => return true,
         (_, PreparedAction::Run(command)) => Some(command),
         (_, PreparedAction::File(_, validate)) => validate.as_ref(),
+        (_, PreparedAction::Signal(_)) => None,
     };
     let is_hidden = |command: &AllowedCommand| command.hides_arguments();
     let undo = |undo: &AllowedCommand| {
@@ -465,7 +480,7 @@ fn interrupted(change: &Change) -> Vec<Vec<String>> {
 /// may come before that of the directory.
 fn distinct(change: &Change, steps: &[PreparedStep]) -> Result<(), Problem> {
     let touched = change.steps.iter().zip(steps).filter_map(|(step, prepared)| match &prepared.action {
-        PreparedAction::Run(_) => None,
+        PreparedAction::Run(_) | PreparedAction::Signal(_) => None,
         PreparedAction::File(site, _) => Some((&step.action, std::iter::once(&site.path).chain(&site.to))),
     });
     let mut paths: Vec<(usize, &str, &Action)> = Vec::new();

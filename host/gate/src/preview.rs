@@ -9,6 +9,7 @@ use super::diff::FileDiff;
 use super::files::{Site, octal};
 use super::plan::{Action, FilePath, Write};
 use super::prepare::{PreparedAction, PreparedPlan, PreparedStep};
+use super::signals;
 use host_base::sha256;
 use host_base::{Command, Privilege};
 use host_target::Found;
@@ -130,7 +131,10 @@ fn shown(action: &Action, prepared: &PreparedStep) -> Map<String, Value> {
             former(&mut shown, site);
             shown
         }
-        (PreparedAction::File(..), Action::Run(_)) => Map::new(),
+        (PreparedAction::Signal(prepared), Action::Signal(signal)) => signals::shown(signal, prepared),
+        (PreparedAction::File(..), Action::Run(_) | Action::Signal(_)) | (PreparedAction::Signal(_), _) => {
+            Map::new()
+        }
     };
     if !prepared.undo.is_empty() {
         let undo = prepared.undo.iter().map(|undo| {
@@ -297,7 +301,7 @@ pub fn identity(plan: &PreparedPlan) -> Value {
                         "make_directory": at, "mode": directory.mode, "owner": directory.owner,
                         "group": directory.group,
                     }),
-                    Action::Remove(_) | Action::Run(_) => json!({"remove": at}),
+                    Action::Remove(_) | Action::Run(_) | Action::Signal(_) => json!({"remove": at}),
                     Action::Move(_) => json!({"move": at, "to": site.to, "found": site.attributes()}),
                     Action::SetAttributes(attributes) => json!({
                         "set_attributes": at, "mode": attributes.mode, "owner": attributes.owner,
@@ -306,6 +310,7 @@ pub fn identity(plan: &PreparedPlan) -> Value {
                     Action::RemoveDirectory(_) => json!({"remove_directory": at, "found": site.attributes()}),
                 }
             }
+            (Action::Signal(signal), _) => signals::identity(signal),
             _ => Value::Null,
         };
         json!({"action": action, "undo": commands(&prepared.undo)})

@@ -278,8 +278,11 @@ impl Question {
         for (number, step) in shown_steps(&self.preview).enumerate() {
             let begins = text.0.len();
             let title = KINDS.into_iter().find_map(|kind| {
-                let of = step.get(kind)?.as_str()?;
-                Some(format!("{}. {} {}", number + 1, kind.replace('_', " "), one_line(of)))
+                let of = one_line(step.get(kind)?.as_str()?);
+                Some(match kind {
+                    SIGNAL => format!("{}. {of}", number + 1),
+                    _ => format!("{}. {} {of}", number + 1, kind.replace('_', " ")),
+                })
             });
             text.line(&title.unwrap_or_default());
             for (name, said) in [
@@ -298,6 +301,9 @@ impl Question {
                     text.line(&format!("   {said} {}", one_line(value)));
                 }
             }
+            for descendant in step.get("descendants").and_then(Value::as_array).into_iter().flatten() {
+                text.command("   and ", descendant);
+            }
             text.contents(&step);
             text.stdin(&step);
             for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
@@ -314,7 +320,9 @@ impl Question {
     fn undo(&self) -> String {
         let without: Vec<String> = shown_steps(&self.preview)
             .enumerate()
-            .filter(|(_, step)| step.contains_key("run") && !step.contains_key("undo"))
+            .filter(|(_, step)| {
+                ["run", SIGNAL].iter().any(|kind| step.contains_key(*kind)) && !step.contains_key("undo")
+            })
             .map(|(number, _)| (number + 1).to_string())
             .collect();
         match without.as_slice() {
@@ -351,8 +359,10 @@ fn texts(preview: &Value, name: &str) -> Vec<String> {
 }
 
 /// The members of a preview that name what a step does.
-const KINDS: [&str; 7] =
-    ["run", "write", "remove", "make_directory", "move", "set_attributes", "remove_directory"];
+const KINDS: [&str; 8] =
+    ["run", "write", "remove", "make_directory", "move", "set_attributes", "remove_directory", SIGNAL];
+/// The kind of a step whose text is a whole sentence.
+const SIGNAL: &str = "signal";
 
 /// Lines that the host writes.
 #[derive(Default)]

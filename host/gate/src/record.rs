@@ -36,7 +36,7 @@ pub(super) fn begun(
     let origin = &request.origin;
     let steps = plan.change.steps.iter().zip(&plan.steps);
     let files = steps.filter_map(|(step, prepared)| match &prepared.action {
-        PreparedAction::Run(_) => None,
+        PreparedAction::Run(_) | PreparedAction::Signal(_) => None,
         PreparedAction::File(site, _) => Some(FileChange {
             path: site.path.clone(),
             staging: site.staging.clone(),
@@ -53,7 +53,7 @@ pub(super) fn begun(
                 Action::Move(_) => FileChangeKind::Move,
                 Action::SetAttributes(_) => FileChangeKind::SetAttributes,
                 Action::RemoveDirectory(_) => FileChangeKind::RemoveDirectory,
-                Action::Write(_) | Action::Run(_) => FileChangeKind::Write,
+                Action::Write(_) | Action::Run(_) | Action::Signal(_) => FileChangeKind::Write,
             },
             to: site.to.clone(),
             before: match &step.action {

@@ -212,6 +212,21 @@ impl<'a> RiskAssessment<'a> {
         Ok(())
     }
 
+    /// The facts about the target.
+    pub fn facts(&self) -> &Facts {
+        self.facts
+    }
+
+    /// Assesses a signal to processes of a service as a stop of it: by the rules, and by the service's profile.
+    pub fn signal_to_service(&mut self, unit: &str, does: &str) -> Result<(), Problem> {
+        let argv = ["systemctl", "stop", "--", unit].map(str::to_owned);
+        let what = format!("a signal that {does} processes of {}", excerpt(unit, NAMED));
+        self.apply_verdict(&self.policy.verdict(&argv), &what)?;
+        let done = StepAction::Run { program: &argv[0], args: &argv[1..] };
+        self.risks.extend(raised_risks(self.knowledge, &self.facts.family, &done));
+        Ok(())
+    }
+
     /// Whether something is mounted at the path itself.
     pub async fn is_mount_point(&mut self, path: &str) -> bool {
         self.privileges.is_mount_point(path).await

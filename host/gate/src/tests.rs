@@ -982,3 +982,4 @@ async fn until(holds: impl Fn() -> bool) {
 
 mod lost;
 mod power;
+mod signals;

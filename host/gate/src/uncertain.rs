@@ -35,6 +35,10 @@ pub(super) fn told(
                 let places = site.places(&plan.change.steps[report.done].action).join(", and in ");
                 format!("Look first what is on {name} in {places}")
             }
+            Some(PreparedAction::Signal(_)) => format!(
+                "Look first which of these processes are still on {name}, and whether one is stopped (state T): {}",
+                execution.title(report.done)
+            ),
             None => format!("Look first what the state of {name} is"),
         };
         problem = problem.remedy(look);

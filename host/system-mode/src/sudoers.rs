@@ -29,6 +29,10 @@ pub enum SudoersError {
     Module(Problem),
 }
 
+/// The reason why no fragment allows signals.
+const NO_SIGNALS: &str = "expected sudo to allow everything: the host sends signals by a script that checks each process, and an \
+     expression for a script's text would match parts of it too";
+
 /// A command that needs another account's rights.
 struct NeededCommand {
     pattern: Pattern,
@@ -71,7 +75,12 @@ pub async fn fragment(
         rules.push(SudoersRule { pattern, run_as, program, reason, refused });
     }
     let sudo = sudo_version(target).await;
-    Ok(Fragment::new(&description.name, &description.version, account, bound, sudo, &rules)?)
+    let mut fragment = Fragment::new(&description.name, &description.version, account, bound, sudo, &rules)?;
+    for request in &requests.signals {
+        let Some(run_as) = request.privilege.account() else { continue };
+        fragment.without("signals to processes", run_as, &request.reason, NO_SIGNALS);
+    }
+    Ok(fragment)
 }
 
 /// Returns the module's name and its fragment, or why there is none, for showing it.

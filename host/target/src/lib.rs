@@ -19,6 +19,7 @@ mod resolve;
 mod rights;
 mod sealed_stdin;
 mod services;
+mod signals;
 mod stream;
 #[cfg(any(test, feature = "test-support"))]
 pub mod test_connection;
@@ -31,6 +32,7 @@ pub use paths::{FileKind, Found, Located, Metadata, PathCheck, ReadRequest};
 pub use remote::{ConnectionInfo, ConnectionSettings, Destination, KnownHost};
 pub use resolve::Resolved;
 pub use services::{ServiceFiles, Services, UnitState};
+pub use signals::{NOTHING_SENT, ProcessId, ProcessSignal, Reach, SeenProcess, SeenProcesses, outcomes};
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,8 @@
-//! The `proc_*` tools: they show which processes run, and what one of them is, uses and waits for.
+//! The `proc_*` tools: they show which processes run, what one of them is, uses and waits for, and they end processes or send
+//! them signals.
 //!
 //! What the kernel tells of processes is read from `/proc`, of all of them at once. Which files a process has open is
-//! asked of `find`, since links can't be read as files.
+//! asked of `find`, since links can't be read as files. Signals are sent by the host.
 #![forbid(unsafe_code)]
 
 mod limits;
@@ -11,22 +12,31 @@ mod state;
 mod tools;
 
 use linux_sysadmin_sdk::processes::replaced_files;
-use linux_sysadmin_sdk::{accounts, listening, prelude::*, processes};
+use linux_sysadmin_sdk::{SignalGrant, accounts, listening, prelude::*, processes};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
     Module::new("processes", env!("CARGO_PKG_VERSION"), "processes", "What runs, and what a process is")
         .license(env!("CARGO_PKG_LICENSE"))
-        .grants(grants)
+        .grants(looking)
+        .grants(signals)
         .tool(Tool::new("proc_list", "Processes, most memory first", tools::list::list))
         .tool(Tool::new(
             "proc_info",
             "One process: state, unit, parents, files, ports, limits",
             tools::info::info,
         ))
+        .tool(
+            Tool::new(
+                "proc_signal",
+                "End processes (SIGTERM, then SIGKILL), or send a signal",
+                tools::signal::proc_signal,
+            )
+            .risk(Risk::Moderate),
+        )
 }
 
-fn grants(module: Module) -> Module {
+fn looking(module: Module) -> Module {
     module
         .paths(processes::grants())
         .paths(tools::info::grants())
@@ -34,6 +44,13 @@ fn grants(module: Module) -> Module {
         .command(listening::grant())
         .command(replaced_files::grant())
         .command(accounts::GETENT_PASSWD.read("whether there is an account whose processes are asked for"))
+}
+
+fn signals(module: Module) -> Module {
+    module
+        .signals(SignalGrant::new("end processes, stop them, and let them go on"))
+        .command(tools::signal::MAIN_PROCESSES.read("main process of a unit, which is for systemd to end"))
+        .paths(tools::signal::FILES.map(|(path, reason)| PathGrant::read(path, reason)))
 }
 
 linux_sysadmin_sdk::export!(module);

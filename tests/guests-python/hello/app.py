@@ -133,6 +133,7 @@ class Describe(exports.Describe):
                 ],
                 tools=[],
                 any_program=[],
+                signals=[],
             ),
         )
 

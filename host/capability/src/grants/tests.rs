@@ -365,3 +365,45 @@ fn where_any_program_may_run_the_host_may_see_where_paths_lead() {
     }
     assert!(grants.access(&Privilege::User("admin".to_owned())).verbs.is_empty());
 }
+
+#[test]
+fn signals_need_a_grant_with_these_rights() {
+    let signals = |privilege, place| SignalRequest { privilege, place, reason: String::new() };
+    let user = |name: &str| Privilege::User(name.to_owned());
+    for (granted, asked, may) in [
+        (None, Privilege::Caller, false),
+        (Some(Privilege::Caller), Privilege::Caller, true),
+        (Some(Privilege::Caller), Privilege::Root, false),
+        (Some(Privilege::Root), Privilege::Root, true),
+        (Some(Privilege::Root), Privilege::Caller, true),
+        // Whose rights a change takes must be certain.
+        (Some(Privilege::Root), Privilege::RootIfAvailable, false),
+        (Some(Privilege::Root), user("ada"), false),
+        (Some(user("*")), user("ada"), true),
+        (Some(user("*")), user("root"), false),
+        (Some(user("*")), Privilege::Root, false),
+    ] {
+        let mut own = Grants::new("test");
+        if let Some(privilege) = granted.clone() {
+            own.signals(&signals(privilege, Place::Target)).unwrap();
+        }
+        let together = Grants::new("test").with([&own]);
+        for grants in [own, together] {
+            let answer = grants.may_signal(&asked);
+            assert_eq!(answer.is_ok(), may, "{granted:?} {asked:?}");
+            assert!(answer.is_ok() || answer.is_err_and(|problem| problem.code == "CAPABILITY_DENIED"));
+        }
+    }
+    for request in [
+        signals(Privilege::Root, Place::Controller),
+        signals(Privilege::RootIfAvailable, Place::Target),
+        signals(user("#0"), Place::Target),
+    ] {
+        assert!(Grants::new("test").signals(&request).is_err(), "{request:?}");
+    }
+    // Any program is no grant for signals: those are steps of their own.
+    let mut any = Grants::new("test");
+    let place = Place::Target;
+    any.any_program(&AnyProgramRequest { privilege: Privilege::Root, place, reason: String::new() }).unwrap();
+    assert!(any.may_signal(&Privilege::Root).is_err());
+}

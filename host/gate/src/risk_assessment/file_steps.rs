@@ -37,7 +37,7 @@ impl<'a> Part<'a> {
         let found = site.found.as_ref();
         let part = |step| Self::new(step, &site.path, found);
         match action {
-            Action::Run(_) | Action::SetAttributes(_) => Vec::new(),
+            Action::Run(_) | Action::Signal(_) | Action::SetAttributes(_) => Vec::new(),
             Action::Write(write) => vec![Self {
                 owner: write.owner.as_deref(),
                 group: write.group.as_deref(),

@@ -9,7 +9,7 @@ use crate::cli::text::{risk_name, wrap};
 use host_base::Privilege;
 use host_capability::{
     AnyProgramRequest, CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests,
-    by_concern,
+    SignalRequest, by_concern,
 };
 use host_components::{Aliases, Description, Examined, Module, Origin};
 use host_text::visible::visible;
@@ -158,6 +158,7 @@ pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
         Request::Command(request) => granted.commands.contains(request),
         Request::Path(request) => granted.paths.contains(request),
         Request::AnyProgram(request) => granted.any_program.contains(request),
+        Request::Signals(request) => granted.signals.contains(request),
     }
 }
 
@@ -168,6 +169,9 @@ pub(super) fn heading(concern: Concern) -> &'static str {
         }
         Concern::Anything => {
             "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
+        }
+        Concern::Signals => {
+            "ENDS PROCESSES: sends signals to processes of its own choice, which can end or stop any that it reaches"
         }
         Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
         Concern::Secret(_) => "SECRETS: reads these files, or writes them too where it says so",
@@ -198,6 +202,13 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
         }
         Request::AnyProgram(AnyProgramRequest { privilege, reason, .. }) => {
             (format!("{}, to look and to change anything", account(privilege)), "any program", reason)
+        }
+        Request::Signals(SignalRequest { privilege, reason, .. }) => {
+            let whose = match privilege {
+                Privilege::Root => "any process",
+                _ => "any process of this account",
+            };
+            (format!("{}, to end, to stop and to continue", account(privilege)), whose, reason)
         }
         Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
             let does = match write {
@@ -295,6 +306,11 @@ mod tests {
         let requests = Requests {
             commands: Vec::new(),
             any_program: Vec::new(),
+            signals: vec![SignalRequest {
+                privilege: Privilege::Root,
+                place: Place::Target,
+                reason: "hung workers ".repeat(20),
+            }],
             paths: vec![
                 path("/etc/systemd/system/*", true, Privilege::Root),
                 path("/etc/hosts", false, Privilege::Root),
@@ -307,6 +323,7 @@ mod tests {
             .map(|(concern, request)| (heading(*concern), line(1, *concern, request, false)))
             .collect();
         for ((heading, line), (its_heading, first)) in shown.iter().zip([
+            ("ENDS PROCESSES", "  1. as ROOT, to end, to stop and to continue\n       any process\n"),
             ("NOT REVIEWED", "  1. as ROOT, to WRITE and read\n       /etc/systemd/system/*\n"),
             ("NOT REVIEWED", "  1. as ada, to WRITE and read\n       /home/*/.x\n"),
             ("SECRETS", "  1. as ROOT, to WRITE and read: password hashes\n       /etc/gshadow\n"),
@@ -315,7 +332,7 @@ mod tests {
             assert!(heading.starts_with(its_heading) && line.starts_with(first), "{heading}\n{line}");
             assert!(line.lines().all(|line| line.len() <= 80), "{line}");
         }
-        assert_eq!(shown.len(), 4);
+        assert_eq!(shown.len(), 5);
     }
 
     #[test]

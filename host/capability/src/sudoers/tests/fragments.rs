@@ -56,6 +56,23 @@ fn a_rule_is_an_alias_and_its_use() {
 }
 
 #[test]
+fn what_no_expression_can_hold_is_a_comment_with_the_reason() {
+    let nothing = fragment(&[]);
+    assert!(!nothing.is_needed && nothing.to_string().contains("there is nothing to allow"));
+    let mut signals = fragment(&[]);
+    signals.without(
+        "signals to processes",
+        "root",
+        "end\nprocesses ALL=(ALL) ALL",
+        "expected sudo to allow everything",
+    );
+    assert!(signals.is_needed && lines(&signals).is_empty(), "{signals}");
+    let text = signals.to_string();
+    let told = "\n# signals to processes\n# as root, since: end processes ALL=(ALL) ALL\n# Not allowed: expected sudo to allow";
+    assert!(text.contains(told) && !text.contains("there is nothing to allow"), "{text}");
+}
+
+#[test]
 fn a_variable_has_the_value_of_the_pattern() {
     let pattern = pattern("DEBIAN_FRONTEND=noninteractive A= apt-get update");
     let fragment = fragment(&[rule(&pattern)]);
