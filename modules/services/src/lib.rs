@@ -33,6 +33,8 @@ fn systemd_commands(module: Module) -> Module {
         .command(systemctl::LOADED_SERVICES.read("states of the loaded services"))
         .command(systemctl::UNIT_FILES.read("what is installed, and what of it starts at boot"))
         .command(systemctl::STATUS.read("state of one unit"))
+        .command(systemctl::TEXT.read("where the text of a unit is, and what systemd makes of it"))
+        .command(systemctl::LOADED_AT.read("when systemd last looked at the unit files"))
         .command(systemctl::UNIT_FILE.read("whether an unknown unit's file is there and can't be read"))
         .command(systemctl::LOADED_UNITS.read("names to suggest for an unknown unit"))
         .command(systemctl::LOADED_TIMERS.read("schedules of the loaded timers"))
@@ -62,16 +64,40 @@ fn changing_commands(module: Module) -> Module {
         (systemctl::RELOAD, "have a service read its configuration"),
         (systemctl::ENABLE, "have a unit started at boot"),
         (systemctl::DISABLE, "have it started at boot no more"),
+        (systemctl::MASK, "make a unit impossible to start"),
+        (systemctl::MASK_RUNTIME, "the same until the next boot"),
+        (systemctl::UNMASK, "end that"),
+        (systemctl::UNMASK_RUNTIME, "the same for one until the next boot"),
         (systemctl::DAEMON_RELOAD, "have systemd read changed unit files"),
     ];
     module.commands(lines.map(|(line, reason)| line.change(Risk::Moderate, reason)))
 }
 
 fn unit_files(module: Module) -> Module {
+    /// Where the files of units lie, as systemd.unit(5) lists them.
+    const TEXTS: [&str; 10] = [
+        "/etc/systemd/system.control/**",
+        "/etc/systemd/system/**",
+        "/lib/systemd/system/**",
+        "/run/systemd/generator.early/**",
+        "/run/systemd/generator.late/**",
+        "/run/systemd/generator/**",
+        "/run/systemd/system.control/**",
+        "/run/systemd/system/**",
+        "/run/systemd/transient/**",
+        "/usr/local/lib/systemd/system/**",
+    ];
+    let module = TEXTS.iter().fold(module, |module, glob| {
+        module.path(PathGrant::read(glob, "the text of units and of their drop-ins").as_root_if_available())
+    });
     module
-        .path(PathGrant::write("/etc/systemd/system/*", "unit files, new ones and changed ones"))
-        .path(PathGrant::read("/usr/lib/systemd/system/*", "a package's unit file, to be changed in a copy"))
-        .path(PathGrant::read("/lib/systemd/system/*", "the same, where /lib isn't /usr/lib"))
+        .path(
+            PathGrant::read("/usr/lib/systemd/system/**", "the same, also to be changed in a copy")
+                .as_root_if_available(),
+        )
+        .path(PathGrant::write("/etc/systemd/system/*", "unit files and directories of drop-ins"))
+        .path(PathGrant::write("/etc/systemd/system/*/50-linux-sysadmin.conf", "limits of a unit"))
+        .path(PathGrant::read("/proc/*/fd", "how many files a service has open").as_root_if_available())
 }
 
 /// The tools that need profiles.
@@ -116,12 +142,28 @@ fn systemd_tools(module: Module) -> Module {
             "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
             tools::status::svc_status,
         ))
+        .tool(Tool::new(
+            "svc_show",
+            "A unit's files and drop-ins by line, what overrides what, and the limits in effect with their use",
+            tools::show::svc_show,
+        ))
         .tool(moderate(Tool::new("svc_start", "Start a unit", tools::start::svc_start)))
         .tool(moderate(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop)))
         .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
         .tool(moderate(Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)))
         .tool(moderate(Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)))
         .tool(moderate(Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable)))
+        .tool(moderate(Tool::new(
+            "svc_mask",
+            "Make a unit impossible to start, also as another's dependency",
+            tools::mask::svc_mask,
+        )))
+        .tool(moderate(Tool::new("svc_unmask", "Let a masked unit be started again", tools::mask::svc_unmask)))
+        .tool(moderate(Tool::new(
+            "svc_set_limits",
+            "Limit a unit's memory, CPU, IO, tasks, files in a drop-in, applied at once; \"\" unsets one",
+            tools::set_limits::svc_set_limits,
+        )))
         .tool(moderate(Tool::new(
             "svc_create_unit",
             "Write a new unit file; needs exec_start or raw_content",

@@ -530,7 +530,7 @@ fn the_grants_to_look_are_these_and_no_more() {
     let grants: Vec<_> =
         capabilities.commands.iter().filter(|grant| grant.effect == describe::Effect::Read).collect();
     let holes = grants.iter().flat_map(|grant| grant.pattern.matches("<unit>")).count();
-    assert_eq!((grants.len(), holes), (22, 9));
+    assert_eq!((grants.len(), holes), (24, 10));
     for grant in &grants {
         let verb =
             grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");
@@ -574,6 +574,10 @@ fn the_grants_to_change_are_these_and_no_more() {
         "systemctl reload -- <unit>",
         "systemctl enable -- <unit>",
         "systemctl disable -- <unit>",
+        "systemctl mask -- <unit>",
+        "systemctl mask --runtime -- <unit>",
+        "systemctl unmask -- <unit>",
+        "systemctl unmask --runtime -- <unit>",
         "systemctl daemon-reload",
     ];
     assert_eq!(patterns, expected);
@@ -583,9 +587,20 @@ fn the_grants_to_change_are_these_and_no_more() {
     }
     let paths: Vec<_> = capabilities.paths.iter().map(|grant| (grant.glob.as_str(), grant.write)).collect();
     let expected = [
+        ("/etc/systemd/system.control/**", false),
+        ("/etc/systemd/system/**", false),
+        ("/lib/systemd/system/**", false),
+        ("/run/systemd/generator.early/**", false),
+        ("/run/systemd/generator.late/**", false),
+        ("/run/systemd/generator/**", false),
+        ("/run/systemd/system.control/**", false),
+        ("/run/systemd/system/**", false),
+        ("/run/systemd/transient/**", false),
+        ("/usr/local/lib/systemd/system/**", false),
+        ("/usr/lib/systemd/system/**", false),
         ("/etc/systemd/system/*", true),
-        ("/usr/lib/systemd/system/*", false),
-        ("/lib/systemd/system/*", false),
+        ("/etc/systemd/system/*/50-linux-sysadmin.conf", true),
+        ("/proc/*/fd", false),
     ];
     assert_eq!(paths, expected);
 }

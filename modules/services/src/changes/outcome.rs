@@ -187,7 +187,7 @@ pub(crate) fn failed(unit: &Unit, verb: Verb, failure: Failure, cx: &Context) ->
         return failure.problem;
     };
     let mut outcome = Outcome::unchanged(unit);
-    let runs = !matches!(verb, Verb::Enable | Verb::Disable);
+    let runs = verb.runs();
     let (shown, printed) = look(unit, runs, cx);
     let mut lines = Vec::new();
     if let [found] = properties::parse(&shown.unwrap_or_default()).as_slice() {

@@ -1,4 +1,4 @@
-//! The plan of a tool that starts, stops, reloads, enables or disables a unit, with its risk, warnings and undo.
+//! The plan of a tool that starts, stops, reloads, enables, disables, masks or unmasks a unit, with its risk, warnings and undo.
 
 use linux_sysadmin_sdk::prelude::*;
 
@@ -16,17 +16,13 @@ const GUARD: u32 = 60;
 
 /// Makes a plan of one or two verbs, hands it over, and reports the outcome.
 pub(crate) fn apply(unit: &Unit, verbs: &[Verb], cx: &Context) -> Result<Noted<Outcome>> {
-    let stopped = stopped_units(unit, verbs, cx)?;
     let names: Vec<&str> = verbs.iter().map(|verb| verb.name()).collect();
     let words = names.join(" and ");
     let mut change = Change::new(format!("{} {}", capitalized(&words), unit.id)).lock(Lock::Systemd);
     for verb in verbs {
         change = change.step(step(unit, *verb));
     }
-    let mut change = with_consequences(change, unit, verbs, &stopped);
-    if let Some(profile) = cx.profile(&unit.id) {
-        change = change_warnings::warnings(&profile, unit, verbs).into_iter().fold(change, Change::warning);
-    }
+    let (change, along) = with_consequences(change, unit, verbs, cx)?;
     let applied = match cx.apply(change) {
         Ok(applied) => applied,
         Err(failure) => {
@@ -42,8 +38,23 @@ pub(crate) fn apply(unit: &Unit, verbs: &[Verb], cx: &Context) -> Result<Noted<O
     } else {
         outcome::after(unit, verbs, &applied, cx)
     };
-    reply.data.along = unit_name::shorts(&stopped.units);
+    reply.data.along = along;
     Ok(reply)
+}
+
+/// Adds what the verbs do to other units and to the machine. Returns the short names of the units that stop along too.
+pub(crate) fn with_consequences(
+    change: Change,
+    unit: &Unit,
+    verbs: &[Verb],
+    cx: &Context,
+) -> Result<(Change, Vec<String>)> {
+    let stopped = stopped_units(unit, verbs, cx)?;
+    let mut change = with_effects(change, unit, verbs, &stopped);
+    if let Some(profile) = cx.profile(&unit.id) {
+        change = change_warnings::warnings(&profile, unit, verbs).into_iter().fold(change, Change::warning);
+    }
+    Ok((change, unit_name::shorts(&stopped.units)))
 }
 
 fn stopped_units(unit: &Unit, verbs: &[Verb], cx: &Context) -> Result<StoppedUnits> {
@@ -59,7 +70,7 @@ fn stopped_units(unit: &Unit, verbs: &[Verb], cx: &Context) -> Result<StoppedUni
 
 /// Adds warnings, affected units and the guard to the plan. The host adds the risk, also of the units that stop along,
 /// which the plan names as affected.
-fn with_consequences(mut change: Change, unit: &Unit, verbs: &[Verb], stopped: &StoppedUnits) -> Change {
+fn with_effects(mut change: Change, unit: &Unit, verbs: &[Verb], stopped: &StoppedUnits) -> Change {
     for verb in verbs {
         change = unit_warnings::warnings(*verb, &unit.id).into_iter().fold(change, Change::warning);
     }
@@ -80,9 +91,15 @@ fn with_consequences(mut change: Change, unit: &Unit, verbs: &[Verb], stopped: &
         change = change.affects(other.as_str());
         change = unit_warnings::warnings(to_others, other).into_iter().fold(change, Change::warning);
     }
-    if verbs.contains(&Verb::Stop) && !unit.triggered_by.is_empty() {
+    let masks = verbs.iter().any(|verb| verb.masks());
+    if masks && !unit.needed_by.is_empty() {
+        let list = unit_name::shorts(&unit.needed_by).join(", ");
+        change = change.warning(format!("can't start without it: {}", excerpt::of_text(&list)));
+    }
+    if (masks || verbs.contains(&Verb::Stop)) && !unit.triggered_by.is_empty() {
         let list = unit_name::shorts(&unit.triggered_by).join(", ");
-        change = change.warning(format!("{list} can start it again"));
+        let effect = if masks { "fails to start it from now on" } else { "can start it again" };
+        change = change.warning(format!("{list} {effect}"));
     }
     let cuts = interrupts.is_some_and(|verb| unit_warnings::can_cut_off(*verb, &unit.id))
         || stopped.units.iter().any(|other| unit_warnings::can_cut_off(to_others, other));
@@ -106,6 +123,10 @@ pub(crate) fn step(unit: &Unit, verb: Verb) -> Step {
         // A unit that was linked, or enabled for this boot only, would not get that state again.
         Verb::Enable => Some(Verb::Disable).filter(|_| unit.enabled == "disabled"),
         Verb::Disable => Some(Verb::Enable).filter(|_| unit.is_enabled()),
+        Verb::Mask => Some(Verb::Unmask),
+        Verb::MaskRuntime => Some(Verb::UnmaskRuntime),
+        Verb::Unmask => Some(Verb::Mask),
+        Verb::UnmaskRuntime => Some(Verb::MaskRuntime),
     };
     match undo {
         Some(undo) => step.undo(undo.command(&unit.id)),

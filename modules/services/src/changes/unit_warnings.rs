@@ -116,6 +116,8 @@ pub(crate) fn can_cut_off(verb: Verb, unit: &str) -> bool {
 }
 
 fn groups(verb: Verb, unit: &str) -> impl Iterator<Item = &'static Group> {
+    // What is masked does not start at boot either.
+    let verb = if verb.masks() { Verb::Disable } else { verb };
     GROUPS.iter().filter(move |group| group.verbs.contains(&verb) && group.units.contains(&unit))
 }
 
@@ -147,6 +149,9 @@ mod tests {
             (Verb::Start, "user@1000.service", ""),
             (Verb::Restart, "gdm.service", "ends people's sessions"),
             (Verb::Stop, "NetworkManager.service", "the machine can lose its network"),
+            (Verb::Mask, "ssh.service", "nobody can log in by ssh any more"),
+            (Verb::MaskRuntime, "dbus.service", "much of the system depends on it"),
+            (Verb::Unmask, "ssh.service", ""),
         ];
         for (verb, unit, expected) in table {
             let said = warnings(verb, unit);

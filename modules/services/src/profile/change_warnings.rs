@@ -16,7 +16,7 @@ pub(crate) fn warnings(profile: &Profile, unit: &Unit, verbs: &[Verb]) -> Vec<St
     let interrupts = verbs.iter().any(|verb| matches!(verb, Verb::Stop | Verb::Restart));
     let when = match verbs {
         _ if unit.is_running() && interrupts => Some(""),
-        [Verb::Disable] => Some("from the next boot on, "),
+        [Verb::Disable | Verb::Mask] => Some("from the next boot on, "),
         _ => None,
     };
     if let Some(when) = when {

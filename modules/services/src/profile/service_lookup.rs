@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{Category, knowledge::Profile, prelude::*};
 
-use crate::systemd::unit_name;
+use crate::systemd::{unit, unit_name};
 
 /// The service that a caller names by a unit's name, or by the id of a profile whose unit has another name: `bind` is
 /// `named.service`.
@@ -15,7 +15,7 @@ pub(crate) struct Service {
 
 /// Finds unit and profile. It doesn't look whether the unit exists.
 pub(crate) fn service(input: &str, cx: &Context) -> Result<Service> {
-    let unit = unit_name::full(input)?;
+    let unit = unit::named(input, cx)?;
     if let Some(profile) = cx.profile(&unit) {
         return Ok(Service { unit, profile: Some(profile) });
     }

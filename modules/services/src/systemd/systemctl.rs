@@ -38,6 +38,14 @@ pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
     "InvocationID -- <unit>"
 ));
 
+/// Shows all of a unit, of any type. systemctl asks for all of it in any case, and prints what isn't empty; the answer of the
+/// tool names this command, and a list of properties would be longer than many units.
+pub(crate) const TEXT: CommandLine = CommandLine::new("systemctl show -- <unit>");
+
+/// Shows when systemd last looked which unit files there are. The first is empty before the first reload.
+pub(crate) const LOADED_AT: CommandLine =
+    CommandLine::new("TZ=UTC systemctl show --property=UnitsLoadTimestamp,UnitsLoadFinishTimestamp");
+
 /// Shows which units a unit needs, and which units want it.
 pub(crate) const AROUND: CommandLine =
     CommandLine::new("systemctl show --property=Id,Requires,Requisite,BindsTo,WantedBy -- <unit>");
@@ -96,6 +104,10 @@ pub(crate) const RESTART: CommandLine = CommandLine::new("systemctl restart -- <
 pub(crate) const RELOAD: CommandLine = CommandLine::new("systemctl reload -- <unit>");
 pub(crate) const ENABLE: CommandLine = CommandLine::new("systemctl enable -- <unit>");
 pub(crate) const DISABLE: CommandLine = CommandLine::new("systemctl disable -- <unit>");
+pub(crate) const MASK: CommandLine = CommandLine::new("systemctl mask -- <unit>");
+pub(crate) const MASK_RUNTIME: CommandLine = CommandLine::new("systemctl mask --runtime -- <unit>");
+pub(crate) const UNMASK: CommandLine = CommandLine::new("systemctl unmask -- <unit>");
+pub(crate) const UNMASK_RUNTIME: CommandLine = CommandLine::new("systemctl unmask --runtime -- <unit>");
 pub(crate) const DAEMON_RELOAD: CommandLine = CommandLine::new("systemctl daemon-reload");
 
 /// Checks that a unit file can be loaded. For what systemd merely ignores, such as an unknown key, it prints a line and

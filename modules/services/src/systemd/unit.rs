@@ -6,6 +6,9 @@ use super::properties::{self, Properties};
 use super::verb::Verb;
 use super::{systemctl, unit_name};
 
+/// The number of instances of a template that an error names.
+const MOST_INSTANCES: usize = 10;
+
 /// One unit, under its own name and not an alias.
 #[derive(Debug, Default)]
 pub(crate) struct Unit {
@@ -25,6 +28,8 @@ pub(crate) struct Unit {
     pub(crate) source_path: Option<String>,
     pub(crate) drop_ins: Vec<String>,
     pub(crate) triggered_by: Vec<String>,
+    /// Units that can't start without this one.
+    pub(crate) needed_by: Vec<String>,
     /// Units that stop and restart with this one.
     pub(super) dependents: Vec<String>,
     /// Units that stop when this one starts.
@@ -49,6 +54,7 @@ impl Unit {
             source_path: unit.string("SourcePath"),
             drop_ins: unit.words("DropInPaths"),
             triggered_by: unit.words("TriggeredBy"),
+            needed_by: of(&["RequiredBy", "RequisiteOf", "BoundBy"]),
             dependents: of(&["RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"]),
             conflicts: of(&["Conflicts", "ConflictedBy"]),
             id,
@@ -114,6 +120,7 @@ impl Unit {
             let why = self.load_error.as_deref().unwrap_or("its unit file is gone or can't be read");
             let message = format!("{} can't be loaded ({}): {why}", self.id, self.load_state);
             return Err(state("UNIT_NOT_LOADED", message)
+                .remedy(format!("See its text: svc_show service={short}"))
                 .remedy(format!("On the target: systemd-analyze verify -- {}", self.id)));
         }
         let starts = matches!(verb, Verb::Start | Verb::Restart);
@@ -151,7 +158,7 @@ impl Unit {
 
     pub(crate) fn masked(&self) -> Problem {
         state("UNIT_MASKED", format!("{} is masked: it was made impossible to start on purpose", self.id))
-            .remedy(format!("Only if that is to end, on the target: systemctl unmask -- {}", self.id))
+            .remedy(format!("Only if that is to end: svc_unmask service={}", self.short()))
     }
 }
 
@@ -162,12 +169,29 @@ pub(crate) fn state(code: &str, message: impl Into<String>) -> Problem {
 
 /// The unit that a caller names. An unknown one is a problem that suggests similar names.
 pub(crate) fn known(input: &str, cx: &Context) -> Result<Unit> {
-    let name = unit_name::full(input)?;
+    let name = named(input, cx)?;
     let unit = look(&name, cx)?;
     if unit.is_unknown() {
         return Err(unknown(&name, cx));
     }
     Ok(unit)
+}
+
+/// The full name of the unit that a caller names. The problem of a template says which instances are loaded.
+pub(crate) fn named(input: &str, cx: &Context) -> Result<String> {
+    unit_name::full(input).map_err(|problem| {
+        let Some((template, suffix)) = unit_name::template(input) else { return problem };
+        let loaded = systemctl::answer(cx.run(systemctl::LOADED_UNITS.command())).unwrap_or_default();
+        let mut instances = systemctl::loaded_units(&loaded);
+        instances.retain(|unit| unit.starts_with(template) && unit.ends_with(suffix));
+        instances.truncate(MOST_INSTANCES);
+        match instances.is_empty() {
+            true => problem,
+            false => {
+                problem.remedy(format!("Loaded instances: {}", unit_name::shorts(&instances).join(", ")))
+            }
+        }
+    })
 }
 
 /// The unit of a full name, known or unknown.

@@ -59,6 +59,13 @@ pub(crate) fn full(input: &str) -> Result<String> {
     Ok(name)
 }
 
+/// The beginning of a template's instances and their type: `getty@` and `.service` of `getty@`. None for other names.
+pub(crate) fn template(input: &str) -> Option<(&str, &str)> {
+    let (stem, suffix) = split(input);
+    let (stem, suffix) = if TYPES.contains(&suffix) { (stem, suffix) } else { (input, ".service") };
+    (stem.len() > 1 && stem.ends_with('@')).then_some((stem, suffix))
+}
+
 /// The name as answers show it and arguments take it: that of a service has no type.
 pub(crate) fn short(name: &str) -> &str {
     let stem = name.strip_suffix(".service").unwrap_or(name);

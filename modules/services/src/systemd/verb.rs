@@ -1,4 +1,4 @@
-//! The changes of a unit's state that the tools make: start, stop, restart, reload, enable, disable.
+//! The changes of a unit's state that the tools make: start, stop, restart, reload, enable, disable, mask, unmask.
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
@@ -13,6 +13,11 @@ pub(crate) enum Verb {
     Reload,
     Enable,
     Disable,
+    Mask,
+    /// The mask ends with the next boot.
+    MaskRuntime,
+    Unmask,
+    UnmaskRuntime,
 }
 
 impl Verb {
@@ -24,7 +29,19 @@ impl Verb {
             Self::Reload => "reload",
             Self::Enable => "enable",
             Self::Disable => "disable",
+            Self::Mask | Self::MaskRuntime => "mask",
+            Self::Unmask | Self::UnmaskRuntime => "unmask",
         }
+    }
+
+    /// True for a verb that makes the unit impossible to start.
+    pub(crate) fn masks(self) -> bool {
+        matches!(self, Self::Mask | Self::MaskRuntime)
+    }
+
+    /// True for a verb that starts, stops or reloads the unit. The others change only links to its file.
+    pub(crate) fn runs(self) -> bool {
+        matches!(self, Self::Start | Self::Stop | Self::Restart | Self::Reload)
     }
 
     /// The command that does it with a unit, as root.
@@ -36,6 +53,10 @@ impl Verb {
             Self::Reload => systemctl::RELOAD,
             Self::Enable => systemctl::ENABLE,
             Self::Disable => systemctl::DISABLE,
+            Self::Mask => systemctl::MASK,
+            Self::MaskRuntime => systemctl::MASK_RUNTIME,
+            Self::Unmask => systemctl::UNMASK,
+            Self::UnmaskRuntime => systemctl::UNMASK_RUNTIME,
         };
         line.with([unit]).as_root().duration(DurationCategory::Normal)
     }

@@ -85,10 +85,8 @@ fn can_be_enabled(unit: &Unit) -> Result<()> {
                 "{} isn't enabled itself: its [Install] section only names other units (Also=, or another instance)",
                 unit.id
             );
-            Err(unit::state("UNIT_INDIRECT", message).remedy(format!(
-                "Enable those that it names, such as its socket: systemctl cat -- {}",
-                unit.id
-            )))
+            Err(unit::state("UNIT_INDIRECT", message)
+                .remedy(format!("Enable those that it names, such as its socket: svc_show service={short}")))
         }
         "generated" | "transient" => Err(not_by_files(unit, Verb::Enable)),
         "bad" | "" => Err(unit::state(

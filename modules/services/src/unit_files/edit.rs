@@ -64,7 +64,11 @@ pub(crate) fn unchanged(mut reply: Written, unit: &Unit, mut notes: Vec<String>)
 pub(crate) fn notes(unit: &Unit, file: &PlannedFile) -> Vec<String> {
     let mut notes = Vec::new();
     if !unit.drop_ins.is_empty() {
-        notes.push(format!("drop-ins come on top of it: {}", unit.drop_ins.join(", ")));
+        notes.push(format!(
+            "drop-ins come on top of it: {}; svc_show service={} says what they override",
+            unit.drop_ins.join(", "),
+            unit.short()
+        ));
     }
     let wanted_by = |text: &str| syntax::values(text, "Install", "WantedBy");
     let former = file.former.as_deref().map(wanted_by).unwrap_or_default();

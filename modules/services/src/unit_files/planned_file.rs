@@ -106,7 +106,10 @@ fn must_stay_absent(path: &str, cx: &Context) {
 /// The file of an existing unit, with its present text. systemd may have read an older text.
 pub(crate) fn existing_file(unit: &Unit, cx: &Context) -> Result<PlannedFile> {
     let path = format!("{ADMINISTRATORS}/{}", unit.id);
-    let editable = |why: String| state("UNIT_NOT_EDITABLE", format!("{} can't be edited: {why}", unit.id));
+    let editable = |why: String| {
+        state("UNIT_NOT_EDITABLE", format!("{} can't be edited: {why}", unit.id))
+            .remedy(format!("See its text: svc_show service={}", unit.short()))
+    };
     let cx = cx.files_as(Privilege::RootIfAvailable);
     if unit.is_masked() {
         return Err(unit.masked());

@@ -62,6 +62,46 @@ pub(crate) fn values(text: &str, section: &str, key: &str) -> Vec<String> {
     file.lines.iter().filter(|line| line.is(section, key)).map(|line| line.value.clone()).collect()
 }
 
+/// One assignment of a unit file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// The number of its first physical line, from 1 on.
+    pub(crate) line: usize,
+    pub(crate) section: String,
+    pub(crate) key: String,
+    pub(crate) value: String,
+}
+
+/// The assignments of a text, in order. A line outside of all sections is none, because systemd ignores it.
+pub(crate) fn assignments(text: &str) -> Vec<Assignment> {
+    let mut number = 1;
+    let numbered = File::parse(text).lines.into_iter().map(|line| {
+        let first = number;
+        number += physical_lines(&line.raw).count();
+        (first, line)
+    });
+    let assigned = numbered.filter(|(_, line)| !line.key.is_empty() && !line.section.is_empty());
+    assigned
+        .map(|(first, line)| Assignment {
+            line: first,
+            section: line.section,
+            key: line.key,
+            value: line.value,
+        })
+        .collect()
+}
+
+/// The physical lines of a text with their numbers, without line ends. Unless `comments` is set, those that systemd passes
+/// over are left out: comments and blank lines.
+pub(crate) fn numbered(text: &str, comments: bool) -> impl Iterator<Item = (usize, &str)> {
+    let lines = physical_lines(text).map(|raw| raw.strip_suffix(line_end(raw)).unwrap_or(raw));
+    let tells = move |(_, line): &(usize, &str)| {
+        let content = line.trim_start_matches('\u{feff}').trim_start_matches(BLANK);
+        comments || !(content.is_empty() || content.starts_with(['#', ';']))
+    };
+    (1..).zip(lines).filter(tells)
+}
+
 /// The commands in a unit file that run with root's rights: all of them where the file names no other user, or else those
 /// whose prefix says so.
 pub(crate) fn commands_of_root(text: &str) -> Vec<String> {
