@@ -28,12 +28,13 @@ pub fn granted(module: Module) -> Module {
         .paths(PARTS.map(|path| PathGrant::read(&format!("{path}/*.repo"), "the repositories")))
         .paths(CACHES.map(|path| PathGrant::read(path, "which repositories were read")))
         .paths([
-            PathGrant::read(KEYS, "whether there is a folder for keys"),
             PathGrant::read("/etc/pki/rpm-gpg/*", "the keys of repositories"),
             PathGrant::read("/usr/share/distribution-gpg-keys/**", "the keys of repositories"),
+            PathGrant::write("/etc/pki", "to make the folder for keys"),
             PathGrant::write(KEYS, "to make the folder for keys"),
             PathGrant::write("/etc/pki/rpm-gpg/RPM-GPG-KEY-*", "to add or remove a repository's key"),
             PathGrant::write(MAIN, "to remove or disable a repository in it"),
+            PathGrant::write(PARTS[0], "to make the folder for repositories"),
         ])
         .paths(PARTS.map(|path| {
             PathGrant::write(&format!("{path}/*.repo"), "to add, remove or disable a repository")
@@ -92,7 +93,9 @@ impl Repositories for Sources {
             text += &format!("priority={priority}\n");
         }
         let refresh = REFRESH.with([&new.id]).as_root().duration(DurationCategory::LongRunning);
-        Plan { files: vec![(format!("/etc/yum.repos.d/{}.repo", new.id), text)], key_file, refresh }
+        let file = format!("{}/{}.repo", PARTS[0], new.id);
+        let directories = vec!["/etc/pki", KEYS, PARTS[0]];
+        Plan { files: vec![(file, text)], key_file, directories, refresh }
     }
 
     fn edit(&self, text: &str, definition: &Definition, edit: Edit) -> Result<Option<String>> {
@@ -211,36 +214,28 @@ fn is_base(id: &str, path: &str) -> bool {
     is_id || is_file
 }
 
-/// Sets when each repository was read last. dnf touches its list of packages even where that hasn't changed.
+/// Sets when each repository was read last. dnf touches its list of packages even where that hasn't changed. A repository
+/// has a folder for each address that it ever had, and an empty one where reading failed.
 fn set_refreshed(items: &mut [Definition], caches: &[(&str, Vec<String>)], cx: &Context) {
-    let folder = |id: &str| {
-        let is_its = |name: &&String| {
-            let hash = name.strip_prefix(id).and_then(|rest| rest.strip_prefix('-'));
-            hash.is_some_and(|hash| hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
-        };
-        caches
-            .iter()
-            .find_map(|(cache, names)| Some(format!("{cache}/{}/repodata", names.iter().find(is_its)?)))
-    };
-    let folders: Vec<_> = items.iter().map(|item| folder(&item.id)).collect();
-    let known: Vec<_> = folders.iter().flatten().cloned().collect();
-    let names = if known.is_empty() { Vec::new() } else { cx.list_all(&known) };
-    let lists: Vec<_> = known
-        .iter()
-        .zip(names)
-        .filter_map(|(folder, names)| {
-            Some(format!("{folder}/{}", names.ok()?.iter().find(|name| name.contains("primary"))?))
-        })
-        .collect();
-    let stats = if lists.is_empty() { Vec::new() } else { cx.stat_all(&lists) };
-    let times: Vec<_> = lists
-        .iter()
-        .zip(stats)
-        .filter_map(|(path, found)| Some((path, found.ok()??.modified_unix)))
-        .collect();
-    for (item, folder) in items.iter_mut().zip(&folders) {
-        let is_its = |path: &str| folder.as_ref().is_some_and(|folder| path.starts_with(folder.as_str()));
-        item.refreshed = times.iter().find(|(path, _)| is_its(path)).map(|(_, time)| *time);
-        item.never_read = item.enabled && folder.is_none() && !caches.is_empty();
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let id =
+        |name: &str| name.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map(|(id, _)| id.to_owned());
+    let folders = caches.iter().flat_map(|(cache, names)| {
+        names.iter().filter_map(move |name| Some((id(name)?, format!("{cache}/{name}/repodata"))))
+    });
+    let (ids, folders): (Vec<_>, Vec<_>) =
+        folders.filter(|(id, _)| items.iter().any(|item| item.id == *id)).unzip();
+    let names = if folders.is_empty() { Vec::new() } else { cx.list_all(&folders) };
+    let lists = ids.into_iter().zip(folders).zip(names).filter_map(|((id, folder), names)| {
+        let name = names.ok()?.into_iter().find(|name| name.contains("primary"))?;
+        Some((id, format!("{folder}/{name}")))
+    });
+    let (ids, lists): (Vec<_>, Vec<_>) = lists.unzip();
+    let found = if lists.is_empty() { Vec::new() } else { cx.stat_all(&lists) };
+    let times: Vec<_> =
+        ids.iter().zip(found).filter_map(|(id, found)| Some((id, found.ok()??.modified_unix))).collect();
+    for item in items {
+        item.refreshed = times.iter().filter(|(id, _)| **id == item.id).map(|(_, time)| *time).max();
+        item.never_read = item.enabled && item.refreshed.is_none() && !caches.is_empty();
     }
 }

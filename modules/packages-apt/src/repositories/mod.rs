@@ -43,6 +43,8 @@ pub(crate) fn granted(module: Module) -> Module {
             PathGrant::write(MAIN, "to remove or disable a repository in it"),
             PathGrant::write("/etc/apt/sources.list.d/*", "to add, remove or disable a repository"),
             PathGrant::write(KEYRINGS, "to make the folder for keys"),
+            PathGrant::write(PARTS, "to make the folder for repositories"),
+            PathGrant::write(PINS, "to make the folder for priorities"),
             PathGrant::write("/etc/apt/keyrings/*", "to add or remove a repository's key"),
             PathGrant::write("/etc/apt/preferences.d/*", "to set a new repository's priority"),
         ])
@@ -108,7 +110,12 @@ impl Repositories for Sources {
             let text = format!("Package: *\nPin: origin \"{host}\"\nPin-Priority: {priority}\n");
             (format!("{PINS}/{}", new.id), text)
         });
-        Plan { files: [(file, text)].into_iter().chain(pin).collect(), key_file, refresh }
+        Plan {
+            files: [(file, text)].into_iter().chain(pin).collect(),
+            key_file,
+            directories: vec![KEYRINGS, PARTS, PINS],
+            refresh,
+        }
     }
 
     fn edit(&self, text: &str, definition: &Definition, edit: Edit) -> Result<Option<String>> {

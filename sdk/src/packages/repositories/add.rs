@@ -75,7 +75,14 @@ pub(super) fn add<B: Backend>(
     let plan = repositories.add(&new);
     let mut change = steps(&new, &plan, cx)?;
     change = warnings(&new, &fingerprints).into_iter().chain(key_warnings).fold(change, Change::warning);
-    let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
+    let applied = cx.apply(change).map_err(|failure| {
+        let problem = explained(backend, failure);
+        if problem.code != "REPOSITORY_UNTRUSTED" || repositories.has_suites() || !is_index_signed {
+            return problem;
+        }
+        problem
+            .remedy("Only where its makers say that they sign packages alone: signed_index false, over https")
+    })?;
     let (added, would_add) = if applied.dry_run { (None, Some(new.id)) } else { (Some(new.id), None) };
     let file = plan.files.into_iter().next().map(|(path, _)| path).unwrap_or_default();
     Ok(Single(Added { added, would_add, file, key_file: plan.key_file }))
@@ -89,7 +96,16 @@ fn key_file(given: String, cx: &Context) -> Result<(Vec<u8>, KeyFile)> {
             let message = "the key file's path has characters other than letters, digits and / . _ + -";
             return Err(Problem::validation("INVALID_PATH", message));
         }
-        return Ok((cx.read_bytes(&given)?, KeyFile::Existing(given)));
+        let contents = cx.read_bytes(&given).map_err(|problem| match problem.code.as_str() {
+            "CAPABILITY_DENIED" | "PATH_DENIED" => {
+                let message = format!(
+                    "{given} is in none of the folders of keyrings: the key's text is expected instead"
+                );
+                Problem::validation("INVALID_PATH", message)
+            }
+            _ => problem,
+        })?;
+        return Ok((contents, KeyFile::Existing(given)));
     }
     let text = format!("{}\n", given.trim().replace("\r\n", "\n"));
     // The text of a definition's own file must be the key and nothing else.
@@ -106,21 +122,18 @@ fn steps(new: &NewRepository, plan: &Plan, cx: &Context) -> Result<Change> {
     if let KeyFile::New(text) = &new.key {
         files.insert(0, (plan.key_file.clone(), text.clone()));
     }
-    let paths: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
-    let mut directories: Vec<_> = paths.iter().filter_map(|path| Some(path.rsplit_once('/')?.0)).collect();
-    directories.dedup();
-    let found = cx.stat_all(&[paths.iter().map(String::as_str).collect(), directories.clone()].concat());
-    let is_there: Vec<_> = found.into_iter().map(|found| Ok(found?.is_some())).collect::<Result<_>>()?;
-    let (files_there, directories_there) = is_there.split_at(paths.len());
-    if let Some((path, _)) = paths.iter().zip(files_there).find(|(_, there)| **there) {
+    let paths = files.iter().map(|(path, _)| path.as_str()).chain(plan.directories.iter().copied());
+    let found = cx.stat_all(&paths.collect::<Vec<_>>());
+    let is_there = found.into_iter().map(|found| Ok(found?.is_some())).collect::<Result<Vec<_>>>()?;
+    let (is_file_there, is_directory_there) = is_there.split_at(files.len());
+    if let Some(((path, _), _)) = files.iter().zip(is_file_there).find(|(_, there)| **there) {
         let message = format!("{path} is there already, and is not replaced: another id is expected");
         return Err(Problem::new("FILE_EXISTS", Category::State, message));
     }
+    let missing = plan.directories.iter().zip(is_directory_there).filter(|(_, there)| !**there);
     let summary = format!("Add the package repository {} ({})", new.id, new.url);
     let mut change = Change::new(summary).lock(Lock::PackageDatabase);
-    for (directory, _) in directories.iter().zip(directories_there).filter(|(_, there)| !**there) {
-        change = change.step(Step::make_directory(*directory, 0o755));
-    }
+    change = missing.fold(change, |change, (path, _)| change.step(Step::make_directory(*path, 0o755)));
     for (path, contents) in files {
         change = change.step(Step::write(path, contents).mode(0o644).owner("root", "root"));
     }

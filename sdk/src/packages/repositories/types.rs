@@ -105,6 +105,8 @@ pub struct Plan {
     pub files: Vec<(String, String)>,
     /// The file that holds the key.
     pub key_file: String,
+    /// The directories that the files need, the outermost first. Those that are missing are made.
+    pub directories: Vec<&'static str>,
     /// The command that reads only this repository, with root's rights. Its failure undoes the files.
     pub refresh: Command,
 }
