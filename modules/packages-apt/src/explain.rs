@@ -101,6 +101,11 @@ fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
     };
     match code {
         "DEPENDENCY_CONFLICT" | "DEPENDENCIES_BROKEN" => after(stdout, "have unmet dependencies"),
+        // A warning names the key by which it is signed instead.
+        "REPOSITORY_UNTRUSTED" => {
+            let warnings = stderr.lines().filter_map(|line| line.strip_prefix("W: "));
+            warnings.filter(|line| line.starts_with("GPG error")).map(str::to_owned).collect()
+        }
         "PACKAGE_NOT_FOUND" => after(stdout, "is a virtual package provided by"),
         "PACKAGE_SCRIPT_FAILED" => {
             // Each error of dpkg has two lines: the package, and what failed.

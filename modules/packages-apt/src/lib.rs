@@ -10,8 +10,10 @@ mod dpkg_query;
 mod explain;
 mod history;
 mod output;
+mod repositories;
 mod simulation;
 
+use linux_sysadmin_sdk::packages::repositories::Repositories;
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
 };
@@ -48,6 +50,7 @@ impl Backend for Apt {
             .serves("package_manager", &["apt"])
             .grants(commands::granted)
             .grants(files)
+            .grants(repositories::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
@@ -105,5 +108,9 @@ impl Backend for Apt {
 
     fn aftermath(&self, cx: &Context) -> Aftermath {
         aftermath::look(cx)
+    }
+
+    fn repositories(&self) -> Option<&dyn Repositories> {
+        Some(&repositories::Sources)
     }
 }

@@ -19,8 +19,10 @@ mod remarks;
 mod repository;
 mod rollback;
 mod simulation;
+mod sources;
 mod version;
 
+use linux_sysadmin_sdk::packages::repositories::Repositories;
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
 };
@@ -35,6 +37,7 @@ impl Backend for Dnf {
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("package_manager", &["dnf"])
             .grants(command::granted)
+            .grants(sources::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
@@ -95,6 +98,10 @@ impl Backend for Dnf {
 
     fn rollback_request(&self, name: &str, current: &str, cx: &Context) -> Result<Request> {
         rollback::rollback_request(name, current, cx)
+    }
+
+    fn repositories(&self) -> Option<&dyn Repositories> {
+        Some(&sources::Sources)
     }
 }
 

@@ -43,6 +43,7 @@ const KNOWN: &[Known] = &[
         says: &[
             "GPG check FAILED",
             "GPG signature verification",
+            "GPG verification is enabled, but GPG signature is not available",
             "Signature verification failed",
             "is not signed",
             "You have enabled checking of packages via GPG keys",

@@ -15,6 +15,7 @@ mod outcome;
 mod package_change;
 mod remove;
 mod report;
+pub mod repositories;
 mod risk;
 mod rollback;
 mod search;
@@ -149,6 +150,12 @@ pub trait Backend {
             None => Err(rollback::no_earlier_version(name, former.first().map(String::as_str), &available)),
         }
     }
+
+    /// The repositories, for the tools `repo_list`, `repo_add` and `repo_remove`. Without them, a module doesn't have the
+    /// tools.
+    fn repositories(&self) -> Option<&dyn repositories::Repositories> {
+        None
+    }
 }
 
 /// Remarks in the output of a successful command.
@@ -211,6 +218,7 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         .duration(Normal),
     ]
     .into_iter()
+    .chain(repositories::tools(backend))
     .fold(backend().module(), Module::tool)
 }
 
