@@ -98,14 +98,7 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
     let quoted = quoted(path);
     let patterns = [quoted.clone(), format!("{quoted}{DELETED}"), format!("{quoted}/*")];
     let output = cx.run(TO_A_FILE.with(patterns).privilege(Privilege::RootIfAvailable))?;
-    let mut by_pid: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-    for link in parse(&output) {
-        let use_of = use_of(&link, path);
-        let all = by_pid.entry(link.pid).or_default();
-        if !all.contains(&use_of) {
-            all.push(use_of);
-        }
-    }
+    let by_pid = uses(parse(&output), path);
     let is_partial = is_partial(&output, "/proc/");
     if by_pid.is_empty() && matches!(cx.stat_all(&[file]).remove(0), Ok(None)) {
         let message = format!("there is no {file}, and no process that can be seen has a deleted one open");
@@ -114,14 +107,32 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
     Ok(Users { by_pid, is_partial })
 }
 
-/// What a process has by a link, such as `fd 3` and `cwd`, with the path where it isn't the one that was asked for.
-fn use_of(link: &Link, asked: &str) -> String {
-    let what = match link.name.split_once('/') {
-        Some(("fd", number)) => format!("fd {number}"),
-        Some(_) => "mapped".to_owned(),
-        None => link.name.clone(),
-    };
-    if link.target == asked { what } else { format!("{what} {}", link.target) }
+/// What each process has of a path, such as `fd 3,4` and `cwd`, with what lies below it where that was found.
+fn uses(links: Vec<Link>, asked: &str) -> BTreeMap<u32, Vec<String>> {
+    let mut by_target: BTreeMap<(u32, String), (Vec<String>, Vec<String>)> = BTreeMap::new();
+    for Link { pid, name, target } in links {
+        let (descriptors, others) = by_target.entry((pid, target)).or_default();
+        match name.split_once('/') {
+            Some(("fd", number)) => descriptors.push(number.to_owned()),
+            Some(_) => others.push("mapped".to_owned()),
+            None => others.push(name),
+        }
+    }
+    let mut by_pid: BTreeMap<u32, Vec<String>> = BTreeMap::new();
+    for ((pid, target), (descriptors, mut others)) in by_target {
+        // A program is mapped as well, and so may be a file that is open.
+        let is_mapped_only = others.iter().all(|other| other == "mapped");
+        if !descriptors.is_empty() {
+            others = vec![format!("fd {}", descriptors.join(","))];
+        } else if is_mapped_only {
+            others.truncate(1);
+        } else {
+            others.retain(|other| other != "mapped");
+        }
+        let target = if target == asked { String::new() } else { format!(" {target}") };
+        by_pid.entry(pid).or_default().push(others.join(", ") + &target);
+    }
+    by_pid
 }
 
 /// A path as a pattern of `find` that matches only itself.
@@ -159,14 +170,16 @@ mod tests {
     #[test]
     fn what_a_process_has_of_a_file_is_told_in_few_words() {
         let link = |name: &str, target: &str| Link { pid: 7, name: name.into(), target: target.into() };
-        for (name, target, expected) in [
-            ("fd/3", "/srv/x", "fd 3"),
-            ("fd/3", "/srv/x (deleted)", "fd 3 /srv/x (deleted)"),
-            ("cwd", "/srv/x/y", "cwd /srv/x/y"),
-            ("exe", "/srv/x", "exe"),
-            ("map_files/400000-452000", "/srv/x", "mapped"),
+        let map = "map_files/400000-452000";
+        for (links, expected) in [
+            (vec![link("fd/3", "/srv/x"), link("fd/4", "/srv/x"), link(map, "/srv/x")], "fd 3,4"),
+            (vec![link("fd/3", "/srv/x (deleted)")], "fd 3 /srv/x (deleted)"),
+            (vec![link("cwd", "/srv/x/y")], "cwd /srv/x/y"),
+            (vec![link("cwd", "/srv/x"), link("root", "/srv/x")], "cwd, root"),
+            (vec![link("exe", "/srv/x"), link(map, "/srv/x")], "exe"),
+            (vec![link(map, "/srv/x"), link(map, "/srv/x")], "mapped"),
         ] {
-            assert_eq!(use_of(&link(name, target), "/srv/x"), expected);
+            assert_eq!(uses(links, "/srv/x")[&7], [expected]);
         }
     }
 }

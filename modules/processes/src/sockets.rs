@@ -52,7 +52,8 @@ pub(crate) fn of(inodes: &BTreeSet<u64>, texts: &[String], big_endian: bool) -> 
 fn address(text: &str, big_endian: bool) -> Option<(IpAddr, u16)> {
     let (address, port) = text.split_once(':')?;
     let words = address.as_bytes().chunks(8).map(|word| {
-        let word = u32::from_str_radix(std::str::from_utf8(word).ok()?, 16).ok()?;
+        let digits = std::str::from_utf8(word).ok().filter(|digits| digits.len() == 8)?;
+        let word = u32::from_str_radix(digits, 16).ok()?;
         Some(if big_endian { word.to_be_bytes() } else { word.to_le_bytes() })
     });
     let bytes = words.collect::<Option<Vec<_>>>()?.concat();

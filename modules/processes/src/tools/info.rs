@@ -52,6 +52,7 @@ pub(crate) struct Info {
     cwd: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<String>,
+    /// The path of the control group, left out where it is that of a service of the system.
     #[serde(skip_serializing_if = "Option::is_none")]
     cgroup: Option<String>,
     /// The program that made the container, and the container's id or name.
@@ -82,7 +83,7 @@ pub(crate) struct Info {
     connections: usize,
     #[serde(skip_serializing_if = "is_zero")]
     children: usize,
-    /// From the parent up to the first process.
+    /// From the parent up to the child of PID 1, from which all descend.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parents: Vec<Process>,
     /// The call that helps further.
@@ -166,7 +167,7 @@ pub(crate) fn info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
         replaced,
         cwd: links.cwd.filter(|cwd| cwd != "/"),
         root: links.root.filter(|root| root != "/"),
-        cgroup: cgroup::path(&this.cgroup).filter(|path| *path != "/").map(str::to_owned),
+        cgroup: cgroup::path(&this.cgroup).filter(|path| !is_usual(path, &process)).map(str::to_owned),
         container: cgroup::container(&this.cgroup).map(|(kind, id)| format!("{kind} {id}")),
         own_namespaces,
         pid_inside: inside.filter(|inside| *inside != u64::from(stat.pid)),
@@ -196,13 +197,13 @@ fn gone(pid: u32, all: &BTreeMap<u32, Stat>) -> Problem {
     }
 }
 
-/// The parent, its parent and so on.
+/// The parent, its parent and so on, up to the child of PID 1.
 fn parents<'a>(stat: &Stat, all: &'a BTreeMap<u32, Stat>) -> Vec<&'a Stat> {
     let mut parents: Vec<&Stat> = Vec::new();
     let mut next = stat.parent;
     while let Some(parent) = all.get(&next) {
         // Numbers that were given anew between two readings could make a circle.
-        if parent.pid == stat.pid || parents.iter().any(|known| known.pid == parent.pid) {
+        if parent.pid == 1 || parent.pid == stat.pid || parents.iter().any(|known| known.pid == parent.pid) {
             break;
         }
         parents.push(parent);
@@ -292,6 +293,12 @@ impl Links {
         let own = self.namespaces.difference(&self.of_the_first).map(|(kind, _)| kind);
         own.filter(|kind| !kind.ends_with("_for_children")).cloned().collect()
     }
+}
+
+/// Whether the control group is the one that the unit tells.
+fn is_usual(path: &str, process: &Process) -> bool {
+    let unit = process.unit.as_deref().unwrap_or_default();
+    path == "/" || path.strip_prefix("/system.slice/").or(path.strip_prefix('/')) == Some(unit)
 }
 
 /// What became of the file of a program that runs. `elsewhere` says that the path is one of another mount namespace.

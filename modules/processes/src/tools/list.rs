@@ -19,19 +19,15 @@ const DEEPEST: usize = 24;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
-    /// Part of the program's
     name: Option<String>,
     user: Option<String>,
     unit: Option<String>,
-    /// Listened on
-    port: Option<u16>,
-    /// In use; or directory
+    port: Option<i64>,
+    /// Open; or directory
     file: Option<String>,
-    /// As in ps
     state: Option<String>,
     tree: Option<bool>,
-    /// Also kernel threads
-    kernel: Option<bool>,
+    kernel_threads: Option<bool>,
 }
 
 /// An item: a process, or a line of a tree.
@@ -121,9 +117,7 @@ struct Wanted {
 impl Wanted {
     /// Checks the arguments, and finds out who has the file or the port.
     fn of(args: ListArgs, cx: &Context, notes: &mut Vec<String>) -> Result<Self> {
-        if args.port == Some(0) {
-            return Err(Problem::validation("INVALID_ARGUMENTS", "port is 0: expected 1 to 65535"));
-        }
+        let port = args.port.map(port).transpose()?;
         for (argument, value) in [("name", &args.name), ("unit", &args.unit)] {
             if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
                 let message = format!("{argument} is empty: expected a {argument}, or no such argument");
@@ -137,11 +131,11 @@ impl Wanted {
             uid: args.user.map(|user| uid(&user, cx)).transpose()?,
             unit,
             // Threads of the kernel are asked for by a state that they have while something is wrong, or that only they have.
-            kernel_threads: args.kernel == Some(true)
+            kernel_threads: args.kernel_threads == Some(true)
                 || states.iter().any(|state| matches!(state, 'D' | 'I')),
             states,
             tree: args.tree == Some(true),
-            of_port: args.port.map(|port| of_port(port, cx, notes)).transpose()?,
+            of_port: port.map(|port| of_port(port, cx, notes)).transpose()?,
             of_file: args.file.map(|file| of_file(&file, cx, notes)).transpose()?,
         })
     }
@@ -191,6 +185,13 @@ fn uid(user: &str, cx: &Context) -> Result<u64> {
         return Ok(uid.into());
     }
     accounts::find(user, cx).map(|user| user.uid.into())
+}
+
+fn port(asked: i64) -> Result<u16> {
+    let port = u16::try_from(asked).ok().filter(|port| *port > 0);
+    port.ok_or_else(|| {
+        Problem::validation("INVALID_ARGUMENTS", format!("port is {asked}: expected 1 to 65535"))
+    })
 }
 
 fn of_port(port: u16, cx: &Context, notes: &mut Vec<String>) -> Result<BTreeMap<u32, Vec<String>>> {
