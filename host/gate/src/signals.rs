@@ -8,7 +8,7 @@ use super::execute::KILLED;
 use super::execution::Execution;
 use super::prepare::PlanContext;
 use super::risk_assessment::RiskAssessment;
-use host_base::problem::{Category, Problem};
+use host_base::problem::{Category, PRIVILEGE_REQUIRED, Problem};
 use host_base::{Command, Output, Privilege, Risk};
 use host_capability::command_line;
 use host_target::{Facts, NOTHING_SENT, ProcessSignal, Reach, SeenProcess, SeenProcesses, outcomes};
@@ -109,6 +109,13 @@ impl PlanContext<'_> {
         let line = command_line("", &shown);
         let prefix = self.target.prefix(&sending, self.facts).await;
         let prefix = prefix.map_err(|problem| problem.needed_for(&format!("`{line}`"), &signal.privilege))?;
+        if !prefix.is_empty() && self.facts.sudo_limited {
+            let message = format!(
+                "`{line}` needs a sudo that allows everything, because the host checks each process first"
+            );
+            return Err(Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, message)
+                .remedy("Have a person with root's rights do it, or let the service's own unit do it"));
+        }
         let seen = self.target.look_at_processes(signal).await?;
         for process in &seen.processes {
             if let Some(problem) =

@@ -224,6 +224,7 @@ fn a_container_is_told() {
             "the container 0123456789ab (podman)",
         ),
         (Made { pids: "4711\t7", ..JOB }, "a PID namespace of its own"),
+        (Made { pids: "4711\t7\t1", ..JOB }, "the first process there"),
     ] {
         let plan = format!("{:?}", plan(&[made], json!({"pid": 4711})));
         assert!(plan.contains(warning), "{warning}: {plan}");

@@ -4,6 +4,7 @@ use std::process::{Child, Command as Process};
 
 use super::*;
 use host_capability::SignalRequest;
+use host_target::test_connection::{Fate, TestConnection};
 use host_target::{ProcessId, ProcessSignal};
 
 struct Sleeper(Child);
@@ -11,6 +12,16 @@ struct Sleeper(Child);
 impl Sleeper {
     fn start() -> Self {
         Self(Process::new("sleep").arg("60").spawn().unwrap())
+    }
+
+    /// A process that ignores SIGTERM by now.
+    fn stubborn() -> Self {
+        use std::io::Read;
+        let script = "trap '' TERM; echo; while :; do sleep 1; done";
+        let mut child =
+            Process::new("sh").args(["-c", script]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        Self(child)
     }
 
     fn stat(&self) -> Vec<String> {
@@ -44,7 +55,10 @@ fn sending(signal: u8, processes: &[ProcessId]) -> Step {
 
 /// A request of a module that may send signals.
 async fn granted(lab: &Lab, dry_run: bool) -> PlanRequest {
-    let request = lab.request(dry_run).await;
+    with_grant(lab.request(dry_run).await)
+}
+
+fn with_grant(request: PlanRequest) -> PlanRequest {
     let mut grants = (*request.grants).clone();
     let (privilege, place, reason) = (Privilege::Caller, Place::Target, String::new());
     grants.signals(&SignalRequest { privilege, place, reason }).unwrap();
@@ -148,4 +162,48 @@ async fn a_guard_cannot_take_a_signal_back() {
     let (lab, sleeper) = (Lab::new(Safety::default()), Sleeper::start());
     let plan = Change { guard: Some(Duration::from_secs(30)), ..change(vec![sending(19, &[sleeper.id()])]) };
     assert_eq!(code(lab.gate.apply(granted(&lab, false).await, plan).await), "INVALID_PLAN");
+}
+
+#[tokio::test]
+async fn where_the_connection_is_lost_nobody_knows_what_became_of_the_signal() {
+    for (fate, state) in [((|| Fate::NeverComes) as fn() -> Fate, "S"), (|| Fate::NeverAnswers, "Z")] {
+        let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+        let sleeper = Sleeper::start();
+        // The first shell looks, and the second one sends.
+        let shells = std::sync::atomic::AtomicUsize::new(0);
+        let connection = TestConnection::new(move |command| match command.program.as_str() {
+            "sh" if shells.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 1 => fate(),
+            _ => Fate::Answers,
+        });
+        let request = with_grant(lab.asking_on(Target::over_test_connection(&connection), false).await);
+        match lab.gate.apply(request, change(vec![sending(15, &[sleeper.id()])])).await.unwrap() {
+            Outcome::Failed { problem, uncertain, .. } => {
+                assert!(uncertain && problem.is_uncertain(), "{problem:?}");
+                let advice = problem.remediation.join(" ");
+                assert!(advice.contains(&format!("send SIGTERM to {}", sleeper.id().pid)), "{advice}");
+            }
+            _ => panic!(),
+        }
+        until(|| sleeper.stat()[0] == state).await;
+        assert_eq!(lab.events().last().unwrap()["outcome"], "uncertain");
+    }
+}
+
+#[tokio::test]
+async fn a_signal_that_has_begun_goes_on_when_its_caller_goes_away() {
+    let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+    let stubborn = Sleeper::stubborn();
+    let Step { action: Action::Signal(mut signal), .. } = sending(15, &[stubborn.id()]) else {
+        unreachable!()
+    };
+    (signal.tree, signal.wait_seconds, signal.kill) = (true, 1, true);
+    let plan = change(vec![Step { action: Action::Signal(signal), undo: Vec::new() }]);
+    let applied = lab.gate.apply(granted(&lab, false).await, plan);
+    tokio::select! {
+        _ = applied => panic!("it ended before the time"),
+        () = until(|| !lab.events().is_empty()) => {}
+    }
+    lab.gate.finished().await;
+    assert_eq!(stubborn.stat()[0], "Z");
+    assert_eq!(lab.events().last().unwrap()["outcome"], "done");
 }

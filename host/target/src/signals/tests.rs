@@ -235,7 +235,9 @@ fn an_answer_of_another_form_is_a_problem() {
         (first.service(), first.thread_of, first.uids.as_slice()),
         (Some("x.service"), Some(7), &[1; 4][..])
     );
-    for (text, code) in [("", 1), ("7 5 given\nx", 0), ("", 0), ("7 5 perhaps\n", 0), ("7 x given\n", 0)] {
+    for (text, code) in
+        [("", 1), ("7 5 given\nx", 0), (" uids 1\n", 0), ("7 5 perhaps\n", 0), ("7 x given\n", 0)]
+    {
         assert_eq!(read(&output(text, code)).unwrap_err().code, "UNEXPECTED_OUTPUT", "{text:?}");
     }
 }

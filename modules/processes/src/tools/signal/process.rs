@@ -52,6 +52,9 @@ pub(crate) struct Process {
     /// The process that it is a thread of.
     #[serde(skip)]
     thread_of: u32,
+    /// Whether it is the first process of its namespace.
+    #[serde(skip)]
+    is_first_inside: bool,
     /// The container or the namespace that it runs in.
     #[serde(skip)]
     inside: Option<String>,
@@ -106,7 +109,8 @@ impl Process {
         let seconds = i64::try_from(start_ticks / TICKS).ok()?;
         let words = arguments.trim_end_matches('\0').replace(|letter: char| letter.is_control(), " ");
         let container = container(cgroup);
-        let namespaces = value("NSpid").map_or(1, |pids| pids.split_whitespace().count());
+        let pids: Vec<&str> = value("NSpid").map_or(Vec::new(), |pids| pids.split_whitespace().collect());
+        let is_inside = pids.len() > 1;
         Some(Self {
             pid,
             started: boot.map(|boot| rfc3339(boot.saturating_add(seconds))),
@@ -123,7 +127,8 @@ impl Process {
             parent: field(4)?,
             is_kernels: field(9)? & KERNEL_THREAD != 0,
             thread_of: value("Tgid")?.trim().parse().ok()?,
-            inside: container.or_else(|| (namespaces > 1).then(|| "a PID namespace of its own".to_owned())),
+            is_first_inside: is_inside && pids.last() == Some(&"1"),
+            inside: container.or_else(|| is_inside.then(|| "a PID namespace of its own".to_owned())),
         })
     }
 
@@ -187,7 +192,10 @@ impl Process {
             .inside
             .as_ref()
             .map(|inside| format!("{pid} runs in {inside}: what watches it there may start another one"));
-        [unit, inside].into_iter().flatten().collect()
+        let first = self.is_first_inside.then(|| {
+            format!("{pid} is the first process there: with its end all of it ends, and SIGTERM ends it only where it says so")
+        });
+        [unit, inside, first].into_iter().flatten().collect()
     }
 }
 
