@@ -11,9 +11,11 @@ mod explain;
 mod history;
 mod output;
 mod simulation;
+mod upkeep;
 
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
+    Upkeep,
 };
 use linux_sysadmin_sdk::prelude::*;
 
@@ -48,6 +50,7 @@ impl Backend for Apt {
             .serves("package_manager", &["apt"])
             .grants(commands::granted)
             .grants(files)
+            .grants(upkeep::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
@@ -101,6 +104,10 @@ impl Backend for Apt {
 
     fn remarks(&self, output: &Output) -> Remarks {
         explain::remarks(output)
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        Some(self)
     }
 
     fn aftermath(&self, cx: &Context) -> Aftermath {
