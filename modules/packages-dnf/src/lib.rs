@@ -19,10 +19,12 @@ mod remarks;
 mod repository;
 mod rollback;
 mod simulation;
+mod upkeep;
 mod version;
 
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
+    Upkeep,
 };
 use linux_sysadmin_sdk::prelude::*;
 
@@ -35,6 +37,7 @@ impl Backend for Dnf {
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("package_manager", &["dnf"])
             .grants(command::granted)
+            .grants(upkeep::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
@@ -87,6 +90,10 @@ impl Backend for Dnf {
 
     fn remarks(&self, output: &Output) -> Remarks {
         remarks::remarks(output)
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        Some(self)
     }
 
     fn aftermath(&self, cx: &Context) -> Aftermath {
