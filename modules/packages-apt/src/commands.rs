@@ -65,6 +65,24 @@ const VERSION: [CommandLine; 2] = [
 /// With this option, a repository that can't be read is an error, and not a warning with exit code 0.
 const REFRESH: CommandLine = CommandLine::new("apt-get --quiet -o APT::Update::Error-Mode=any update");
 
+/// The repair of dependencies. The simulation takes no lock, and also names packages that are only half installed.
+pub(crate) const FIX_BROKEN: [CommandLine; 2] =
+    [change!("--fix-broken install"), simulation!("--fix-broken install")];
+/// Configures packages that were unpacked and not configured.
+pub(crate) const CONFIGURE: CommandLine = CommandLine::new(
+    "DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none NEEDRESTART_MODE=l dpkg --force-confold --configure --pending",
+);
+pub(crate) const AUTOREMOVE: CommandLine = simulation!("autoremove");
+pub(crate) const HOLD: CommandLine = CommandLine::new("apt-mark hold -- <package>...");
+pub(crate) const UNHOLD: CommandLine = CommandLine::new("apt-mark unhold -- <package>...");
+pub(crate) const CLEAN: CommandLine = CommandLine::new("apt-get --quiet clean");
+pub(crate) const CACHED_BYTES: CommandLine =
+    CommandLine::new("du --bytes --summarize -- /var/cache/apt/archives");
+pub(crate) const VERIFY_ALL: CommandLine = CommandLine::new("dpkg --verify");
+pub(crate) const VERIFY: CommandLine = CommandLine::new("dpkg --verify <package>...");
+/// Prints the packages that have a path. A path is taken for a pattern where it has the characters of one.
+pub(crate) const SEARCH_FILES: CommandLine = CommandLine::new("dpkg-query --search -- <path>...");
+
 /// The command lines of the change and of its simulation, with the values of their holes.
 fn lines(request: &Request) -> Option<(&'static [CommandLine; 2], Vec<String>)> {
     Some(match request {
@@ -100,6 +118,10 @@ pub(crate) fn granted(module: Module) -> Module {
         POLICY.read("which versions there are, and where from"),
         SHOW.read("what is known of a package"),
         SHOW_VERSIONS.read("sizes of what would be installed"),
+        SEARCH_FILES.read("which package has a file"),
+        CACHED_BYTES.read("how much is downloaded").as_root_if_available(),
+        VERIFY_ALL.read("files that differ from their packages'").as_root_if_available(),
+        VERIFY.read("files that differ from these packages'").as_root_if_available(),
         AUTOMATIC.read("whether a package was installed for another one's sake"),
         crate::aftermath::NEEDRESTART
             .read("services that still run what was replaced")
@@ -112,6 +134,7 @@ pub(crate) fn granted(module: Module) -> Module {
         (&PURGE, Risk::Critical, "to remove packages with their configuration"),
         (&UPDATE, Risk::Moderate, "to update these packages"),
         (&UPDATE_ALL, Risk::Moderate, "to update all packages"),
+        (&FIX_BROKEN, Risk::Moderate, "to mend dependencies"),
         (&VERSION, Risk::High, "to go back to another version"),
     ];
     let changing = risks.into_iter().flat_map(|([change, simulation], risk, reason)| {
@@ -120,6 +143,11 @@ pub(crate) fn granted(module: Module) -> Module {
     module
         .commands(looking)
         .commands(changing)
+        .command(AUTOREMOVE.dry_run("what no package needs"))
+        .command(CONFIGURE.change(Risk::Moderate, "to finish what was cut off"))
+        .command(HOLD.change(Risk::Moderate, "to keep packages at their version"))
+        .command(UNHOLD.change(Risk::Moderate, "to release them"))
+        .command(CLEAN.change(Risk::Low, "to remove downloaded packages"))
         .command(NEWER.dry_run("what there is to update"))
         .command(REFRESH.change(Risk::Moderate, "to read the repositories anew"))
 }

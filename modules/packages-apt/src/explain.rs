@@ -75,7 +75,11 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
         Category::NotFound,
         &["Unable to locate package", "has no installation candidate", "was not found", "No packages found"],
     ),
-    ("PACKAGE_SCRIPT_FAILED", Category::Other, &["Sub-process /usr/bin/dpkg returned an error code"]),
+    (
+        "PACKAGE_SCRIPT_FAILED",
+        Category::Other,
+        &["Sub-process /usr/bin/dpkg returned an error code", "dpkg: error processing"],
+    ),
 ];
 
 /// The longest message, in characters. apt repeats itself for each file of each repository.

@@ -12,10 +12,12 @@ mod history;
 mod output;
 mod repositories;
 mod simulation;
+mod upkeep;
 
 use linux_sysadmin_sdk::packages::repositories::Repositories;
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
+    Upkeep,
 };
 use linux_sysadmin_sdk::prelude::*;
 
@@ -51,6 +53,7 @@ impl Backend for Apt {
             .grants(commands::granted)
             .grants(files)
             .grants(repositories::granted)
+            .grants(upkeep::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
@@ -104,6 +107,10 @@ impl Backend for Apt {
 
     fn remarks(&self, output: &Output) -> Remarks {
         explain::remarks(output)
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        Some(self)
     }
 
     fn aftermath(&self, cx: &Context) -> Aftermath {

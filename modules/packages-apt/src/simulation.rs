@@ -19,12 +19,17 @@ const STAMPS: [&str; 2] = ["/var/lib/apt/periodic/update-success-stamp", "/var/l
 pub(crate) fn of(request: &Request, cx: &Context) -> Result<Simulated> {
     let command = commands::simulation(request)
         .ok_or_else(|| Problem::new("NOT_SUPPORTED", Category::State, "apt-get has no simulation of this"))?;
-    let text = said(cx.run(command.duration(linux_sysadmin_sdk::DurationCategory::Normal))?)?;
+    read(cx.run(command.duration(linux_sysadmin_sdk::DurationCategory::Normal))?, cx)
+}
+
+/// Reads the output of a simulation.
+pub(crate) fn read(output: Output, cx: &Context) -> Result<Simulated> {
+    let text = said(output)?;
     let held = names_below(&text, "The following held packages will be changed:");
     if !held.is_empty() {
         let message = format!("a hold keeps these at their version: {}", held.join(", "));
         let problem = Problem::new("PACKAGE_HELD", Category::State, message);
-        return Err(problem.remedy(format!("To release the hold: `apt-mark unhold {}`", held.join(" "))));
+        return Err(problem.remedy(format!("To release the hold: `pkg_unhold` with {}", held.join(", "))));
     }
     let mut simulated = parse(&text)?;
     size(&mut simulated, cx);

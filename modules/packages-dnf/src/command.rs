@@ -62,6 +62,49 @@ pub const REBOOT: CommandLine = CommandLine::new("dnf --quiet --cacheonly needs-
 /// Prints the units that run replaced files.
 pub const RESTART: CommandLine = CommandLine::new("dnf --quiet --cacheonly needs-restarting --services");
 
+/// Prints the packages that have a file.
+pub const OWNER: CommandLine = CommandLine::new(r"rpm --query '--queryformat=%{NAME}\n' --file <path>");
+
+/// Prints the available packages that have a file.
+pub const PROVIDERS: CommandLine =
+    CommandLine::new(r"dnf --quiet --cacheonly repoquery '--queryformat=%{name}\n' --whatprovides <path>");
+
+/// Prints files that differ from what packages brought.
+pub const VERIFY_ALL: CommandLine = CommandLine::new("rpm --verify --all");
+
+/// Prints the same of some packages.
+pub const VERIFY: CommandLine = CommandLine::new("rpm --verify <package>...");
+
+/// Checks the form of rpm's database.
+pub const VERIFY_DATABASE: CommandLine = CommandLine::new("rpmdb --verifydb");
+
+/// Checks the dependencies of all installed packages.
+pub const CHECK: CommandLine = CommandLine::new("dnf --quiet --cacheonly check");
+
+/// Makes rpm's database anew from its table of packages.
+pub const REBUILD: CommandLine = CommandLine::new("rpmdb --rebuilddb");
+
+/// Copies the database beside it.
+pub const COPY_DATABASE: CommandLine = CommandLine::new(
+    "cp --archive --no-target-directory -- <path:/{usr/lib/sysimage,var/lib}/rpm> <path:/{usr/lib/sysimage,var/lib}/rpm.before-repair-*>",
+);
+
+/// Prints the locked versions.
+pub const LOCKS: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock list");
+pub const LOCK: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock add <package>...");
+pub const UNLOCK: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock delete <package>...");
+
+/// dnf's simulation of the removal of what no package needs.
+pub const AUTOREMOVE: CommandLine = CommandLine::new("dnf --cacheonly --assumeno autoremove");
+
+pub const CLEAN_PACKAGES: CommandLine = CommandLine::new("dnf --quiet clean packages");
+pub const CLEAN_METADATA: CommandLine = CommandLine::new("dnf --quiet clean metadata");
+pub const CLEAN_ALL: CommandLine = CommandLine::new("dnf --quiet clean all");
+
+/// Prints the size of the downloads.
+pub const CACHED_BYTES: CommandLine =
+    CommandLine::new("du --bytes --summarize -- /var/cache/dnf /var/cache/libdnf5");
+
 /// The directories in which dnf 4 and dnf 5 keep their downloads.
 pub const CACHES: [&str; 2] = ["/var/cache/dnf", "/var/cache/libdnf5"];
 
@@ -153,6 +196,10 @@ pub fn granted(module: Module) -> Module {
         (CVES, "CVEs that updates settle"),
         (TRANSACTIONS, "what dnf has done"),
         (TRANSACTION, "what dnf has done, in detail"),
+        (OWNER, "which package has a file"),
+        (PROVIDERS, "which package would bring a file"),
+        (CHECK, "whether dependencies are met"),
+        (LOCKS, "versions that are locked"),
     ];
     let simulations = [
         (TRY_INSTALL, INSTALL, Risk::Moderate, "install packages"),
@@ -170,6 +217,25 @@ pub fn granted(module: Module) -> Module {
     module
         .commands(looks.map(|(line, reason)| line.read(reason)))
         .commands(changing)
+        .commands(
+            [
+                (VERIFY_ALL, "files that differ from their packages'"),
+                (VERIFY, "files that differ from these packages'"),
+                (VERIFY_DATABASE, "whether rpm's database is sound"),
+                (CACHED_BYTES, "how much is downloaded"),
+            ]
+            .map(|(line, reason)| line.read(reason).as_root_if_available()),
+        )
+        .command(AUTOREMOVE.dry_run("what no package needs").as_root())
+        .commands([
+            COPY_DATABASE.change(Risk::Moderate, "to keep a copy of rpm's database"),
+            REBUILD.change(Risk::Moderate, "to make rpm's database anew"),
+            LOCK.change(Risk::Moderate, "to keep packages at their version"),
+            UNLOCK.change(Risk::Moderate, "to release them"),
+            CLEAN_PACKAGES.change(Risk::Low, "to remove downloaded packages"),
+            CLEAN_METADATA.change(Risk::Low, "to remove downloaded metadata"),
+            CLEAN_ALL.change(Risk::Low, "to remove all downloads"),
+        ])
         .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
         .command(REBOOT.read("whether a reboot is due").as_root_if_available())
         .command(RESTART.read("services that run what was replaced").as_root_if_available())

@@ -20,11 +20,13 @@ mod repository;
 mod rollback;
 mod simulation;
 mod sources;
+mod upkeep;
 mod version;
 
 use linux_sysadmin_sdk::packages::repositories::Repositories;
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
+    Upkeep,
 };
 use linux_sysadmin_sdk::prelude::*;
 
@@ -38,6 +40,7 @@ impl Backend for Dnf {
             .serves("package_manager", &["dnf"])
             .grants(command::granted)
             .grants(sources::granted)
+            .grants(upkeep::granted)
     }
 
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>> {
@@ -90,6 +93,10 @@ impl Backend for Dnf {
 
     fn remarks(&self, output: &Output) -> Remarks {
         remarks::remarks(output)
+    }
+
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        Some(self)
     }
 
     fn aftermath(&self, cx: &Context) -> Aftermath {

@@ -14,14 +14,7 @@ pub fn simulate(request: &Request, cx: &Context) -> Result<Simulated> {
     let Some(simulation) = command::simulation(request) else { return Ok(Simulated::default()) };
     let before = installed::installed(cx)?;
     let output = run(simulation, cx)?;
-    let said = format!("{}\n{}", output.text(), output.error_text());
-    let mut simulated = parse(&said, &before)?;
-    if simulated.operations.is_empty()
-        && said.contains("Operation aborted")
-        && !said.contains("module streams:")
-    {
-        return Err(Problem::unexpected("dnf's simulation", &said));
-    }
+    let mut simulated = read(&output, &before)?;
     let names: &[String] = match request {
         Request::Install(names) | Request::Remove(names) | Request::Purge(names) | Request::Update(names) => {
             names
@@ -47,8 +40,21 @@ pub fn simulate(request: &Request, cx: &Context) -> Result<Simulated> {
     Ok(simulated)
 }
 
+/// Reads the output of a simulation.
+pub fn read(output: &Output, before: &[Installed]) -> Result<Simulated> {
+    let said = format!("{}\n{}", output.text(), output.error_text());
+    let simulated = parse(&said, before)?;
+    if simulated.operations.is_empty()
+        && said.contains("Operation aborted")
+        && !said.contains("module streams:")
+    {
+        return Err(Problem::unexpected("dnf's simulation", &said));
+    }
+    Ok(simulated)
+}
+
 /// Runs the simulation. dnf's exit code is 1 where it answered its own question with no.
-fn run(simulation: Command, cx: &Context) -> Result<Output> {
+pub fn run(simulation: Command, cx: &Context) -> Result<Output> {
     let output = cx.run(simulation)?;
     let is_over = |text: &str| {
         ["Operation aborted", "Nothing to do", "No packages marked for"].iter().any(|end| text.contains(end))

@@ -5,15 +5,20 @@
 //! follows from the simulation. What was done is read from the package database before and after the change, and not from
 //! the manager's output.
 
+mod autoremove;
 mod check_updates;
+mod clean;
 mod history;
+mod hold;
 mod info;
 mod install;
 mod list_installed;
 mod name;
 mod outcome;
+mod owner;
 mod package_change;
 mod remove;
+mod repair;
 mod report;
 pub mod repositories;
 mod risk;
@@ -21,14 +26,19 @@ mod rollback;
 mod search;
 mod types;
 mod update;
+mod upkeep;
+mod verify;
 
 pub use name::{MAX_NAMES, check as check_name};
 pub use types::{
     Aftermath, Available, Found, Info, Installed, Operation, Request, Simulated, State, Transaction, Update,
     Updates, Verb,
 };
+pub use upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
 
-use crate::{Category, Command, Context, DurationCategory, Module, Output, Problem, Result, Risk, Tool};
+use crate::{
+    Category, Command, Context, DurationCategory, IntoReply, Module, Output, Problem, Result, Risk, Tool,
+};
 
 /// A package manager: the commands of a module, and the parsers of their output.
 ///
@@ -139,6 +149,12 @@ pub trait Backend {
         Aftermath::default()
     }
 
+    /// The upkeep of the manager. With it, the module has seven tools more: repair, hold, unhold, autoremove, clean, verify,
+    /// owner.
+    fn upkeep(&self) -> Option<&dyn Upkeep> {
+        None
+    }
+
     /// The request that takes a package back where the caller names no version. By default this is the latest former version
     /// of the history that is still available, otherwise the available version below the current one.
     fn rollback_request(&self, name: &str, current: &str, cx: &Context) -> Result<Request> {
@@ -167,11 +183,11 @@ pub struct Remarks {
     pub notes: Vec<String>,
 }
 
-/// The module of a backend, with the ten tools.
+/// The module of a backend, with the ten tools, and those of its upkeep where it has one.
 pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     use DurationCategory::{Normal, Slow};
     let look = |tool: Tool| tool.duration(Normal);
-    [
+    let module = [
         look(Tool::new("pkg_list_installed", "Installed packages", move |args, cx: &Context| {
             list_installed::list_installed(&backend(), args, cx)
         })),
@@ -219,7 +235,64 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     ]
     .into_iter()
     .chain(repositories::tools(backend))
-    .fold(backend().module(), Module::tool)
+    .fold(backend().module(), Module::tool);
+    if backend().upkeep().is_some() { with_upkeep(module, backend) } else { module }
+}
+
+/// The module with the tools of the backend's upkeep.
+fn with_upkeep<B: Backend + 'static>(module: Module, backend: fn() -> B) -> Module {
+    use DurationCategory::{Normal, Slow};
+    let change = |tool: Tool, risk: Risk| tool.risk(risk).duration(Normal);
+    [
+        change(
+            upkeep_tool("pkg_repair", "Mend what an interrupted change broke", backend, repair::repair),
+            Risk::Moderate,
+        ),
+        change(
+            upkeep_tool("pkg_hold", "Keep packages at their version", backend, hold::hold),
+            Risk::Moderate,
+        )
+        .argument_alias("package", "packages"),
+        change(
+            upkeep_tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold),
+            Risk::Moderate,
+        )
+        .argument_alias("package", "packages"),
+        change(
+            upkeep_tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
+            Risk::High,
+        ),
+        change(upkeep_tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Low),
+        upkeep_tool("pkg_verify", "Compare files with their packages", backend, verify::verify)
+            .argument_alias("package", "packages")
+            .duration(Slow),
+        upkeep_tool("pkg_owner", "Which package has these files", backend, owner::owner)
+            .argument_alias("paths", "files")
+            .duration(Normal),
+    ]
+    .into_iter()
+    .fold(module.grants(owner::granted), Module::tool)
+}
+
+/// A tool that uses the backend's upkeep. Only a backend that has one is offered with it.
+fn upkeep_tool<B, A, R>(
+    name: &'static str,
+    title: &'static str,
+    backend: fn() -> B,
+    tool: fn(&B, &dyn Upkeep, A, &Context) -> Result<R>,
+) -> Tool
+where
+    B: Backend + 'static,
+    A: serde::de::DeserializeOwned + schemars::JsonSchema + 'static,
+    R: IntoReply + 'static,
+{
+    Tool::new(name, title, move |args: A, cx: &Context| {
+        let backend = backend();
+        let upkeep = backend.upkeep().ok_or_else(|| {
+            Problem::new("NOT_SUPPORTED", Category::State, "this package manager has no upkeep")
+        })?;
+        tool(&backend, upkeep, args, cx)
+    })
 }
 
 /// The problem of names of which the repositories have no package.

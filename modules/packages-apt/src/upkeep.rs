@@ -1,0 +1,245 @@
+//! The upkeep of packages by apt-get, apt-mark and dpkg.
+
+use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, State, Upkeep};
+use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
+
+use crate::commands::{
+    AUTOREMOVE, CACHED_BYTES, CLEAN, CONFIGURE, FIX_BROKEN, HOLD, INSTALLED, SEARCH_FILES, UNHOLD, VERIFY,
+    VERIFY_ALL,
+};
+use crate::{Apt, dpkg_query, simulation};
+
+/// The directory of changes that dpkg hasn't merged into its database yet. They stay there where dpkg was killed.
+const UPDATES: &str = "/var/lib/dpkg/updates";
+
+/// The most changed files whose packages are looked for.
+const MOST_OWNERS: usize = 500;
+
+pub(crate) fn granted(module: Module) -> Module {
+    module.path(PathGrant::read(UPDATES, "whether dpkg was cut off"))
+}
+
+impl Upkeep for Apt {
+    fn diagnose(&self, cx: &Context) -> Result<Diagnosis> {
+        let [simulation, fix] = [FIX_BROKEN[1], FIX_BROKEN[0]];
+        let look = simulation.command().duration(DurationCategory::Normal);
+        let [installed, simulated] = cx.run_each([INSTALLED.command(), look]);
+        let simulated = simulation::read(simulated?, cx)?;
+        let mut found = Diagnosis::default();
+        // dpkg names these files by numbers: deb-conffiles aside, other names are its drafts.
+        let is_entry = |name: &&String| name.bytes().all(|byte| byte.is_ascii_digit());
+        let cut_off = cx.list_dir(UPDATES)?.iter().filter(is_entry).count() > 0;
+        if cut_off {
+            found.findings.push("a run of dpkg was cut off".to_owned());
+        }
+        let mut reinstall = Vec::new();
+        for package in dpkg_query::read(installed)? {
+            if let State::Broken(state) = package.state {
+                found.findings.push(format!("{} {} is {state}", package.name, package.version));
+                if ["reinst-required", "half-installed"].contains(&state.as_str()) {
+                    reinstall.push(package.name);
+                }
+            }
+        }
+        let is_unmet = !simulated.operations.is_empty();
+        if is_unmet {
+            found.findings.push("dependencies of installed packages aren't met".to_owned());
+        }
+        if cut_off || (found.findings.len() > reinstall.len() && !is_unmet) {
+            // Packages whose dependencies aren't met fail here, and are mended by the next step.
+            let codes: &[i32] = if is_unmet { &[0, 1] } else { &[0] };
+            found.steps.push(Step::run(CONFIGURE.command().as_root()).uninterruptible().success(codes));
+        }
+        if is_unmet {
+            found.steps.push(Step::run(fix.command().as_root()).uninterruptible());
+        }
+        if !found.findings.is_empty() {
+            found.dry_run = Some(simulation.command());
+        }
+        if !reinstall.is_empty() {
+            let again = format!("`pkg_install` with {} installs anew what was cut off", reinstall.join(", "));
+            if found.steps.is_empty() {
+                let message = found.findings.join("; ");
+                found.problem =
+                    Some(Problem::new("PACKAGES_INTERRUPTED", Category::State, message).remedy(again));
+            } else {
+                found.notes.push(again);
+            }
+        }
+        found.simulated = simulated;
+        Ok(found)
+    }
+
+    fn hold(&self, names: &[String], _: &Context) -> Result<Command> {
+        Ok(HOLD.with(names).as_root())
+    }
+
+    fn unhold(&self, names: &[String], _: &Context) -> Result<Command> {
+        Ok(UNHOLD.with(names).as_root())
+    }
+
+    fn unneeded(&self, cx: &Context) -> Result<Vec<String>> {
+        let look = AUTOREMOVE.command().duration(DurationCategory::Normal);
+        let simulated = simulation::read(cx.run(look)?, cx)?;
+        Ok(simulated.operations.into_iter().map(|operation| operation.name).collect())
+    }
+
+    fn clean(&self, what: Cached) -> Option<Command> {
+        (what == Cached::Packages).then(|| CLEAN.command().as_root())
+    }
+
+    fn cached_bytes(&self, cx: &Context) -> Result<u64> {
+        // du fails where it may not read a directory, and prints the rest all the same.
+        let said =
+            cx.run(CACHED_BYTES.command().privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable))?;
+        let text = said.text();
+        let bytes = text.split('\t').next().and_then(|bytes| bytes.parse().ok());
+        bytes.ok_or_else(|| Problem::unexpected("du", &text))
+    }
+
+    fn verify(&self, names: &[String], cx: &Context) -> Result<Vec<Difference>> {
+        let line = if names.is_empty() { VERIFY_ALL } else { VERIFY };
+        let command = line.with(names).privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable);
+        let output = cx.run(command.duration(DurationCategory::Slow))?;
+        let text = output.success("dpkg --verify")?.text().into_owned();
+        let mut found = text.lines().map(difference).collect::<Result<Vec<_>>>()?;
+        let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
+        if let [name] = names {
+            found.iter_mut().for_each(|found| found.package.clone_from(name));
+        } else if !paths.is_empty() {
+            let owners = self.owners(&paths, cx)?;
+            for (found, owners) in found.iter_mut().zip(owners) {
+                found.package = owners.packages.join(", ");
+            }
+        }
+        Ok(found)
+    }
+
+    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
+        // dpkg-query fails where a path has no package, and prints the others all the same.
+        let output = cx.run(SEARCH_FILES.with(paths.iter().map(|path| literal(path))))?;
+        if output.exit_code > 1 {
+            output.clone().success("dpkg-query --search")?;
+        }
+        Ok(owners(&output.text(), paths))
+    }
+}
+
+/// The path as a pattern that matches it alone: dpkg-query reads `*`, `?`, `[` and `\` as those of a pattern.
+fn literal(path: &str) -> String {
+    let escaped = |c: char| if "*?[\\".contains(c) { vec!['\\', c] } else { vec![c] };
+    path.chars().flat_map(escaped).collect()
+}
+
+/// Parses `??5?????? c /etc/x` and `missing   c /etc/x` of `dpkg --verify`: dpkg(1), `--verify-format`.
+fn difference(line: &str) -> Result<Difference> {
+    let unexpected = || Problem::unexpected("dpkg --verify", line);
+    let (flags, rest) = line.split_at_checked(9).ok_or_else(unexpected)?;
+    let rest = rest.strip_prefix(' ').ok_or_else(unexpected)?;
+    let (kind, path) = rest.split_at_checked(2).ok_or_else(unexpected)?;
+    let path = path.strip_suffix(" (Permission denied)").unwrap_or(path);
+    if !path.starts_with('/') {
+        return Err(unexpected());
+    }
+    let mut found = Difference { path: path.to_owned(), config: kind == "c ", ..Difference::default() };
+    if flags.trim() == "missing" {
+        found.differs.push("missing");
+        found.unreadable = line.ends_with(" (Permission denied)");
+        return Ok(found);
+    }
+    if flags.contains('5') {
+        found.differs.push("digest");
+    }
+    if flags.contains('M') {
+        found.differs.push("type");
+    }
+    found.unreadable = flags == "?????????";
+    Ok(found)
+}
+
+/// Parses `a, b:amd64: /path`, `diversion by a from: /path` and `diversion by a to: /other` of `dpkg-query --search`.
+fn owners(text: &str, paths: &[String]) -> Vec<Owners> {
+    let mut owners = vec![Owners::default(); paths.len()];
+    let mut of = |path: &str, add: &mut dyn FnMut(&mut Owners)| {
+        for (at, _) in paths.iter().enumerate().filter(|(_, other)| *other == path) {
+            add(&mut owners[at]);
+        }
+    };
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some((who, path)) = line.split_once(": /").map(|(who, rest)| (who, format!("/{rest}"))) else {
+            continue;
+        };
+        let diversion =
+            who.strip_prefix("diversion by ").or_else(|| who.strip_prefix("local diversion").map(|_| who));
+        if let Some(by) = diversion {
+            // The line with `to` follows the one with `from`.
+            let to = lines.next_if(|_| by.ends_with("from")).unwrap_or(line);
+            let to = to.split_once(": /").map_or("", |(_, rest)| rest);
+            let by = by.strip_suffix(" from").or_else(|| by.strip_suffix(" to")).unwrap_or(by);
+            let said = format!("other packages' file is /{to}, diverted by {by}");
+            of(&path, &mut |owners| owners.diversion = Some(said.clone()));
+            continue;
+        }
+        let names = who.split(", ").map(|name| name.split(':').next().unwrap_or(name).to_owned());
+        let names: Vec<_> = names.collect();
+        of(&path, &mut |owners| owners.packages.extend(names.iter().cloned()));
+    }
+    owners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines come from dpkg 1.21.23 as root, and those of sudo as nobody.
+    #[test]
+    fn a_line_says_what_differs_and_whether_it_is_configuration() {
+        let table: [(&str, &str, &[&str], bool, bool); 6] = [
+            ("??5?????? c /etc/lab-conf.conf", "/etc/lab-conf.conf", &["digest"], true, false),
+            ("??5??????   /usr/bin/lsattr", "/usr/bin/lsattr", &["digest"], false, false),
+            ("missing     /usr/bin/free", "/usr/bin/free", &["missing"], false, false),
+            ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
+            ("?M5??????   /usr/bin/uptime", "/usr/bin/uptime", &["digest", "type"], false, false),
+            ("????????? c /etc/sudoers", "/etc/sudoers", &[], true, true),
+        ];
+        for (line, path, differs, config, unreadable) in table {
+            let found = difference(line).expect(line);
+            let expected = Difference {
+                path: path.to_owned(),
+                differs: differs.to_vec(),
+                config,
+                unreadable,
+                ..Difference::default()
+            };
+            assert_eq!(found, expected, "{line}");
+        }
+        for line in ["", "missing", "??5??????", "dpkg: error: x y z", "??5?????? é /x", "ééééééééé"]
+        {
+            assert_eq!(difference(line).expect_err(line).code, "UNEXPECTED_OUTPUT", "{line}");
+        }
+    }
+
+    /// The lines come from dpkg 1.21.23.
+    #[test]
+    fn a_path_has_packages_and_diversions() {
+        let text = "diversion by dash from: /bin/sh\ndiversion by dash to: /bin/sh.distrib\ndash: /bin/sh\n\
+            cron-daemon-common, git, binutils-common:amd64: /etc\ncoreutils: /usr/bin/[\n";
+        let paths = ["/bin/sh", "/etc", "/usr/bin/[", "/nonexist"].map(str::to_owned);
+        let found = owners(text, &paths);
+        assert_eq!(found[0].packages, ["dash"]);
+        let diversion = "other packages' file is /bin/sh.distrib, diverted by dash";
+        assert_eq!(found[0].diversion.as_deref(), Some(diversion));
+        assert_eq!(found[1].packages, ["cron-daemon-common", "git", "binutils-common"]);
+        assert_eq!(found[2].packages, ["coreutils"]);
+        assert_eq!(found[3], Owners::default());
+        assert_eq!(owners("", &paths), vec![Owners::default(); 4]);
+    }
+
+    #[test]
+    fn a_path_matches_itself_alone() {
+        assert_eq!(literal("/usr/bin/["), "/usr/bin/\\[");
+        assert_eq!(literal("/a*b?\\c"), "/a\\*b\\?\\\\c");
+        assert_eq!(literal("/etc/passwd"), "/etc/passwd");
+    }
+}

@@ -1,0 +1,267 @@
+//! The upkeep of packages by rpm and dnf.
+
+use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Upkeep};
+use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
+
+use crate::command::{
+    AUTOREMOVE, CACHED_BYTES, CHECK, CLEAN_ALL, CLEAN_METADATA, CLEAN_PACKAGES, COPY_DATABASE, LOCK, LOCKS,
+    OWNER, PROVIDERS, REBUILD, UNLOCK, VERIFY, VERIFY_ALL, VERIFY_DATABASE, look,
+};
+use crate::{Dnf, command, installed, problem, simulation};
+
+/// The directories where rpm's database may be, and the files that it may have.
+const DATABASES: [(&str, &str); 3] = [
+    ("/usr/lib/sysimage/rpm", "rpmdb.sqlite"),
+    ("/var/lib/rpm", "rpmdb.sqlite"),
+    ("/var/lib/rpm", "Packages"),
+];
+
+/// The most changed files whose packages are looked for.
+const MOST_OWNERS: usize = 200;
+
+/// The most findings of `dnf check` in an answer.
+const MOST_FINDINGS: usize = 30;
+
+pub fn granted(module: Module) -> Module {
+    module.paths(DATABASES.map(|(directory, file)| {
+        PathGrant::read(&format!("{directory}/{file}"), "when rpm's database was written last")
+    }))
+}
+
+impl Upkeep for Dnf {
+    fn diagnose(&self, cx: &Context) -> Result<Diagnosis> {
+        let root = |line: CommandLine| look(line.command()).privilege(Privilege::RootIfAvailable);
+        let verified = cx.run(root(VERIFY_DATABASE))?;
+        if verified.exit_code != 0 {
+            return damaged(&verified, cx);
+        }
+        let checked = cx.run(look(CHECK.command()))?;
+        let text = checked.text();
+        let findings: Vec<_> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        if checked.exit_code == 0 {
+            return Ok(Diagnosis::default());
+        }
+        if findings.is_empty() {
+            problem::success(checked.clone())?;
+        }
+        let mut message = findings.iter().take(MOST_FINDINGS).copied().collect::<Vec<_>>().join("; ");
+        if findings.len() > MOST_FINDINGS {
+            message += &format!("; and {} more", findings.len() - MOST_FINDINGS);
+        }
+        let help = "dnf has no command that mends it: `pkg_install` what is missing, or `pkg_remove` the package that needs it";
+        let problem = Problem::new("DEPENDENCIES_BROKEN", Category::Dependency, message.clone());
+        Ok(Diagnosis { findings: vec![message], problem: Some(problem.remedy(help)), ..Diagnosis::default() })
+    }
+
+    fn hold(&self, names: &[String], cx: &Context) -> Result<Command> {
+        has_versionlock(cx)?;
+        Ok(look(LOCK.with(names)).as_root())
+    }
+
+    fn unhold(&self, names: &[String], cx: &Context) -> Result<Command> {
+        has_versionlock(cx)?;
+        Ok(look(UNLOCK.with(names)).as_root())
+    }
+
+    fn unneeded(&self, cx: &Context) -> Result<Vec<String>> {
+        let command = look(AUTOREMOVE.command()).as_root();
+        let simulated = simulation::read(&simulation::run(command, cx)?, &installed::installed(cx)?)?;
+        Ok(simulated.operations.into_iter().map(|operation| operation.name).collect())
+    }
+
+    fn clean(&self, what: Cached) -> Option<Command> {
+        let line = match what {
+            Cached::Packages => CLEAN_PACKAGES,
+            Cached::Metadata => CLEAN_METADATA,
+            Cached::All => CLEAN_ALL,
+        };
+        Some(line.command().as_root())
+    }
+
+    fn cached_bytes(&self, cx: &Context) -> Result<u64> {
+        // du fails where one of the directories doesn't exist, and prints the other all the same.
+        let said = cx.run(CACHED_BYTES.command().privilege(Privilege::RootIfAvailable))?;
+        let text = said.text();
+        let bytes = |line: &str| line.split('\t').next()?.parse::<u64>().ok();
+        Ok(text.lines().filter_map(bytes).sum())
+    }
+
+    fn verify(&self, names: &[String], cx: &Context) -> Result<Vec<Difference>> {
+        let line = if names.is_empty() { VERIFY_ALL } else { VERIFY };
+        let command = line.with(names).privilege(Privilege::RootIfAvailable);
+        // rpm's exit code is 1 where anything differs.
+        let output = cx.run(command.duration(DurationCategory::Slow))?;
+        let text = output.text();
+        if text.trim().is_empty() && output.exit_code != 0 {
+            output.clone().success("rpm --verify")?;
+        }
+        let mut found: Vec<_> = text.lines().filter_map(difference).collect();
+        if let [name] = names {
+            found.iter_mut().for_each(|found| found.package.clone_from(name));
+            return Ok(found);
+        }
+        let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
+        for (found, owners) in found.iter_mut().zip(self.owners(&paths, cx)?) {
+            found.package = owners.packages.join(", ");
+        }
+        Ok(found)
+    }
+
+    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
+        // A file may have several packages, each in its own line, so that each path is asked for alone.
+        let outputs = cx.run_all(paths.iter().map(|path| OWNER.with([path])).collect());
+        let owners = outputs.into_iter().map(|output| {
+            let output = output?;
+            let text = output.text();
+            // rpm's messages are on stderr, or begin with the word `file`.
+            let packages = text.lines().filter(|line| output.exit_code == 0 && !line.contains(' '));
+            let packages = packages.map(str::to_owned).collect();
+            if output.error_text().contains("cannot open Packages") {
+                output.success("rpm")?;
+            }
+            Ok(Owners { packages, diversion: None })
+        });
+        owners.collect()
+    }
+
+    fn providers(&self, path: &str, cx: &Context) -> Result<Vec<String>> {
+        let output = cx.run(look(PROVIDERS.with([path])))?;
+        let text = output.text();
+        let mut names: Vec<_> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+        names.dedup();
+        names.truncate(10);
+        Ok(if output.exit_code == 0 { names } else { Vec::new() })
+    }
+}
+
+/// The diagnosis of a database that rpm can't verify. rpm makes it anew from its table of packages, so that this table has
+/// to be readable.
+fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
+    let said = verified.error_text();
+    let said: Vec<_> = said.lines().map(|line| line.trim_start_matches("error: ")).take(5).collect();
+    let finding = format!("rpm's database is damaged: {}", said.join("; "));
+    let database = DATABASES.iter().find_map(|(directory, file)| {
+        let found = cx.stat_all(&[format!("{directory}/{file}")]).pop()?.ok()??;
+        Some((*directory, found.modified_unix as i64))
+    });
+    let readable = cx.run(command::INSTALLED.command())?;
+    let Some((directory, at)) = database.filter(|_| readable.exit_code == 0) else {
+        let problem = Problem::new("PACKAGE_DATABASE_DAMAGED", Category::State, finding.clone());
+        let help = "rpm can't make the database anew, since its table of packages can't be read: put back a copy of \
+            /var/lib/rpm from a backup, and call `pkg_repair` again";
+        return Ok(Diagnosis {
+            findings: vec![finding],
+            problem: Some(problem.remedy(help)),
+            ..Diagnosis::default()
+        });
+    };
+    let copy = format!("{directory}.before-repair-{at}");
+    let steps = vec![
+        Step::run(COPY_DATABASE.with([directory, copy.as_str()]).as_root()),
+        Step::run(REBUILD.command().as_root()).uninterruptible(),
+    ];
+    let count = readable.text().lines().count();
+    Ok(Diagnosis {
+        findings: vec![finding],
+        steps,
+        notes: vec![format!("the database had {count} packages; its copy from before is {copy}")],
+        ..Diagnosis::default()
+    })
+}
+
+/// Refuses where dnf has no versionlock.
+fn has_versionlock(cx: &Context) -> Result<()> {
+    let said = cx.run(look(LOCKS.command()))?;
+    if said.exit_code == 0 {
+        return Ok(());
+    }
+    if said.error_text().contains("No such command") || said.error_text().contains("Unknown argument") {
+        let message = "dnf has no versionlock on this machine, so that it can't hold packages";
+        let problem = Problem::new("NOT_SUPPORTED", Category::State, message);
+        return Err(problem.remedy("`pkg_install` with python3-dnf-plugin-versionlock brings it"));
+    }
+    problem::success(said).map(|_| ())
+}
+
+/// Parses `S.5....T.  c /etc/x` and `missing   c /etc/x` of `rpm --verify`: rpm(8), "Verify options". `None` for a line of
+/// another kind, such as one about dependencies.
+fn difference(line: &str) -> Option<Difference> {
+    let (flags, rest) = line.split_at_checked(9)?;
+    let is_missing = flags.trim() == "missing";
+    let is_flags = flags.chars().all(|c| ".?SM5DLUGTP".contains(c));
+    if !is_missing && !is_flags {
+        return None;
+    }
+    let (kind, path) = rest.split_once('/')?;
+    let path = format!("/{path}");
+    let path = path.strip_suffix(" (Permission denied)").unwrap_or(&path).to_owned();
+    let mut found = Difference { path, config: kind.trim() == "c", ..Difference::default() };
+    if is_missing {
+        found.differs.push("missing");
+        found.unreadable = line.ends_with("(Permission denied)");
+        return Some(found);
+    }
+    const TESTS: [(char, &str); 9] = [
+        ('S', "size"),
+        ('M', "mode"),
+        ('5', "digest"),
+        ('D', "device"),
+        ('L', "link"),
+        ('U', "owner"),
+        ('G', "group"),
+        ('T', "time"),
+        ('P', "capabilities"),
+    ];
+    found.differs.extend(TESTS.iter().filter(|(sign, _)| flags.contains(*sign)).map(|(_, what)| *what));
+    found.unreadable = flags.contains('?');
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines come from rpm 4.18.0 as root, and the one with `?` as nobody.
+    #[test]
+    fn a_line_says_what_differs_and_whether_it_is_configuration() {
+        let table: [(&str, &str, &[&str], bool, bool); 5] = [
+            (
+                "S.5....T.    /usr/bin/lab-hello",
+                "/usr/bin/lab-hello",
+                &["size", "digest", "time"],
+                false,
+                false,
+            ),
+            (
+                "S.5....T.  c /etc/lab-conf.conf",
+                "/etc/lab-conf.conf",
+                &["size", "digest", "time"],
+                true,
+                false,
+            ),
+            ("missing     /usr/bin/lab-service", "/usr/bin/lab-service", &["missing"], false, false),
+            ("SM?....T.    /usr/bin/lab-hello", "/usr/bin/lab-hello", &["size", "mode", "time"], false, true),
+            ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
+        ];
+        for (line, path, differs, config, unreadable) in table {
+            let found = difference(line).expect(line);
+            let expected = Difference {
+                path: path.to_owned(),
+                differs: differs.to_vec(),
+                config,
+                unreadable,
+                ..Difference::default()
+            };
+            assert_eq!(found, expected, "{line}");
+        }
+        for line in [
+            "",
+            "missing",
+            "Unsatisfied dependencies for x-1-1.noarch:",
+            "\tlab-dep is needed by x",
+            "éééééé /x",
+        ] {
+            assert_eq!(difference(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What a package manager may also be able to do: hold packages, repair, clean up, and compare files with packages. A
+//! backend that has it gives an [`Upkeep`], and gets seven tools more.
+
+use serde::Serialize;
+
+use super::types::Simulated;
+use crate::{Command, Context, Problem, Result, Step};
+
+/// The upkeep of a package manager. Commands that change something run with root's rights.
+pub trait Upkeep {
+    /// Finds out what is broken, and which commands mend it.
+    fn diagnose(&self, cx: &Context) -> Result<Diagnosis>;
+
+    /// The command that keeps installed packages at their version.
+    fn hold(&self, names: &[String], cx: &Context) -> Result<Command>;
+
+    /// The command that releases them.
+    fn unhold(&self, names: &[String], cx: &Context) -> Result<Command>;
+
+    /// The names of packages that were installed for others which don't need them any more.
+    fn unneeded(&self, cx: &Context) -> Result<Vec<String>>;
+
+    /// The command that removes these downloads. `None` where the manager has none for them.
+    fn clean(&self, what: Cached) -> Option<Command>;
+
+    /// The size in bytes of all downloads.
+    fn cached_bytes(&self, cx: &Context) -> Result<u64>;
+
+    /// The files that differ from what these packages brought; of all packages where none is named.
+    fn verify(&self, names: &[String], cx: &Context) -> Result<Vec<Difference>>;
+
+    /// The packages that have these paths in their lists of files, one answer for each path, in order.
+    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>>;
+
+    /// Packages of the repositories that would bring this path. Empty where the manager's metadata doesn't say it.
+    fn providers(&self, _path: &str, _cx: &Context) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+}
+
+/// Downloads that a package manager keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs)]
+pub enum Cached {
+    #[default]
+    Packages,
+    Metadata,
+    All,
+}
+
+/// What is broken, and what mends it.
+#[derive(Debug, Default)]
+pub struct Diagnosis {
+    /// What is broken, one sentence each. Empty where nothing is.
+    pub findings: Vec<String>,
+    /// The commands that mend it. Empty where no command of the manager does.
+    pub steps: Vec<Step>,
+    /// What the steps do to packages, by the manager's own simulation.
+    pub simulated: Simulated,
+    /// The command of that simulation.
+    pub dry_run: Option<Command>,
+    /// The problem to answer with where there are no steps.
+    pub problem: Option<Problem>,
+    /// Notes for the caller, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// A file that differs from what its package brought.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The path of the file.
+    pub path: String,
+    /// The package that brought it, where it is known.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub package: String,
+    /// What differs: `missing`, `digest`, `size`, `mode`, `type`, `owner`, `group`, `link`, `device`, `capabilities`, `time`.
+    pub differs: Vec<&'static str>,
+    /// True for configuration, which administrators change.
+    #[serde(skip)]
+    pub config: bool,
+    /// True where the contents couldn't be read.
+    #[serde(skip)]
+    pub unreadable: bool,
+}
+
+/// The packages that have a path in their list of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Owners {
+    /// The names of the packages.
+    pub packages: Vec<String>,
+    /// The diversion of the path in the manager's words, where it has one.
+    pub diversion: Option<String>,
+}

@@ -1,0 +1,89 @@
+//! `pkg_verify`: compares files with what their packages brought. Damage is told apart from configuration, which
+//! administrators change, and from attributes.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::name::Names;
+use super::package_change::is_installed;
+use super::{Backend, Difference, Upkeep};
+use crate::{Category, Context, Noted, Problem, Result};
+
+/// The most files in each list of an answer.
+const MOST: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct VerifyArgs {
+    /// Default: all
+    packages: Option<Names>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Verified {
+    /// How many files have other contents than the package's, or are gone.
+    damaged_count: usize,
+    /// How many configuration files were changed.
+    config_changed_count: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    damaged: Vec<Difference>,
+    /// Files whose contents are the package's, with other rights or owners.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    attributes_changed: Vec<Difference>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    config_changed: Vec<Difference>,
+    /// Files whose contents couldn't be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<String>,
+}
+
+pub(super) fn verify<B: Backend>(
+    backend: &B,
+    upkeep: &dyn Upkeep,
+    args: VerifyArgs,
+    cx: &Context,
+) -> Result<Noted<Verified>> {
+    let names = args.packages.map(Names::checked).transpose()?.unwrap_or_default();
+    if !names.is_empty() {
+        let before = backend.installed(cx)?;
+        let absent: Vec<_> = names.iter().filter(|name| !is_installed(&before, name)).cloned().collect();
+        if !absent.is_empty() {
+            let message = format!("these packages aren't installed: {}", absent.join(", "));
+            return Err(Problem::new("PACKAGE_NOT_INSTALLED", Category::State, message));
+        }
+    }
+    Ok(sorted(upkeep.verify(&names, cx)?))
+}
+
+fn sorted(differences: Vec<Difference>) -> Noted<Verified> {
+    let is_damage = |found: &Difference| {
+        found
+            .differs
+            .iter()
+            .any(|what| ["missing", "digest", "size", "type", "link", "device"].contains(what))
+    };
+    let mut notes = Vec::new();
+    let (unreadable, rest): (Vec<_>, Vec<_>) =
+        differences.into_iter().partition(|found| found.unreadable && !is_damage(found));
+    let (config_changed, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|found| found.config);
+    let (damaged, attributes_changed): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_damage);
+    if !unreadable.is_empty() {
+        notes.push("files that only root may read weren't compared".to_owned());
+    }
+    let counts = [damaged.len(), config_changed.len()];
+    let mut first = |mut list: Vec<Difference>, what: &str| {
+        if list.len() > MOST {
+            notes.push(format!("the first {MOST} of {} {what} are listed", list.len()));
+            list.truncate(MOST);
+        }
+        list
+    };
+    let data = Verified {
+        damaged_count: counts[0],
+        config_changed_count: counts[1],
+        damaged: first(damaged, "damaged files"),
+        attributes_changed: first(attributes_changed, "files with changed attributes"),
+        config_changed: first(config_changed, "changed configuration files"),
+        unreadable: first(unreadable, "unread files").into_iter().map(|found| found.path).collect(),
+    };
+    Noted { data, notes }
+}
