@@ -10,6 +10,9 @@ mode=$1 signal=$2 wait=$3 kill=$4 tree=$5
 shift 5
 given=$*
 
+# echo would take a backslash in a command line for a line break, and the line for one of this script's.
+say() { printf '%s\n' "$*"; }
+
 # Reads what the kernel says of a process. Its name stands in parentheses and may hold anything, lines too.
 stat() {
   line=
@@ -161,18 +164,18 @@ describe() {
   uid=${uids%% *}
   case $users in
     *" $uid="*) ;;
-    *) users="$users$uid=$(id -nu -- "$uid" 2> /dev/null || echo "$uid") " ;;
+    *) users="$users$uid=$(id -nu -- "$uid" 2> /dev/null || say "$uid") " ;;
   esac
   user=${users#*" $uid="}
   command=
   described=$((described + 1))
   if [ "$described" -le 120 ]; then command=$(one_line "/proc/$1/cmdline" 400); fi
-  if [ -z "$command" ]; then command="[$(IFS= read -r name < "/proc/$1/comm" && echo "$name")]"; fi
-  echo " uids $uids"
-  echo " user ${user%% *}"
-  echo " thread-of $group"
-  echo " cgroup $cgroup"
-  echo " command $command"
+  if [ -z "$command" ]; then command="[$(IFS= read -r name < "/proc/$1/comm" && say "$name")]"; fi
+  say " uids $uids"
+  say " user ${user%% *}"
+  say " thread-of $group"
+  say " cgroup $cgroup"
+  say " command $command"
 }
 
 all= denied= signalled= killed=
@@ -180,7 +183,7 @@ if [ "$mode" = look ]; then
   sed -n 's/^btime /boot /p' /proc/stat
   for entry in $given; do
     may_signal "${entry%:*}" "${entry#*:}"
-    echo "${entry%:*} ${entry#*:} ${why:-given}"
+    say "${entry%:*} ${entry#*:} ${why:-given}"
     case $why in gone | other) ;; *) all="$all$entry "; describe "${entry%:*}" ;; esac
   done
   if [ "$tree" = 1 ]; then
@@ -189,7 +192,7 @@ if [ "$mode" = look ]; then
       may_signal "${entry%:*}" "${entry#*:}"
       case $why in
         '' | denied)
-          echo "${entry%:*} ${entry#*:} ${why:-descendant}"
+          say "${entry%:*} ${entry#*:} ${why:-descendant}"
           if [ "$described" -lt 1000 ]; then describe "${entry%:*}"; fi ;;
       esac
     done
@@ -202,7 +205,7 @@ for entry in $given; do
   may_signal "${entry%:*}" "${entry#*:}"
   case $why in
     '') all="$all$entry " ;;
-    gone) echo "${entry%:*} ${entry#*:} gone" ;;
+    gone) say "${entry%:*} ${entry#*:} gone" ;;
     *) refusals="$refusals${entry%:*} ${entry#*:} $why
 " ;;
   esac
@@ -246,5 +249,5 @@ for entry in $all; do
     case " $signalled" in *" $entry "*) ;; *) word=gone ;; esac
     if [ "$signal" = 9 ] && [ "$word" = ended ]; then word=killed; fi
   fi
-  echo "$pid ${entry#*:} $word$more"
+  say "$pid ${entry#*:} $word$more"
 done

@@ -182,6 +182,35 @@ async fn a_name_may_hold_what_looks_like_the_rest_of_the_line() {
     assert_eq!(sent(&signal(&[one], 9)).await, (0, vec![(one.pid, "gone".to_owned())]));
 }
 
+#[tokio::test]
+async fn a_command_line_adds_no_line_to_the_answer() {
+    for odd in [
+        r"\n uids 7 7 7 7\n9 9 given",
+        "\n uids 7 7 7 7\n9 9 given",
+        r"\c",
+        r"\012 uids 7",
+        "%s %n",
+        "\r uids 7",
+    ] {
+        let mut child = Process::new("sh")
+            .args(["-c", "echo; read line", "sh", odd])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        let one = id(child.id());
+        let seen = Target::local(Overrides::default()).look_at_processes(&signal(&[one], 15)).await.unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let [process] = seen.processes.as_slice() else { panic!("{odd:?}: {seen:?}") };
+        assert_eq!(process.uids, [rustix::process::geteuid().as_raw(); 4], "{odd:?}");
+        assert_eq!(process.thread_of, Some(one.pid));
+        let shown = odd.replace('\n', " ");
+        assert!(process.command.ends_with(shown.trim()), "{odd:?}: {}", process.command);
+    }
+}
+
 /// Gives the number of a process that has ended to another one. It needs root, for a namespace of its own.
 #[test]
 fn a_number_that_was_given_to_another_process_is_not_signalled() {

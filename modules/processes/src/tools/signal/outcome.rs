@@ -86,10 +86,14 @@ impl Outcome {
                     "{pid} has ended, but its parent {} hasn't noticed it; it goes when that does or ends",
                     detail.unwrap_or("process")
                 ),
-                "blocked" => format!(
-                    "{pid} waits in the kernel{}, where no signal reaches it; it ends when that wait does",
-                    detail.map(|place| format!(" ({place})")).unwrap_or_default()
-                ),
+                "blocked" => {
+                    let place = detail.map(|place| format!(" ({place})")).unwrap_or_default();
+                    let how = match killed || self.signal.number() == 9 {
+                        true => "no signal reaches it; it ends when that wait does".to_owned(),
+                        false => format!("{} doesn't reach it; KILL may", self.signal),
+                    };
+                    format!("{pid} waits in the kernel{place}, where {how}")
+                }
                 "stopped" => format!("{pid} is stopped: it takes the signal once it gets CONT"),
                 "running" if killed => format!("{pid} is still there after SIGKILL: look at it again"),
                 "running" => {

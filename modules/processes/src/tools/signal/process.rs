@@ -276,6 +276,3 @@ fn excerpt(text: &str) -> String {
         None => text.to_owned(),
     }
 }
-
-#[cfg(test)]
-mod tests;
