@@ -215,7 +215,8 @@ fn what_cannot_be_done_is_refused_and_nothing_is_planned() {
         let lock = "WHAT=shutdown\nMODE=block\nPID=112\nWHO=backup job\nWHY=copies disks\n";
         target().file("/run/systemd/inhibit/1", lock).file("/run/systemd/inhibit/1.ref", "")
     }
-    let rows: [(fn() -> FakeTarget, Value, &str); 5] = [
+    type Row = (fn() -> FakeTarget, Value, &'static str);
+    let rows: [Row; 5] = [
         (held, json!({}), "SHUTDOWN_INHIBITED"),
         (target, json!({"at": "tomorrow"}), "INVALID_TIME"),
         (target, json!({"message": "-k"}), "INVALID_MESSAGE"),

@@ -11,6 +11,9 @@ struct Known {
     says: &'static [&'static str],
 }
 
+/// What dnf says of a repository whose index has no signature at all.
+const NO_SIGNATURE: &str = "GPG verification is enabled, but GPG signature is not available";
+
 const KNOWN: &[Known] = &[
     Known {
         code: "RESOURCE_LOCKED",
@@ -43,7 +46,7 @@ const KNOWN: &[Known] = &[
         says: &[
             "GPG check FAILED",
             "GPG signature verification",
-            "GPG verification is enabled, but GPG signature is not available",
+            NO_SIGNATURE,
             "Signature verification failed",
             "is not signed",
             "You have enabled checking of packages via GPG keys",
@@ -111,6 +114,9 @@ pub fn explain(output: &Output) -> Option<Problem> {
     let problem = Problem::new(known.code, known.category, message(known, &text));
     Some(match known.code {
         "REPOSITORIES_NOT_READ" => unread(problem),
+        "REPOSITORY_UNTRUSTED" if text.contains(NO_SIGNATURE) => problem.remedy(
+            "Only where its makers say that they sign packages alone, and over https: `repo_add` with signed_index false",
+        ),
         _ => problem,
     })
 }

@@ -60,12 +60,13 @@ impl Repositories for Sources {
                 Ok(text) => text,
                 Err(problem) if problem.category == Category::NotFound => continue,
                 Err(problem) => {
-                    found.malformed.push(format!("{path}: {}", problem.message));
+                    found.malformed.push(format!("{path} can't be read: {}", problem.message));
                     continue;
                 }
             };
             let (all, malformed) = sections(&text);
-            found.malformed.extend(malformed.iter().map(|(line, reason)| format!("{path}:{line}: {reason}")));
+            let said = |(line, reason): &(usize, &str)| format!("{path}:{line} can't be read: {reason}");
+            found.malformed.extend(malformed.iter().map(said));
             for section in all {
                 if section.name != "main" {
                     found.items.push(definition(&section, &main, path, &variables));

@@ -84,8 +84,8 @@ fn odd_files_are_read_and_lines_that_cant_be_are_told_while_no_secret_is() {
     assert_eq!(
         notes,
         [
-            "can't be read: /etc/yum.repos.d/odd.repo:1: a section in brackets is expected first",
-            "can't be read: /etc/yum.repos.d/odd.repo:14: a section's name is expected in brackets",
+            "/etc/yum.repos.d/odd.repo:1 can't be read: a section in brackets is expected first",
+            "/etc/yum.repos.d/odd.repo:14 can't be read: a section's name is expected in brackets",
         ]
     );
     assert_eq!(list[0]["signed_by"]["fingerprints"], json!([GOOD_ID]));

@@ -4,6 +4,8 @@
 //! The manager's own simulation says what a change would do, before anybody is asked. The plan is one command, and its risk
 //! follows from the simulation. What was done is read from the package database before and after the change, and not from
 //! the manager's output.
+//!
+//! [`repositories`] has three more tools, for the places that packages come from.
 
 mod autoremove;
 mod check_updates;
@@ -183,7 +185,7 @@ pub struct Remarks {
     pub notes: Vec<String>,
 }
 
-/// The module of a backend, with the ten tools, and those of its upkeep where it has one.
+/// The module of a backend, with the ten tools, and those for repositories and upkeep where the backend knows them.
 pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     use DurationCategory::{Normal, Slow};
     let look = |tool: Tool| tool.duration(Normal);

@@ -27,10 +27,12 @@ mod debian {
     mod plans_files;
     mod plans_interrupted;
     mod plans_undo;
+    mod repositories;
 }
 
 mod rhel {
     mod packages_dnf;
+    mod repositories;
 }
 
 mod inside {

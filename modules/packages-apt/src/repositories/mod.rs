@@ -4,7 +4,8 @@ mod deb822;
 mod one_line;
 
 use linux_sysadmin_sdk::packages::repositories::{
-    Definition, Definitions, Edit, KeyFile, KeySource, NewRepository, Plan, Repositories, shown_url,
+    Definition, Definitions, Edit, KeyFile, KeySource, NewRepository, Plan, Repositories, comparable_url,
+    shown_url,
 };
 use linux_sysadmin_sdk::{Category, prelude::*};
 
@@ -62,19 +63,25 @@ impl Repositories for Sources {
         let parts =
             parts.unwrap_or_default().into_iter().filter(is_read).map(|name| format!("{PARTS}/{name}"));
         let paths: Vec<_> = std::iter::once(MAIN.to_owned()).chain(parts).collect();
-        let mut found = Definitions::default();
+        let (mut found, mut is_refused) = (Definitions::default(), false);
         for (path, text) in paths.iter().zip(cx.read_all(&paths)) {
             let text = match text {
                 Ok(text) => text,
                 Err(problem) if problem.category == Category::NotFound => continue,
                 Err(problem) => {
-                    found.malformed.push(format!("{path}: {}", problem.message));
+                    found.malformed.push(format!("{path} can't be read: {}", problem.message));
                     continue;
                 }
             };
             let (items, malformed) = read(path, &text);
             found.items.extend(items);
-            found.malformed.extend(malformed.iter().map(|(line, reason)| format!("{path}:{line}: {reason}")));
+            is_refused |= !malformed.is_empty();
+            let said = |(line, reason): &(usize, &str)| format!("{path}:{line} can't be read: {reason}");
+            found.malformed.extend(malformed.iter().map(said));
+        }
+        if is_refused {
+            let said = "apt itself works with no repository until its files can be read: mend the line, or comment it out";
+            found.malformed.push(said.to_owned());
         }
         name(&mut found.items);
         for item in &mut found.items {
@@ -85,7 +92,8 @@ impl Repositories for Sources {
         if pins.is_some_and(|pins| !pins.is_empty())
             || matches!(cx.stat_all(&["/etc/apt/preferences"]).first(), Some(Ok(Some(_))))
         {
-            let policy = cx.run(POLICY.command())?.success("apt-cache policy")?;
+            // apt-cache says nothing where a file of sources is malformed, which the answer tells.
+            let policy = cx.run(POLICY.command())?;
             set_priorities(&mut found.items, &policy.text());
         }
         Ok(found)
@@ -258,10 +266,7 @@ fn set_priorities(items: &mut [Definition], policy: &str) {
         .collect();
     for item in items.iter_mut().filter(|item| item.enabled) {
         let is_its = |(_, url, suite): &&(i64, &str, &str)| {
-            let same_url = item
-                .urls
-                .iter()
-                .any(|own| shown_url(own).0.trim_end_matches('/') == url.trim_end_matches('/'));
+            let same_url = item.urls.iter().any(|own| comparable_url(own) == comparable_url(url));
             same_url && item.suites.iter().any(|own| own.split('/').next() == Some(suite))
         };
         item.priority =

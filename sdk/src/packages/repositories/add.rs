@@ -4,10 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Repositories;
-use super::fingerprint::Fingerprints;
 use super::list::is_same;
 use super::types::{Definition, Definitions, KeyFile, NewRepository, Plan};
-use super::{key, url};
+use super::{fingerprint, key, url};
 use crate::packages::Backend;
 use crate::packages::package_change::explained;
 use crate::{Category, Change, Context, Lock, Problem, Result, Single, Step};
@@ -18,14 +17,12 @@ pub(super) struct AddArgs {
     id: String,
     url: String,
     /// apt only; `./` for a flat one
-    #[serde(default)]
-    suites: Vec<String>,
-    #[serde(default)]
-    components: Vec<String>,
+    suites: Option<Vec<String>>,
+    components: Option<Vec<String>>,
     /// Armored public key, or path of a keyring on the host
     key: String,
-    /// Whole, from its makers' page; all where the key holds several
-    fingerprint: Fingerprints,
+    /// Whole, from its makers' page; several by commas
+    fingerprint: String,
     /// dnf only: false where only its packages are signed
     signed_index: Option<bool>,
     priority: Option<i64>,
@@ -47,10 +44,11 @@ pub(super) fn add<B: Backend>(
     args: AddArgs,
     cx: &Context,
 ) -> Result<Single<Added>> {
-    let fingerprints = args.fingerprint.checked()?;
+    let fingerprints = fingerprint::checked(&args.fingerprint)?;
     check_id(&args.id)?;
     url::check(&args.url, repositories.place_for_credentials())?;
-    check_suites(repositories, &args.suites, &args.components, args.signed_index)?;
+    let (suites, components) = (args.suites.unwrap_or_default(), args.components.unwrap_or_default());
+    check_suites(repositories, &suites, &components, args.signed_index)?;
     let is_index_signed = args.signed_index.unwrap_or(true);
     if !is_index_signed && url::is_plain(&args.url) {
         let message = "a repository without TLS is only added where its index is signed: https or signed_index is expected";
@@ -65,24 +63,19 @@ pub(super) fn add<B: Backend>(
     let new = NewRepository {
         id: args.id,
         url: args.url,
-        suites: args.suites,
-        components: args.components,
+        suites,
+        components,
         key,
         is_index_signed,
         priority: args.priority,
     };
-    check_new(&new, &repositories.definitions(cx)?)?;
+    let known = repositories.definitions(cx)?;
+    check_new(&new, &known)?;
+    check_priority(repositories, &new, &known)?;
     let plan = repositories.add(&new);
     let mut change = steps(&new, &plan, cx)?;
     change = warnings(&new, &fingerprints).into_iter().chain(key_warnings).fold(change, Change::warning);
-    let applied = cx.apply(change).map_err(|failure| {
-        let problem = explained(backend, failure);
-        if problem.code != "REPOSITORY_UNTRUSTED" || repositories.has_suites() || !is_index_signed {
-            return problem;
-        }
-        problem
-            .remedy("Only where its makers say that they sign packages alone: signed_index false, over https")
-    })?;
+    let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
     let (added, would_add) = if applied.dry_run { (None, Some(new.id)) } else { (Some(new.id), None) };
     let file = plan.files.into_iter().next().map(|(path, _)| path).unwrap_or_default();
     Ok(Single(Added { added, would_add, file, key_file: plan.key_file }))
@@ -215,6 +208,26 @@ fn check_suites(
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses a priority that would also hold for other repositories: apt's is one of a host, before the index is known.
+fn check_priority(repositories: &dyn Repositories, new: &NewRepository, known: &Definitions) -> Result<()> {
+    if new.priority.is_none() || !repositories.has_suites() {
+        return Ok(());
+    }
+    let host = url::host(&new.url);
+    let is_there = |other: &&Definition| other.urls.iter().any(|url| url::host(url) == host);
+    let message = match known.items.iter().find(is_there) {
+        _ if host.is_empty() => "apt takes a priority for a host, and a file has none".to_owned(),
+        Some(other) => {
+            format!("apt's priority is one of the host {host}, and would also hold for {}", other.id)
+        }
+        None => return Ok(()),
+    };
+    let problem = Problem::validation("CONFLICTING_ARGUMENTS", message);
+    Err(problem.remedy(
+        "Leave out priority, and pin the repository by its label in /etc/apt/preferences.d afterwards",
+    ))
 }
 
 /// Refuses a repository that is there already.

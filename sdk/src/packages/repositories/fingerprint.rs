@@ -1,33 +1,13 @@
 //! Fingerprints that a caller gives.
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-
 use crate::{Problem, Result};
 
-/// One fingerprint or several.
-#[derive(Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum Fingerprints {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Fingerprints {
-    /// The fingerprints in upper case and without blanks, sorted.
-    pub(super) fn checked(self) -> Result<Vec<String>> {
-        let given = match self {
-            Self::One(one) => vec![one],
-            Self::Several(several) => several,
-        };
-        if given.is_empty() {
-            return Err(invalid("none is given"));
-        }
-        let mut checked = given.iter().map(|one| normal(one)).collect::<Result<Vec<_>>>()?;
-        checked.sort();
-        checked.dedup();
-        Ok(checked)
-    }
+/// The fingerprints in a text, which separates them by commas: in upper case and without blanks, sorted.
+pub(super) fn checked(given: &str) -> Result<Vec<String>> {
+    let mut checked = given.split(',').map(normal).collect::<Result<Vec<_>>>()?;
+    checked.sort();
+    checked.dedup();
+    Ok(checked)
 }
 
 /// The fingerprint in upper case and without blanks. A short id is refused: anybody makes a key with the same one.

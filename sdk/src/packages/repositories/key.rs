@@ -56,7 +56,7 @@ impl KeyFiles {
             let inline;
             let keys = match source {
                 KeySource::Url(url) => {
-                    signed_by.urls.push(super::without_credentials(url));
+                    signed_by.urls.push(super::url::shown(url).0);
                     continue;
                 }
                 KeySource::Fingerprint(fingerprint) => {

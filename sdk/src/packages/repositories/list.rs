@@ -78,8 +78,7 @@ pub(super) fn list(repositories: &dyn Repositories, _: NoArgs, cx: &Context) -> 
         }
     });
     let items: Vec<_> = items.collect();
-    let notes = definitions.malformed.iter().map(|said| format!("can't be read: {said}")).collect();
-    Ok(Listing { items, total: None, notes })
+    Ok(Listing { items, total: None, notes: definitions.malformed })
 }
 
 /// The settings by which somebody else than the repository's makers could put packages into it.

@@ -16,7 +16,7 @@ mod url;
 
 pub use ini::{Section, sections};
 pub use types::{Definition, Definitions, Edit, KeyFile, KeySource, NewRepository, Plan};
-pub use url::{shown as shown_url, without_credentials};
+pub use url::{comparable as comparable_url, shown as shown_url};
 
 use super::Backend;
 use crate::{Context, DurationCategory, Problem, Result, Risk, Tool};

@@ -66,7 +66,7 @@ pub enum KeySource {
 pub struct Definitions {
     /// The definitions, in the order in which the package manager reads them.
     pub items: Vec<Definition>,
-    /// What can't be read, each with its file, its line where there is one, and the reason.
+    /// Sentences on what can't be read, each with its file, its line where there is one, and the reason.
     pub malformed: Vec<String>,
 }
 

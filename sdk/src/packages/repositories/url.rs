@@ -29,11 +29,6 @@ pub fn shown(url: &str) -> (String, bool) {
     (format!("{address}?{}", parameters.join("&")), had_user || had_secret)
 }
 
-/// The address without credentials.
-pub fn without_credentials(url: &str) -> String {
-    shown(url).0
-}
-
 /// Splits `https://user:password@host/path` into `https://` and `host/path`.
 fn split_user(url: &str) -> Option<(&str, &str)> {
     let authority = url.find("://")? + 3;
@@ -43,8 +38,8 @@ fn split_user(url: &str) -> Option<(&str, &str)> {
 }
 
 /// The form in which two addresses of the same place are equal.
-pub(super) fn comparable(url: &str) -> String {
-    let plain = without_credentials(url);
+pub fn comparable(url: &str) -> String {
+    let plain = shown(url).0;
     let lower = match plain.split_once("://") {
         Some((scheme, rest)) => {
             let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -53,6 +48,13 @@ pub(super) fn comparable(url: &str) -> String {
         None => plain.replacen("file:/", "file:///", 1),
     };
     lower.trim_end_matches('/').to_owned()
+}
+
+/// The host of the address, empty where it has none.
+pub(super) fn host(url: &str) -> String {
+    let plain = comparable(url);
+    let rest = plain.split_once("://").map_or("", |(_, rest)| rest);
+    rest.split(['/', ':']).next().unwrap_or_default().to_owned()
 }
 
 /// Whether the address is reached without TLS over a network.
