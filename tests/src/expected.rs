@@ -63,6 +63,10 @@ pub struct ExpectedTool {
     /// Arguments for `cargo xtask bench tools`, where the harmless ones tell little about the time that a call takes.
     #[serde(default)]
     pub measured: Option<Value>,
+    /// The lines of a shell that one would type instead of calling the tool, for `cargo xtask bench tools`. Only tools that
+    /// look have them.
+    #[serde(default)]
+    pub instead: Vec<String>,
 }
 
 /// A part of an answer that may differ between two calls.

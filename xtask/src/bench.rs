@@ -118,7 +118,8 @@ impl Row {
         };
         let number = |member: &str| row[member].as_f64().with_context(|| format!("{member} of {row}"));
         let (ours, floor) = (number("ours")?, number("floor")?);
-        Ok(Self { what: text("what")?.into(), unit: "ms", ours, floor, floor_is: text("floor_is")?.into() })
+        let unit = if text("unit")? == "kB" { "kB" } else { "ms" };
+        Ok(Self { what: text("what")?.into(), unit, ours, floor, floor_is: text("floor_is")?.into() })
     }
 
     fn json(&self) -> Value {

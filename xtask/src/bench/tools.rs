@@ -2,13 +2,16 @@
 //! Then the same commands and files are run and read natively and at once, in turn with the call. A tool whose questions
 //! depend on earlier answers can't ask all at once, so it is also measured beside the same in its order. A tool that runs
 //! no command is measured beside the least that a shell would run for it, a `cat` of its files.
+//!
+//! A tool whose `expected.yaml` says what one would type instead is also measured beside that, in time and in bytes.
 
+use super::examples::{self, Examples, Tool};
 use super::lab::Hosts;
-use super::{Row, Server, examples, median, say};
+use super::{Row, Server, median, say};
 use crate::build::Built;
 use crate::{cmd, hosts};
 use anyhow::{Context, Result, ensure};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,6 +23,10 @@ const LONGEST: Duration = Duration::from_secs(10);
 const FEWEST_ROUNDS: usize = 5;
 /// A tool should take at most this many times its floor.
 const AIM: f64 = 1.2;
+/// A tool should take at most this many milliseconds more than what one would type for the same.
+const BESIDE_TYPED_MS: f64 = 0.5;
+/// The median of the tools' answers should have at most this part of the bytes that what one would type prints.
+const BYTES: f64 = 0.6;
 /// The server may add this many milliseconds to any call: a fifth of a command that takes 1 ms is less.
 const ADDED_MS: f64 = 0.3;
 
@@ -42,7 +49,7 @@ pub(super) fn on_host(built: &Built) -> Result<Vec<Row>> {
         return calls(&built.binary, examples);
     };
     put(host, "/opt/xtask", &std::fs::read(std::env::current_exe()?)?)?;
-    put(host, "/opt/examples.json", Value::from(examples).to_string().as_bytes())?;
+    put(host, "/opt/examples.json", serde_json::to_string(&examples)?.as_bytes())?;
     let argv = ["/opt/xtask", "bench-tools", "/opt/linux-sysadmin/linux-sysadmin", "/opt/examples.json"];
     let rows: Vec<Value> = serde_json::from_str(&cmd::output(&mut hosts::command(host, &argv)?)?)?;
     rows.iter().map(Row::read).collect()
@@ -65,7 +72,7 @@ pub(crate) fn inside(binary: &Path, examples: &Path) -> Result<()> {
     Ok(())
 }
 
-fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
+fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
     let state = tempfile::tempdir()?;
     let log = state.path().join("log");
     let mut traced = Server::start(
@@ -78,7 +85,7 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
     let tools = examples::looking(&mut traced, examples)?;
     let mut server = Server::start(Command::new(binary).arg("serve"))?;
     server.initialize()?;
-    let mut rows = Vec::new();
+    let (mut rows, mut typed) = (Vec::new(), Vec::new());
     for (at, tool) in tools.iter().enumerate() {
         say(&format!("{}, {} of {}", tool.name, at + 1, tools.len()));
         let logged = std::fs::metadata(&log)?.len() as usize;
@@ -112,6 +119,9 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
         });
         rows.push(row);
         rows.extend(beside);
+        if !tool.instead().is_empty() {
+            typed.push(beside_typed(&mut server, tool)?);
+        }
     }
     let within = rows.iter().filter(|row| is_within(row)).count();
     say(&format!(
@@ -119,7 +129,53 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
          beside commands in turn",
         tools.len()
     ));
+    say_of_typed(&typed);
+    rows.extend(typed.into_iter().flatten());
     Ok(rows)
+}
+
+/// A tool beside what one would type for the same: its time and its bytes.
+fn beside_typed(server: &mut Server, tool: &Tool) -> Result<[Row; 2]> {
+    let [mut with, mut typed] = [const { Vec::new() }; 2];
+    let (mut answered, mut printed) = (0, 0);
+    let began = Instant::now();
+    while with.len() < ROUNDS && (with.len() < FEWEST_ROUNDS || began.elapsed() < LONGEST) {
+        let started = Instant::now();
+        let answer = server.request("tools/call", tool.call())?;
+        with.push(started.elapsed());
+        answered = answer["content"][0]["text"].as_str().context("an answer without text")?.len();
+        let started = Instant::now();
+        printed = 0;
+        for line in tool.instead() {
+            let output = bare(Path::new("/bin/sh")).args(["-c", line]).output()?;
+            printed += output.stdout.len() + output.stderr.len();
+        }
+        typed.push(started.elapsed());
+    }
+    let floor_is = tool.instead().join("; ");
+    let row = |what: &str, unit, ours, floor| Row {
+        what: format!("{}, {what}", tool.name).into(),
+        unit,
+        ours,
+        floor,
+        floor_is: floor_is.clone().into(),
+    };
+    Ok([
+        row("typed", "ms", median(with, 0.5), median(typed, 0.5)),
+        row("typed, bytes", "kB", answered as f64 / 1e3, printed as f64 / 1e3),
+    ])
+}
+
+fn say_of_typed(typed: &[[Row; 2]]) {
+    let quick = typed.iter().filter(|[time, _]| time.ours <= time.floor + BESIDE_TYPED_MS).count();
+    let mut parts: Vec<f64> = typed.iter().map(|[_, bytes]| bytes.ours / bytes.floor.max(0.001)).collect();
+    parts.sort_by(f64::total_cmp);
+    let middle = parts.get(parts.len() / 2).copied().unwrap_or_default();
+    say(&format!(
+        "of {} tools that one would type something for, {quick} take at most {BESIDE_TYPED_MS} ms more than that; the median of \
+         their answers has {middle:.2} of its bytes (aim {BYTES})",
+        typed.len()
+    ));
 }
 
 /// Commands that are started together.
