@@ -63,8 +63,8 @@ fn plan(processes: &[Made], arguments: Value) -> Change {
     let target = target(processes);
     let plans = target.plans();
     target.call(&module(), "proc_signal", arguments).unwrap();
-    let plan = plans.borrow().last().unwrap().clone();
-    plan
+    let mut made = plans.borrow_mut();
+    made.pop().unwrap()
 }
 
 fn order(signal: u8, wait_seconds: u32, kill: bool, tree: bool, privilege: Privilege) -> Step {
