@@ -15,6 +15,7 @@ mod everywhere {
     mod logs;
     pub(crate) mod packages;
     mod roots_text;
+    mod unit_texts;
     mod users;
 }
 
