@@ -55,7 +55,8 @@ fn property(machine: &Changing, unit: &str, name: &str) -> String {
 /// The lines that `systemctl cat` prints of each file, without comments and blank lines.
 fn printed(machine: &Changing, unit: &str) -> Vec<String> {
     let printed = machine.sh(&format!("systemctl cat -- {unit}"));
-    let lines = printed.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with(['#', ';']));
+    let lines =
+        printed.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with(['#', ';']));
     lines.map(str::to_owned).collect()
 }
 
@@ -72,15 +73,26 @@ async fn a_units_text_is_that_of_systemctl_cat_and_its_values_those_of_systemctl
     let test = "a_units_text_is_that_of_systemctl_cat_and_its_values_those_of_systemctl_show";
     let Some(machine) = changing(test) else { return };
     let mut client = machine.serve_default().await;
-    for unit in ["ssh.service", "cron.service", "logrotate.timer", "dbus.socket", "multi-user.target", "user.slice"] {
+    for unit in
+        ["ssh.service", "cron.service", "logrotate.timer", "dbus.socket", "multi-user.target", "user.slice"]
+    {
         let envelope = client.envelope("svc_show", service(unit)).await;
         assert_eq!(envelope["status"], "success", "{envelope}");
         let data = &envelope["data"];
         assert_eq!(shown(data), printed(&machine, unit), "{unit}");
-        let paths: Vec<&str> = data["files"].as_array().into_iter().flatten().filter_map(|file| file["path"].as_str()).collect();
-        let known = format!("{} {}", property(&machine, unit, "FragmentPath"), property(&machine, unit, "DropInPaths"));
+        let paths: Vec<&str> =
+            data["files"].as_array().into_iter().flatten().filter_map(|file| file["path"].as_str()).collect();
+        let known = format!(
+            "{} {}",
+            property(&machine, unit, "FragmentPath"),
+            property(&machine, unit, "DropInPaths")
+        );
         assert_eq!(paths.join(" "), known.trim(), "{unit}");
-        assert_eq!(data["enabled"].as_str().unwrap_or_default(), property(&machine, unit, "UnitFileState"), "{unit}");
+        assert_eq!(
+            data["enabled"].as_str().unwrap_or_default(),
+            property(&machine, unit, "UnitFileState"),
+            "{unit}"
+        );
     }
     let envelope = client.envelope("svc_show", service("lsa-text")).await;
     let data = &envelope["data"];
@@ -95,7 +107,10 @@ async fn a_units_text_is_that_of_systemctl_cat_and_its_values_those_of_systemctl
         json!({"6": "more.conf:2", "8": "more.conf:4", "9": "nice.conf:2"})
     );
     assert_eq!(data["user"], property(&machine, "lsa-text", "User"));
-    assert!(property(&machine, "lsa-text", "ExecStart").contains(&format!("argv[]={} ;", data["runs"][0].as_str().unwrap_or("-"))));
+    assert!(
+        property(&machine, "lsa-text", "ExecStart")
+            .contains(&format!("argv[]={} ;", data["runs"][0].as_str().unwrap_or("-")))
+    );
     assert_eq!(data["limits"]["CPUQuota"]["limit"], "150%");
     assert_eq!(property(&machine, "lsa-text", "CPUQuotaPerSecUSec"), "1.500000s");
     assert_eq!(property(&machine, "lsa-text", "Nice"), "3");
@@ -127,7 +142,10 @@ async fn a_masked_unit_is_not_started_by_anything_until_it_is_unmasked() {
     let preview = machine.shows(&mut client, "svc_mask", &both).await;
     let (stop, mask) = (&preview["steps"][0], &preview["steps"][1]);
     assert_eq!(stop["run"], "systemctl stop -- lsa-text.service", "{preview}");
-    assert_eq!(mask, &json!({"run": "systemctl mask -- lsa-text.service", "undo": ["systemctl unmask -- lsa-text.service"]}));
+    assert_eq!(
+        mask,
+        &json!({"run": "systemctl mask -- lsa-text.service", "undo": ["systemctl unmask -- lsa-text.service"]})
+    );
     assert!(preview["warnings"].to_string().contains("can't start without it: lsa-needs"), "{preview}");
     machine.does(&mut client, "svc_mask", &both, &preview).await;
     machine.sh("set -e
@@ -138,7 +156,10 @@ async fn a_masked_unit_is_not_started_by_anything_until_it_is_unmasked() {
     assert_eq!(property(&machine, "lsa-text", "ActiveState"), "inactive");
     let shown = client.envelope("svc_show", service("lsa-text")).await;
     assert_eq!(shown["data"]["mask"], "/etc/systemd/system/lsa-text.service", "{shown}");
-    assert_eq!(shown["data"]["files"][0]["path"], "/usr/local/lib/systemd/system/lsa-text.service", "{shown}");
+    assert_eq!(
+        shown["data"]["files"][0]["path"], "/usr/local/lib/systemd/system/lsa-text.service",
+        "{shown}"
+    );
     machine.holds_already(&mut client, "svc_mask", &both).await;
     drop(client);
 
