@@ -176,6 +176,9 @@ fn a_running_service_agrees_with_systemctl_status() {
         assert!(said.contains(part), "{part}");
     }
     assert_eq!(status("nginx.service").unwrap(), nginx);
+    let (_, reply) = target(&[]).call(&module(), "svc_status", json!({"service": "nginx"})).unwrap();
+    let note = "systemd has loaded older files of it: svc_show service=nginx says which";
+    assert!(reply.notes.iter().any(|said| said == note), "{:?}", reply.notes);
 }
 
 #[test]

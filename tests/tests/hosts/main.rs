@@ -16,6 +16,7 @@ mod everywhere {
     pub(crate) mod packages;
     mod process_signals;
     mod roots_text;
+    mod unit_texts;
     mod users;
 }
 

@@ -5,7 +5,9 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::changes::outcome::{self, Outcome};
 use crate::changes::plan;
+use crate::excerpt;
 use crate::systemd::unit::{self, Unit, state};
+use crate::systemd::unit_name;
 use crate::systemd::verb::Verb;
 
 #[derive(Deserialize, JsonSchema)]
@@ -43,6 +45,10 @@ pub(crate) fn svc_mask(args: MaskArgs, cx: &Context) -> Result<Noted<Outcome>> {
         return Ok(outcome::holds(&unit, format!("{} is masked already", unit.id)));
     }
     let mut reply = plan::apply(&unit, &verbs, cx)?;
+    if !unit.needed_by.is_empty() {
+        let list = unit_name::shorts(&unit.needed_by).join(", ");
+        reply.notes.push(format!("can't start without it: {}", excerpt::of_text(&list)));
+    }
     if !args.now && unit.is_running() {
         reply.notes.push(format!("it runs on until it is stopped: svc_stop service={}", unit.short()));
     }

@@ -26,6 +26,9 @@ const IMPLIED: [&str; 9] = [
     "RestrictSUIDSGID",
 ];
 
+/// Where the file of a masked unit may be, the directory that counts more first.
+const VENDORS: [&str; 2] = ["/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
+
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ShowArgs {
     /// As for svc_status
@@ -47,8 +50,6 @@ pub(crate) struct Shown {
     load_error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    transient: bool,
     /// The place of the link to /dev/null, for a unit that is masked.
     #[serde(skip_serializing_if = "Option::is_none")]
     mask: Option<String>,
@@ -104,7 +105,7 @@ pub(crate) fn svc_show(args: ShowArgs, cx: &Context) -> Result<Noted<Shown>> {
         fragment.as_deref().is_some_and(|path| path.starts_with("/etc/") || path.starts_with("/run/"));
     let paths: Vec<String> = match is_masked {
         // systemd reads no file of it. That of the package says what the mask keeps from running.
-        true if is_own_mask => vec![format!("/usr/lib/systemd/system/{id}")],
+        true if is_own_mask => VENDORS.iter().map(|folder| format!("{folder}/{id}")).collect(),
         true => Vec::new(),
         false => fragment.iter().cloned().chain(unit.words("DropInPaths")).collect(),
     };
@@ -133,14 +134,10 @@ pub(crate) fn svc_show(args: ShowArgs, cx: &Context) -> Result<Noted<Shown>> {
     let is_generated = fragment.as_deref().is_some_and(|path| path.starts_with("/run/systemd/generator"));
     let data = Shown {
         service: unit_name::short(id).to_owned(),
-        aliases: unit_name::shorts(&unit.words("Names"))
-            .into_iter()
-            .filter(|name| name != unit_name::short(id))
-            .collect(),
+        aliases: aliases(unit, id),
         load_state: Some(load_state.to_owned()).filter(|state| state != "loaded" && !is_masked),
         load_error: unit.load_error().filter(|_| !is_masked),
         enabled: unit.string("UnitFileState"),
-        transient: unit.yes("Transient"),
         mask: fragment.clone().filter(|_| is_masked),
         generator: read.first().filter(|_| is_generated).and_then(|text| generator(text)),
         generated_from: unit.string("SourcePath"),
@@ -169,6 +166,15 @@ fn texts(paths: &[String], cx: &Context) -> Vec<Result<String>> {
     texts
 }
 
+/// The other names of the unit, sorted because systemd gives them in any order.
+fn aliases(unit: &Properties<'_>, id: &str) -> Vec<String> {
+    let mut names = unit.words("Names");
+    names.retain(|name| name != id);
+    names.sort();
+    unit_name::shorts(&names)
+}
+
+/// The files that are there. A file that is gone is one of those that systemd has loaded otherwise.
 fn files(
     paths: &[String],
     texts: &[Result<String>],
@@ -192,6 +198,9 @@ fn files(
     let mut room = MOST_TEXT;
     let parts = known.iter().zip(texts).zip(precedence::overridden(&known)).zip(open);
     parts
+        .filter(|(((_, found), _), _)| {
+            !found.as_ref().is_err_and(|problem| problem.category == Category::NotFound)
+        })
         .map(|((((path, text), found), overridden), open)| {
             if comments && !open && found.is_ok() {
                 notes.push(format!("the comments of {path} are left out: others may not read it"));
@@ -240,7 +249,7 @@ fn newer(id: &str, fragment: Option<&str>, loaded: &[String], cx: &Context) -> V
     for (path, modified) in loaded.iter().zip(&modified) {
         match modified {
             None => found.push(format!("{path} (gone)")),
-            Some(at) if since.is_some_and(|since| *at >= since) => found.push(format!("{path} (changed)")),
+            Some(at) if since.is_some_and(|since| *at > since) => found.push(format!("{path} (changed)")),
             Some(_) => {}
         }
     }

@@ -124,8 +124,12 @@ pub(crate) fn svc_status(args: StatusArgs, cx: &Context) -> Result<Noted<Status>
     // The caller may have given an alias, which no profile names.
     let own_name = || properties.text("Id").filter(|id| id != unit).and_then(|id| cx.profile(id));
     let profile = service.profile.or_else(own_name);
-    let (report, notes) = service_report::report(properties, profile.as_ref(), now, cx);
+    let (report, mut notes) = service_report::report(properties, profile.as_ref(), now, cx);
     status.report = report;
+    if status.needs_daemon_reload && status.load_state != "masked" {
+        let service = &status.service;
+        notes.push(format!("systemd has loaded older files of it: svc_show service={service} says which"));
+    }
     Ok(Noted { data: status, notes })
 }
 
