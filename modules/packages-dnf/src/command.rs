@@ -84,10 +84,21 @@ pub const CHECK: CommandLine = CommandLine::new("dnf --quiet --cacheonly check")
 /// Makes rpm's database anew from its table of packages.
 pub const REBUILD: CommandLine = CommandLine::new("rpmdb --rebuilddb");
 
-/// Copies the database beside it.
-pub const COPY_DATABASE: CommandLine = CommandLine::new(
-    "cp --archive --no-target-directory -- <path:/{usr/lib/sysimage,var/lib}/rpm> <path:/{usr/lib/sysimage,var/lib}/rpm.before-repair-*>",
-);
+/// The directories where rpm's database may be, each with the command that copies it.
+pub const DATABASES: [(&str, CommandLine); 2] = [
+    (
+        "/usr/lib/sysimage/rpm",
+        CommandLine::new(
+            "cp --archive --no-target-directory -- /usr/lib/sysimage/rpm <path:/usr/lib/sysimage/rpm.before-repair-*>",
+        ),
+    ),
+    (
+        "/var/lib/rpm",
+        CommandLine::new(
+            "cp --archive --no-target-directory -- /var/lib/rpm <path:/var/lib/rpm.before-repair-*>",
+        ),
+    ),
+];
 
 /// Prints the locked versions.
 pub const LOCKS: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock list");
@@ -228,7 +239,6 @@ pub fn granted(module: Module) -> Module {
         )
         .command(AUTOREMOVE.dry_run("what no package needs").as_root())
         .commands([
-            COPY_DATABASE.change(Risk::Moderate, "to keep a copy of rpm's database"),
             REBUILD.change(Risk::Moderate, "to make rpm's database anew"),
             LOCK.change(Risk::Moderate, "to keep packages at their version"),
             UNLOCK.change(Risk::Moderate, "to release them"),
@@ -236,6 +246,7 @@ pub fn granted(module: Module) -> Module {
             CLEAN_METADATA.change(Risk::Low, "to remove downloaded metadata"),
             CLEAN_ALL.change(Risk::Low, "to remove all downloads"),
         ])
+        .commands(DATABASES.map(|(_, copy)| copy.change(Risk::Moderate, "to keep a copy of rpm's database")))
         .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
         .command(REBOOT.read("whether a reboot is due").as_root_if_available())
         .command(RESTART.read("services that run what was replaced").as_root_if_available())

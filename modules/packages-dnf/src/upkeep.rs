@@ -4,17 +4,13 @@ use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Upkeep
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
 
 use crate::command::{
-    AUTOREMOVE, CACHED_BYTES, CHECK, CLEAN_ALL, CLEAN_METADATA, CLEAN_PACKAGES, COPY_DATABASE, LOCK, LOCKS,
+    AUTOREMOVE, CACHED_BYTES, CHECK, CLEAN_ALL, CLEAN_METADATA, CLEAN_PACKAGES, DATABASES, LOCK, LOCKS,
     OWNER, PROVIDERS, REBUILD, UNLOCK, VERIFY, VERIFY_ALL, VERIFY_DATABASE, look,
 };
 use crate::{Dnf, command, installed, problem, simulation};
 
-/// The directories where rpm's database may be, and the files that it may have.
-const DATABASES: [(&str, &str); 3] = [
-    ("/usr/lib/sysimage/rpm", "rpmdb.sqlite"),
-    ("/var/lib/rpm", "rpmdb.sqlite"),
-    ("/var/lib/rpm", "Packages"),
-];
+/// The files of which the database has one: in the form of sqlite, ndb or Berkeley DB.
+const DATABASE_FILES: [&str; 3] = ["rpmdb.sqlite", "Packages.db", "Packages"];
 
 /// The most changed files whose packages are looked for.
 const MOST_OWNERS: usize = 200;
@@ -23,9 +19,9 @@ const MOST_OWNERS: usize = 200;
 const MOST_FINDINGS: usize = 30;
 
 pub fn granted(module: Module) -> Module {
-    module.paths(DATABASES.map(|(directory, file)| {
-        PathGrant::read(&format!("{directory}/{file}"), "when rpm's database was written last")
-    }))
+    let files =
+        DATABASES.iter().flat_map(|(directory, _)| DATABASE_FILES.map(|file| format!("{directory}/{file}")));
+    module.paths(files.map(|path| PathGrant::read(&path, "when rpm's database was written last")))
 }
 
 impl Upkeep for Dnf {
@@ -140,12 +136,13 @@ fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
     let said = verified.error_text();
     let said: Vec<_> = said.lines().map(|line| line.trim_start_matches("error: ")).take(5).collect();
     let finding = format!("rpm's database is damaged: {}", said.join("; "));
-    let database = DATABASES.iter().find_map(|(directory, file)| {
-        let found = cx.stat_all(&[format!("{directory}/{file}")]).pop()?.ok()??;
-        Some((*directory, found.modified_unix as i64))
+    let database = DATABASES.iter().find_map(|(directory, copy)| {
+        let files = DATABASE_FILES.map(|file| format!("{directory}/{file}"));
+        let found = cx.stat_all(&files).into_iter().find_map(|found| found.ok().flatten())?;
+        Some((*directory, *copy, found.modified_unix as i64))
     });
     let readable = cx.run(command::INSTALLED.command())?;
-    let Some((directory, at)) = database.filter(|_| readable.exit_code == 0) else {
+    let Some((directory, copying, at)) = database.filter(|_| readable.exit_code == 0) else {
         let problem = Problem::new("PACKAGE_DATABASE_DAMAGED", Category::State, finding.clone());
         let help = "rpm can't make the database anew, since its table of packages can't be read: put back a copy of \
             /var/lib/rpm from a backup, and call `pkg_repair` again";
@@ -157,7 +154,7 @@ fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
     };
     let copy = format!("{directory}.before-repair-{at}");
     let steps = vec![
-        Step::run(COPY_DATABASE.with([directory, copy.as_str()]).as_root()),
+        Step::run(copying.with([copy.as_str()]).as_root()),
         Step::run(REBUILD.command().as_root()).uninterruptible(),
     ];
     let count = readable.text().lines().count();

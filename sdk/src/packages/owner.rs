@@ -11,7 +11,7 @@ use super::{Backend, Owners, Upkeep};
 use crate::{CommandLine, Context, Listing, Module, Problem, Result};
 
 /// Prints the type of each path that exists, and the path.
-const TYPES: CommandLine = CommandLine::new(r"stat '--format=%F\t%n' -- <path>...");
+const TYPES: CommandLine = CommandLine::new(r"stat '--printf=%F\t%n\n' -- <path>...");
 /// Prints for each path where its links lead to.
 const TARGETS: CommandLine = CommandLine::new("readlink --canonicalize-missing -- <path>...");
 
@@ -115,7 +115,8 @@ pub(super) fn owner<B: Backend>(
             let count = owners.packages.len();
             item.packages = owners.packages.iter().take(MOST_PACKAGES).cloned().collect();
             item.package_count = (count > MOST_PACKAGES).then_some(count);
-            item.file = (*candidate != item.path).then(|| candidate.clone());
+            let is_same = *candidate == item.path || twin(candidate).is_some_and(|other| other == item.path);
+            item.file = (!is_same).then(|| candidate.clone());
             item.diversion = owners.diversion.clone();
             item.missing = !asked.exists;
         } else {
