@@ -100,8 +100,7 @@ pub const DATABASES: [(&str, CommandLine); 2] = [
     ),
 ];
 
-/// Prints the locked versions.
-pub const LOCKS: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock list");
+/// Keeps packages at the installed version, by a plugin of dnf 4 and by dnf 5 itself.
 pub const LOCK: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock add <package>...");
 pub const UNLOCK: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock delete <package>...");
 
@@ -121,6 +120,9 @@ pub const CACHES: [&str; 2] = ["/var/cache/dnf", "/var/cache/libdnf5"];
 
 /// The directory of files that name protected packages.
 pub const PROTECTED: &str = "/etc/dnf/protected.d";
+
+/// Files of which one is there where dnf can lock versions: the plugin's of dnf 4, and dnf 5.
+pub const VERSIONLOCK: [&str; 2] = ["/etc/dnf/plugins/versionlock.conf", "/usr/bin/dnf5"];
 
 /// The files with locked versions in dnf 4 and in dnf 5.
 pub const LOCKED: [&str; 2] = ["/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml"];
@@ -210,7 +212,6 @@ pub fn granted(module: Module) -> Module {
         (OWNER, "which package has a file"),
         (PROVIDERS, "which package would bring a file"),
         (CHECK, "whether dependencies are met"),
-        (LOCKS, "versions that are locked"),
     ];
     let simulations = [
         (TRY_INSTALL, INSTALL, Risk::Moderate, "install packages"),
@@ -251,6 +252,7 @@ pub fn granted(module: Module) -> Module {
         .command(REBOOT.read("whether a reboot is due").as_root_if_available())
         .command(RESTART.read("services that run what was replaced").as_root_if_available())
         .path(PathGrant::read(&format!("{PROTECTED}/**"), "packages that dnf refuses to remove"))
+        .paths(VERSIONLOCK.iter().map(|path| PathGrant::read(path, "whether dnf can lock versions")))
         .paths(LOCKED.iter().map(|path| PathGrant::read(path, "versions that are locked")))
         .paths(
             CACHES

@@ -120,20 +120,34 @@ pub(super) fn owner<B: Backend>(
             item.diversion = owners.diversion.clone();
             item.missing = !asked.exists;
         } else {
-            let path = asked.candidates.first().unwrap_or(&item.path);
+            let path = &item.path;
             if asked.exists {
                 notes.push(format!(
-                    "{} is there, but no package has it: a script or a person made it",
-                    item.path
+                    "{path} is there, and no package has it: a script or a person may have made it"
                 ));
             } else {
-                item.provided_by = upkeep.providers(path, cx)?;
-                notes.push(format!("{} isn't there, and no installed package has it", item.path));
+                notes.push(format!("{path} isn't there, and no installed package has it"));
+                item.provided_by = provided_by(upkeep, path, cx)?;
             }
         }
         items.push(item);
     }
     Ok(Listing { items, total: None, notes })
+}
+
+/// The packages of the repositories that would bring the path or the command.
+fn provided_by(upkeep: &dyn Upkeep, file: &str, cx: &Context) -> Result<Vec<String>> {
+    let paths = match file.starts_with('/') {
+        true => vec![file.to_owned()],
+        false => ["/usr/bin", "/usr/sbin"].map(|directory| format!("{directory}/{file}")).into(),
+    };
+    for path in paths {
+        let found = upkeep.providers(&path, cx)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Refuses what is neither an absolute path nor the name of a command.

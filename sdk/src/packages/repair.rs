@@ -6,9 +6,9 @@ use super::outcome::difference;
 use super::package_change::{Answer, explained};
 use super::report::{by_verb, changes_text, dry_run_answer, past_participle};
 use super::risk::assess;
-use super::types::Request;
+use super::types::{Operation, Request};
 use super::{Backend, Upkeep};
-use crate::{Category, Change, Context, Lock, NoArgs, Noted, Problem, Result};
+use crate::{Category, Change, Context, Lock, NoArgs, Noted, Problem, Result, text};
 
 pub(super) fn repair<B: Backend>(
     backend: &B,
@@ -53,6 +53,18 @@ pub(super) fn repair<B: Backend>(
                     "the repair has run, but this is left: {}{}",
                     left.join("; "),
                     changes_text(&done)
+                );
+                return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
+            }
+            let is_meant =
+                |gone: &&Operation| simulated.operations.iter().any(|meant| meant.name == gone.name);
+            let lost = done.iter().filter(|done| done.is_removal() && !is_meant(done));
+            let lost: Vec<_> = lost.map(Operation::versions).collect();
+            if !lost.is_empty() {
+                let message = format!(
+                    "the repair has run, but the package database has lost these: {}; {}",
+                    text::list(&lost, 30),
+                    found.notes.join("; ")
                 );
                 return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
             }
