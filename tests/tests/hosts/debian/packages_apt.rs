@@ -143,3 +143,20 @@ async fn an_install_that_would_remove_something_asks_and_says_what() {
         assert!(asked["preview"]["warnings"].to_string().contains(said), "{asked}");
     }
 }
+
+#[tokio::test]
+async fn a_script_that_fails_is_told_and_the_repair_goes_on_once_it_is_mended() {
+    let test = "a_script_that_fails_is_told_and_the_repair_goes_on_once_it_is_mended";
+    let Some(packages) = Packages::new(test) else { return };
+    let mut client = packages.serve().await;
+    packages.machine.sh("apt-get -qq -y install lab-broken >/dev/null 2>&1 || :");
+    let failed = client.envelope("pkg_repair", json!({})).await;
+    assert_eq!(failed["error_code"], "PACKAGE_SCRIPT_FAILED", "{failed}");
+    for said in ["/var/lib/dpkg/info/lab-broken.postinst", "lab-broken: postinst fails"] {
+        assert!(failed["message"].as_str().is_some_and(|message| message.contains(said)), "{failed}");
+    }
+    packages.machine.sh("printf '#!/bin/sh\\n' > /var/lib/dpkg/info/lab-broken.postinst");
+    packages.does(&mut client, "pkg_repair", &json!({}), "").await;
+    assert_eq!(packages.machine.sh("dpkg --audit"), "");
+    assert_eq!(packages.version("lab-broken"), "1.0");
+}
