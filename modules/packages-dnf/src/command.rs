@@ -89,13 +89,13 @@ pub const DATABASES: [(&str, CommandLine); 2] = [
     (
         "/usr/lib/sysimage/rpm",
         CommandLine::new(
-            "cp --archive --no-target-directory -- /usr/lib/sysimage/rpm <path:/usr/lib/sysimage/rpm.before-repair-*>",
+            "cp --archive --no-target-directory -- /usr/lib/sysimage/rpm /usr/lib/sysimage/rpm.before-repair-<int>",
         ),
     ),
     (
         "/var/lib/rpm",
         CommandLine::new(
-            "cp --archive --no-target-directory -- /var/lib/rpm <path:/var/lib/rpm.before-repair-*>",
+            "cp --archive --no-target-directory -- /var/lib/rpm /var/lib/rpm.before-repair-<int>",
         ),
     ),
 ];

@@ -164,7 +164,7 @@ fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
     };
     let copy = format!("{directory}.before-repair-{at}");
     let steps = vec![
-        Step::run(copying.with([copy.as_str()]).as_root()),
+        Step::run(copying.with([at.to_string()]).as_root()),
         Step::run(REBUILD.command().as_root()).uninterruptible(),
     ];
     Ok(Diagnosis {

@@ -6,7 +6,7 @@ use super::outcome::difference;
 use super::package_change::{Answer, explained};
 use super::report::{by_verb, changes_text, dry_run_answer, past_participle};
 use super::risk::assess;
-use super::types::{Operation, Request};
+use super::types::{Operation, Request, Verb};
 use super::{Backend, Upkeep};
 use crate::{Category, Change, Context, Lock, NoArgs, Noted, Problem, Result, text};
 
@@ -68,7 +68,11 @@ pub(super) fn repair<B: Backend>(
                 );
                 return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
             }
-            let mut data = by_verb(&done, past_participle);
+            // A package that was only unpacked keeps its version: its state is what has changed.
+            let mut data = by_verb(&done, |verb| match verb {
+                Verb::Reinstall => "configured",
+                verb => past_participle(verb),
+            });
             data.insert("repaired".to_owned(), json!(found.findings));
             Ok(Noted { data: Value::Object(data), notes: found.notes })
         }
