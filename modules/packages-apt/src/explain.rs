@@ -89,8 +89,13 @@ pub(crate) fn explain(output: &Output) -> Option<Problem> {
     let (stdout, stderr) = (output.text(), output.error_text());
     let says = |what: &&str| stderr.contains(*what) || stdout.contains(*what);
     let (code, category, _) = CAUSES.iter().find(|(_, _, said)| said.iter().any(says))?;
-    let mut message = errors(&stderr);
     let details = details(code, &stdout, &stderr);
+    // dpkg marks none of its lines as apt-get's errors are.
+    let is_dpkg = stderr.lines().all(|line| !line.starts_with("E: ")) && !details.is_empty();
+    if is_dpkg {
+        return Some(Problem::new(code, *category, excerpt(&details.join("; "), LONGEST)));
+    }
+    let mut message = errors(&stderr);
     if !details.is_empty() {
         message += &format!(": {}", details.join("; "));
     }
@@ -125,10 +130,36 @@ fn details(code: &str, stdout: &str, stderr: &str) -> Vec<String> {
                     .collect::<Vec<_>>()
                     .join(" ")
             };
-            starts.map(|(at, _)| both(at)).collect()
+            let mut said: Vec<_> = starts.map(|(at, _)| both(at)).collect();
+            said.extend(scripts_words(stderr));
+            said
         }
         _ => Vec::new(),
     }
+}
+
+/// The most lines of a script that are told.
+const MOST_LINES: usize = 5;
+
+/// The file of the script that failed, and the last lines that it printed on stderr: they stand before dpkg's own.
+fn scripts_words(stderr: &str) -> Vec<String> {
+    const SCRIPTS: [(&str, &str); 4] = [
+        ("post-installation script", "postinst"),
+        ("pre-installation script", "preinst"),
+        ("post-removal script", "postrm"),
+        ("pre-removal script", "prerm"),
+    ];
+    let lines: Vec<_> = stderr.lines().collect();
+    let Some(at) = lines.iter().position(|line| line.starts_with("dpkg: error processing package ")) else {
+        return Vec::new();
+    };
+    let name = lines[at].split(' ').nth(4).unwrap_or_default();
+    let what = lines.get(at + 1).copied().unwrap_or_default();
+    let script = SCRIPTS.iter().find(|(words, _)| what.contains(words));
+    let file = script.map(|(_, file)| format!("the script is /var/lib/dpkg/info/{name}.{file}"));
+    let said = &lines[at.saturating_sub(MOST_LINES)..at];
+    let said = said.iter().filter(|line| !line.trim().is_empty()).copied().collect::<Vec<_>>().join("; ");
+    file.into_iter().chain((!said.is_empty()).then(|| format!("before that it printed: {said}"))).collect()
 }
 
 /// Reads configuration files that `--force-confold` kept, which dpkg prints on stderr, and repositories that couldn't be
@@ -186,6 +217,40 @@ mod tests {
             assert_eq!(problem.code, code, "{argv}: {}", problem.message);
             assert!(problem.message.contains(said), "{argv}: {}", problem.message);
         }
+    }
+
+    /// The output comes from `dpkg --configure --pending` of dpkg 1.21.23.
+    #[test]
+    fn a_script_that_fails_is_told_by_its_file_and_its_words_once() {
+        let (_, mut output) = transcript("$ x\n[exit 1]\n").remove(0);
+        output.stdout = b"Setting up lab-broken (1.0) ...\n".to_vec();
+        output.stderr =
+            b"lab-broken: postinst fails\ndpkg: error processing package lab-broken (--configure):\n \
+            installed lab-broken package post-installation script subprocess returned error exit status 3\n\
+            Errors were encountered while processing:\n lab-broken\n"
+                .to_vec();
+        let problem = explain(&output).expect("known");
+        assert_eq!(problem.code, "PACKAGE_SCRIPT_FAILED");
+        assert_eq!(
+            problem.message,
+            "dpkg: error processing package lab-broken (--configure): installed lab-broken package post-installation \
+             script subprocess returned error exit status 3; the script is /var/lib/dpkg/info/lab-broken.postinst; \
+             before that it printed: lab-broken: postinst fails"
+        );
+    }
+
+    /// The output comes from `dpkg --configure -a` of dpkg 1.21.23.
+    #[test]
+    fn dependencies_that_keep_dpkg_from_configuring_are_no_failed_script() {
+        let (_, mut output) = transcript("$ x\n[exit 1]\n").remove(0);
+        output.stderr = b"dpkg: dependency problems prevent configuration of lab-missing:\n lab-missing depends on \
+            lab-nowhere (>= 9); however:\n  Package lab-nowhere is not installed.\n\ndpkg: error processing package \
+            lab-missing (--configure):\n dependency problems - leaving unconfigured\nErrors were encountered while \
+            processing:\n lab-missing\n"
+            .to_vec();
+        let problem = explain(&output).expect("known");
+        assert_eq!(problem.code, "DEPENDENCIES_BROKEN");
+        assert!(problem.message.contains("lab-missing depends on lab-nowhere"), "{}", problem.message);
     }
 
     #[test]

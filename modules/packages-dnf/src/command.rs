@@ -84,13 +84,23 @@ pub const CHECK: CommandLine = CommandLine::new("dnf --quiet --cacheonly check")
 /// Makes rpm's database anew from its table of packages.
 pub const REBUILD: CommandLine = CommandLine::new("rpmdb --rebuilddb");
 
-/// Copies the database beside it.
-pub const COPY_DATABASE: CommandLine = CommandLine::new(
-    "cp --archive --no-target-directory -- <path:/{usr/lib/sysimage,var/lib}/rpm> <path:/{usr/lib/sysimage,var/lib}/rpm.before-repair-*>",
-);
+/// The directories where rpm's database may be, each with the command that copies it.
+pub const DATABASES: [(&str, CommandLine); 2] = [
+    (
+        "/usr/lib/sysimage/rpm",
+        CommandLine::new(
+            "cp --archive --no-target-directory -- /usr/lib/sysimage/rpm /usr/lib/sysimage/rpm.before-repair-<int>",
+        ),
+    ),
+    (
+        "/var/lib/rpm",
+        CommandLine::new(
+            "cp --archive --no-target-directory -- /var/lib/rpm /var/lib/rpm.before-repair-<int>",
+        ),
+    ),
+];
 
-/// Prints the locked versions.
-pub const LOCKS: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock list");
+/// Keeps packages at the installed version, by a plugin of dnf 4 and by dnf 5 itself.
 pub const LOCK: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock add <package>...");
 pub const UNLOCK: CommandLine = CommandLine::new("dnf --quiet --cacheonly versionlock delete <package>...");
 
@@ -110,6 +120,9 @@ pub const CACHES: [&str; 2] = ["/var/cache/dnf", "/var/cache/libdnf5"];
 
 /// The directory of files that name protected packages.
 pub const PROTECTED: &str = "/etc/dnf/protected.d";
+
+/// Files of which one is there where dnf can lock versions: the plugin's of dnf 4, and dnf 5.
+pub const VERSIONLOCK: [&str; 2] = ["/etc/dnf/plugins/versionlock.conf", "/usr/bin/dnf5"];
 
 /// The files with locked versions in dnf 4 and in dnf 5.
 pub const LOCKED: [&str; 2] = ["/etc/dnf/plugins/versionlock.list", "/etc/dnf/versionlock.toml"];
@@ -199,7 +212,6 @@ pub fn granted(module: Module) -> Module {
         (OWNER, "which package has a file"),
         (PROVIDERS, "which package would bring a file"),
         (CHECK, "whether dependencies are met"),
-        (LOCKS, "versions that are locked"),
     ];
     let simulations = [
         (TRY_INSTALL, INSTALL, Risk::Moderate, "install packages"),
@@ -228,7 +240,6 @@ pub fn granted(module: Module) -> Module {
         )
         .command(AUTOREMOVE.dry_run("what no package needs").as_root())
         .commands([
-            COPY_DATABASE.change(Risk::Moderate, "to keep a copy of rpm's database"),
             REBUILD.change(Risk::Moderate, "to make rpm's database anew"),
             LOCK.change(Risk::Moderate, "to keep packages at their version"),
             UNLOCK.change(Risk::Moderate, "to release them"),
@@ -236,10 +247,12 @@ pub fn granted(module: Module) -> Module {
             CLEAN_METADATA.change(Risk::Low, "to remove downloaded metadata"),
             CLEAN_ALL.change(Risk::Low, "to remove all downloads"),
         ])
+        .commands(DATABASES.map(|(_, copy)| copy.change(Risk::Moderate, "to keep a copy of rpm's database")))
         .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
         .command(REBOOT.read("whether a reboot is due").as_root_if_available())
         .command(RESTART.read("services that run what was replaced").as_root_if_available())
         .path(PathGrant::read(&format!("{PROTECTED}/**"), "packages that dnf refuses to remove"))
+        .paths(VERSIONLOCK.iter().map(|path| PathGrant::read(path, "whether dnf can lock versions")))
         .paths(LOCKED.iter().map(|path| PathGrant::read(path, "versions that are locked")))
         .paths(
             CACHES

@@ -4,17 +4,13 @@ use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Upkeep
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
 
 use crate::command::{
-    AUTOREMOVE, CACHED_BYTES, CHECK, CLEAN_ALL, CLEAN_METADATA, CLEAN_PACKAGES, COPY_DATABASE, LOCK, LOCKS,
-    OWNER, PROVIDERS, REBUILD, UNLOCK, VERIFY, VERIFY_ALL, VERIFY_DATABASE, look,
+    AUTOREMOVE, CACHED_BYTES, CHECK, CLEAN_ALL, CLEAN_METADATA, CLEAN_PACKAGES, DATABASES, LOCK, OWNER,
+    PROVIDERS, REBUILD, UNLOCK, VERIFY, VERIFY_ALL, VERIFY_DATABASE, VERSIONLOCK, look,
 };
 use crate::{Dnf, command, installed, problem, simulation};
 
-/// The directories where rpm's database may be, and the files that it may have.
-const DATABASES: [(&str, &str); 3] = [
-    ("/usr/lib/sysimage/rpm", "rpmdb.sqlite"),
-    ("/var/lib/rpm", "rpmdb.sqlite"),
-    ("/var/lib/rpm", "Packages"),
-];
+/// The files of which the database has one: in the form of sqlite, ndb or Berkeley DB.
+const DATABASE_FILES: [&str; 3] = ["rpmdb.sqlite", "Packages.db", "Packages"];
 
 /// The most changed files whose packages are looked for.
 const MOST_OWNERS: usize = 200;
@@ -23,9 +19,9 @@ const MOST_OWNERS: usize = 200;
 const MOST_FINDINGS: usize = 30;
 
 pub fn granted(module: Module) -> Module {
-    module.paths(DATABASES.map(|(directory, file)| {
-        PathGrant::read(&format!("{directory}/{file}"), "when rpm's database was written last")
-    }))
+    let files =
+        DATABASES.iter().flat_map(|(directory, _)| DATABASE_FILES.map(|file| format!("{directory}/{file}")));
+    module.paths(files.map(|path| PathGrant::read(&path, "when rpm's database was written last")))
 }
 
 impl Upkeep for Dnf {
@@ -33,6 +29,14 @@ impl Upkeep for Dnf {
         let root = |line: CommandLine| look(line.command()).privilege(Privilege::RootIfAvailable);
         let verified = cx.run(root(VERIFY_DATABASE))?;
         if verified.exit_code != 0 {
+            let said = verified.error_text();
+            if said.contains("Permission denied") {
+                let message = format!("rpm's database can only be verified as root: {}", said.trim());
+                return Err(Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message));
+            }
+            if let Some(problem) = problem::explain(&verified) {
+                return Err(problem);
+            }
             return damaged(&verified, cx);
         }
         let checked = cx.run(look(CHECK.command()))?;
@@ -134,20 +138,23 @@ impl Upkeep for Dnf {
     }
 }
 
-/// The diagnosis of a database that rpm can't verify. rpm makes it anew from its table of packages, so that this table has
-/// to be readable.
+/// The diagnosis of a database that rpm can't verify. rpm makes it anew from its table of packages. Where a part of this table
+/// can't be read, rpm leaves these packages out and calls it a success, so that the table has to be whole.
 fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
     let said = verified.error_text();
     let said: Vec<_> = said.lines().map(|line| line.trim_start_matches("error: ")).take(5).collect();
     let finding = format!("rpm's database is damaged: {}", said.join("; "));
-    let database = DATABASES.iter().find_map(|(directory, file)| {
-        let found = cx.stat_all(&[format!("{directory}/{file}")]).pop()?.ok()??;
-        Some((*directory, found.modified_unix as i64))
+    let database = DATABASES.iter().find_map(|(directory, copy)| {
+        let files = DATABASE_FILES.map(|file| format!("{directory}/{file}"));
+        let found = cx.stat_all(&files).into_iter().find_map(|found| found.ok().flatten())?;
+        Some((*directory, *copy, found.modified_unix as i64))
     });
     let readable = cx.run(command::INSTALLED.command())?;
-    let Some((directory, at)) = database.filter(|_| readable.exit_code == 0) else {
+    let count = readable.text().lines().count();
+    let is_whole = readable.exit_code == 0 && count > 0 && !readable.error_text().contains("error:");
+    let Some((directory, copying, at)) = database.filter(|_| is_whole) else {
         let problem = Problem::new("PACKAGE_DATABASE_DAMAGED", Category::State, finding.clone());
-        let help = "rpm can't make the database anew, since its table of packages can't be read: put back a copy of \
+        let help = "rpm can't make the database anew, since parts of its table of packages can't be read: put back a copy of \
             /var/lib/rpm from a backup, and call `pkg_repair` again";
         return Ok(Diagnosis {
             findings: vec![finding],
@@ -157,10 +164,9 @@ fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
     };
     let copy = format!("{directory}.before-repair-{at}");
     let steps = vec![
-        Step::run(COPY_DATABASE.with([directory, copy.as_str()]).as_root()),
+        Step::run(copying.with([at.to_string()]).as_root()),
         Step::run(REBUILD.command().as_root()).uninterruptible(),
     ];
-    let count = readable.text().lines().count();
     Ok(Diagnosis {
         findings: vec![finding],
         steps,
@@ -171,16 +177,12 @@ fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
 
 /// Refuses where dnf has no versionlock.
 fn has_versionlock(cx: &Context) -> Result<()> {
-    let said = cx.run(look(LOCKS.command()))?;
-    if said.exit_code == 0 {
+    if cx.stat_all(&VERSIONLOCK).into_iter().any(|found| matches!(found, Ok(Some(_)))) {
         return Ok(());
     }
-    if said.error_text().contains("No such command") || said.error_text().contains("Unknown argument") {
-        let message = "dnf has no versionlock on this machine, so that it can't hold packages";
-        let problem = Problem::new("NOT_SUPPORTED", Category::State, message);
-        return Err(problem.remedy("`pkg_install` with python3-dnf-plugin-versionlock brings it"));
-    }
-    problem::success(said).map(|_| ())
+    let message = "dnf has no versionlock on this machine, so that it can't hold packages";
+    let problem = Problem::new("NOT_SUPPORTED", Category::State, message);
+    Err(problem.remedy("`pkg_install` with python3-dnf-plugin-versionlock brings it"))
 }
 
 /// Parses `S.5....T.  c /etc/x` and `missing   c /etc/x` of `rpm --verify`: rpm(8), "Verify options". `None` for a line of

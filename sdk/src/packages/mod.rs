@@ -1,5 +1,5 @@
 //! The domain `packages`: ten tools whose names, schemas, risks and answers are the same for every package manager. A
-//! [`Backend`] gives the manager's commands and reads their output.
+//! [`Backend`] gives the manager's commands and reads their output. A backend that has an [`Upkeep`] gets seven tools more.
 //!
 //! The manager's own simulation says what a change would do, before anybody is asked. The plan is one command, and its risk
 //! follows from the simulation. What was done is read from the package database before and after the change, and not from

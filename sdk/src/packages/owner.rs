@@ -11,7 +11,7 @@ use super::{Backend, Owners, Upkeep};
 use crate::{CommandLine, Context, Listing, Module, Problem, Result};
 
 /// Prints the type of each path that exists, and the path.
-const TYPES: CommandLine = CommandLine::new(r"stat '--format=%F\t%n' -- <path>...");
+const TYPES: CommandLine = CommandLine::new(r"stat '--printf=%F\t%n\n' -- <path>...");
 /// Prints for each path where its links lead to.
 const TARGETS: CommandLine = CommandLine::new("readlink --canonicalize-missing -- <path>...");
 
@@ -115,24 +115,39 @@ pub(super) fn owner<B: Backend>(
             let count = owners.packages.len();
             item.packages = owners.packages.iter().take(MOST_PACKAGES).cloned().collect();
             item.package_count = (count > MOST_PACKAGES).then_some(count);
-            item.file = (*candidate != item.path).then(|| candidate.clone());
+            let is_same = *candidate == item.path || twin(candidate).is_some_and(|other| other == item.path);
+            item.file = (!is_same).then(|| candidate.clone());
             item.diversion = owners.diversion.clone();
             item.missing = !asked.exists;
         } else {
-            let path = asked.candidates.first().unwrap_or(&item.path);
+            let path = &item.path;
             if asked.exists {
                 notes.push(format!(
-                    "{} is there, but no package has it: a script or a person made it",
-                    item.path
+                    "{path} is there, and no package has it: a script or a person may have made it"
                 ));
             } else {
-                item.provided_by = upkeep.providers(path, cx)?;
-                notes.push(format!("{} isn't there, and no installed package has it", item.path));
+                notes.push(format!("{path} isn't there, and no installed package has it"));
+                item.provided_by = provided_by(upkeep, path, cx)?;
             }
         }
         items.push(item);
     }
     Ok(Listing { items, total: None, notes })
+}
+
+/// The packages of the repositories that would bring the path or the command.
+fn provided_by(upkeep: &dyn Upkeep, file: &str, cx: &Context) -> Result<Vec<String>> {
+    let paths = match file.starts_with('/') {
+        true => vec![file.to_owned()],
+        false => ["/usr/bin", "/usr/sbin"].map(|directory| format!("{directory}/{file}")).into(),
+    };
+    for path in paths {
+        let found = upkeep.providers(&path, cx)?;
+        if !found.is_empty() {
+            return Ok(found);
+        }
+    }
+    Ok(Vec::new())
 }
 
 /// Refuses what is neither an absolute path nor the name of a command.

@@ -6,9 +6,9 @@ use super::outcome::difference;
 use super::package_change::{Answer, explained};
 use super::report::{by_verb, changes_text, dry_run_answer, past_participle};
 use super::risk::assess;
-use super::types::Request;
+use super::types::{Operation, Request, Verb};
 use super::{Backend, Upkeep};
-use crate::{Category, Change, Context, Lock, NoArgs, Noted, Problem, Result};
+use crate::{Category, Change, Context, Lock, NoArgs, Noted, Problem, Result, text};
 
 pub(super) fn repair<B: Backend>(
     backend: &B,
@@ -56,7 +56,23 @@ pub(super) fn repair<B: Backend>(
                 );
                 return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
             }
-            let mut data = by_verb(&done, past_participle);
+            let is_meant =
+                |gone: &&Operation| simulated.operations.iter().any(|meant| meant.name == gone.name);
+            let lost = done.iter().filter(|done| done.is_removal() && !is_meant(done));
+            let lost: Vec<_> = lost.map(Operation::versions).collect();
+            if !lost.is_empty() {
+                let message = format!(
+                    "the repair has run, but the package database has lost these: {}; {}",
+                    text::list(&lost, 30),
+                    found.notes.join("; ")
+                );
+                return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
+            }
+            // A package that was only unpacked keeps its version: its state is what has changed.
+            let mut data = by_verb(&done, |verb| match verb {
+                Verb::Reinstall => "configured",
+                verb => past_participle(verb),
+            });
             data.insert("repaired".to_owned(), json!(found.findings));
             Ok(Noted { data: Value::Object(data), notes: found.notes })
         }

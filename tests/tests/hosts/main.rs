@@ -13,6 +13,7 @@ mod everywhere {
     mod incidents;
     mod locks;
     mod logs;
+    mod package_upkeep;
     pub(crate) mod packages;
     mod process_signals;
     mod roots_text;

@@ -24,10 +24,10 @@ fn remedies(envelope: &Value) -> Vec<String> {
     steps.iter().filter_map(|step| step.as_str().map(str::to_owned)).collect()
 }
 
-/// Asserts that the advice has this command, and that the same call works once the command has run.
-async fn is_mended_by(packages: &Packages, client: &mut Client, told: &[String], command: &str) {
-    assert!(told.iter().any(|step| step.contains(&format!("`{command}`"))), "{command}: {told:?}");
-    packages.machine.sh(&format!("export DEBIAN_FRONTEND=noninteractive; {command} --yes || {command}"));
+/// Asserts that the advice names `pkg_repair`, and that the same call works once it has run.
+async fn is_mended_by_repair(packages: &Packages, client: &mut Client, told: &[String], risk: &str) {
+    assert!(told.iter().any(|step| step.contains("`pkg_repair`")), "{told:?}");
+    packages.does(client, "pkg_repair", &json!({}), risk).await;
     works(packages, client).await;
 }
 
@@ -64,7 +64,7 @@ async fn a_broken_dependency_is_mended_by_what_is_told() {
     let mut client = packages.serve().await;
     packages.machine.sh("dpkg --install /opt/aptrepo/lab-missing_1.0_all.deb >/dev/null 2>&1 || :");
     let told = fails(&packages, &mut client, "DEPENDENCIES_BROKEN", "dependency").await;
-    is_mended_by(&packages, &mut client, &told, "apt-get --fix-broken install").await;
+    is_mended_by_repair(&packages, &mut client, &told, "high").await;
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn an_interrupted_dpkg_is_mended_by_what_is_told() {
     assert!(!installing.wait().expect("it ends").success());
     packages.machine.until("! pgrep --exact dpkg");
     let told = fails(&packages, &mut client, "PACKAGES_INTERRUPTED", "state").await;
-    is_mended_by(&packages, &mut client, &told, "dpkg --configure -a").await;
+    is_mended_by_repair(&packages, &mut client, &told, "").await;
 }
 
 #[tokio::test]
@@ -142,4 +142,21 @@ async fn an_install_that_would_remove_something_asks_and_says_what() {
         assert_eq!(asked["risk_level"], "critical", "{asked}");
         assert!(asked["preview"]["warnings"].to_string().contains(said), "{asked}");
     }
+}
+
+#[tokio::test]
+async fn a_script_that_fails_is_told_and_the_repair_goes_on_once_it_is_mended() {
+    let test = "a_script_that_fails_is_told_and_the_repair_goes_on_once_it_is_mended";
+    let Some(packages) = Packages::new(test) else { return };
+    let mut client = packages.serve().await;
+    packages.machine.sh("apt-get -qq -y install lab-broken >/dev/null 2>&1 || :");
+    let failed = client.envelope("pkg_repair", json!({})).await;
+    assert_eq!(failed["error_code"], "PACKAGE_SCRIPT_FAILED", "{failed}");
+    for said in ["/var/lib/dpkg/info/lab-broken.postinst", "lab-broken: postinst fails"] {
+        assert!(failed["message"].as_str().is_some_and(|message| message.contains(said)), "{failed}");
+    }
+    packages.machine.sh("printf '#!/bin/sh\\n' > /var/lib/dpkg/info/lab-broken.postinst");
+    packages.does(&mut client, "pkg_repair", &json!({}), "").await;
+    assert_eq!(packages.machine.sh("dpkg --audit"), "");
+    assert_eq!(packages.version("lab-broken"), "1.0");
 }

@@ -34,6 +34,7 @@ if command -v apt-get; then
 else
     rpm --erase --nodeps $labs
     for lab in $labs; do rpm --erase --nodeps $lab; done
+    if test -e /etc/dnf/plugins/versionlock.list; then : > /etc/dnf/plugins/versionlock.list; fi
     dnf -q makecache
 fi
 rm -f /etc/lab-conf.conf*
