@@ -195,6 +195,7 @@ fn bad_input_is_refused_before_a_plan_is_made() {
         (json!({"key": SECRET}), "INVALID_KEY", "private"),
         (json!({"key": GOOD.replace("mQENBGsI", "mQENBGsJ")}), "INVALID_KEY", "checksum"),
         (json!({"key": "x"}), "INVALID_KEY", "armored"),
+        (json!({"key": "  "}), "INVALID_KEY", "armored"),
         (json!({"key": "/usr/share/keyrings/a\nTrusted: yes"}), "INVALID_PATH", "characters"),
         (json!({"key": "/usr/share/keyrings/none"}), "FILE_NOT_FOUND", "none"),
         (

@@ -58,8 +58,11 @@ pub(super) fn add<B: Backend>(
         let message = format!("a priority of 1 to 999 is expected, and not {other}");
         return Err(Problem::validation("INVALID_VALUE", message));
     }
-    let (contents, key) = key_file(args.key, cx)?;
-    let key_warnings = key::check(&contents, &fingerprints, cx.now() as i64)?;
+    let (contents, mut key) = key_file(args.key, cx)?;
+    let (armored, key_warnings) = key::check(&contents, &fingerprints, cx.now() as i64)?;
+    if let KeyFile::New(text) = &mut key {
+        *text = armored;
+    }
     let new = NewRepository {
         id: args.id,
         url: args.url,
@@ -100,14 +103,7 @@ fn key_file(given: String, cx: &Context) -> Result<(Vec<u8>, KeyFile)> {
         })?;
         return Ok((contents, KeyFile::Existing(given)));
     }
-    let text = format!("{}\n", given.trim().replace("\r\n", "\n"));
-    // The text of a definition's own file must be the key and nothing else.
-    if !text.starts_with("-----BEGIN PGP ") {
-        let message =
-            "the key is neither an armored text (-----BEGIN PGP PUBLIC KEY BLOCK-----) nor an absolute path";
-        return Err(Problem::validation("INVALID_KEY", message));
-    }
-    Ok((text.clone().into_bytes(), KeyFile::New(text)))
+    Ok((given.clone().into_bytes(), KeyFile::New(given)))
 }
 
 fn steps(new: &NewRepository, plan: &Plan, cx: &Context) -> Result<Change> {

@@ -107,10 +107,11 @@ fn warning(key: &PublicKey, now: i64) -> Option<String> {
     Some(format!("key {id} {} {date}", if at <= now { "has expired on" } else { "expires on" }))
 }
 
-/// Checks the key of a new repository against the fingerprints that the caller expects. The result are warnings.
-pub(super) fn check(contents: &[u8], expected: &[String], now: i64) -> Result<Vec<String>> {
+/// Checks the key of a new repository against the fingerprints that the caller expects. The result is the key in armor of
+/// its own, and warnings.
+pub(super) fn check(contents: &[u8], expected: &[String], now: i64) -> Result<(String, Vec<String>)> {
     let invalid = |message: String| Problem::validation("INVALID_KEY", message);
-    let keys = openpgp::keys(contents).map_err(|refusal| match refusal {
+    let refused = |refusal| match refusal {
         Refusal::Private => invalid(
             "the key is a private one, which doesn't belong here: its public key is expected".to_owned(),
         )
@@ -118,7 +119,8 @@ pub(super) fn check(contents: &[u8], expected: &[String], now: i64) -> Result<Ve
         Refusal::Malformed(reason) => {
             invalid(format!("the key can't be read: {reason}; armored OpenPGP is expected"))
         }
-    })?;
+    };
+    let keys = openpgp::keys(contents).map_err(refused)?;
     let mut found: Vec<_> = keys.iter().map(|key| key.fingerprint.clone()).collect();
     found.sort();
     found.dedup();
@@ -141,5 +143,6 @@ pub(super) fn check(contents: &[u8], expected: &[String], now: i64) -> Result<Ve
         return Err(invalid(format!("{reason}, so that the package manager doesn't trust what it signs"))
             .remedy("Get the key's present form from the repository's makers"));
     }
-    Ok(keys.iter().filter_map(|key| warning(key, now)).collect())
+    let warnings = keys.iter().filter_map(|key| warning(key, now)).collect();
+    Ok((openpgp::armored_anew(contents).map_err(refused)?, warnings))
 }

@@ -36,20 +36,28 @@ const BEGIN: &str = "-----BEGIN PGP ";
 const PUBLIC_KEY: u8 = 6;
 const SIGNATURE: u8 = 2;
 const SECRET_KEYS: [u8; 2] = [5, 7];
+/// What may stand in a certificate besides keys and signatures: marker, trust, user id, subkey, user attribute, padding. A
+/// program that imports keys would look for more of them in compressed data.
+const HARMLESS: [u8; 6] = [10, 12, 13, 14, 17, 21];
 
 /// The keys in the contents of a key file, armored or not.
 pub(super) fn keys(contents: &[u8]) -> Result<Vec<PublicKey>, Refusal> {
-    let is_armored = contents.trim_ascii_start().starts_with(b"-----")
-        || contents.first().is_some_and(u8::is_ascii) && {
-            let text = String::from_utf8_lossy(contents);
-            text.lines().any(|line| line.starts_with(BEGIN))
-        };
-    let packets = if is_armored { unarmored(&String::from_utf8_lossy(contents))? } else { contents.to_vec() };
+    let packets = packets(contents)?;
     if packets.get(8..12) == Some(b"KBXf") {
         return Err(Malformed("it is GnuPG's keybox, and not exported keys"));
     }
     let keys = of_packets(&packets)?;
     if keys.is_empty() { Err(Malformed("it holds no public key")) } else { Ok(keys) }
+}
+
+/// The contents without armor.
+fn packets(contents: &[u8]) -> Result<Vec<u8>, Refusal> {
+    // The first byte of a packet isn't ASCII.
+    if contents.first().is_some_and(|byte| !byte.is_ascii()) {
+        return Ok(contents.to_vec());
+    }
+    let text = String::from_utf8_lossy(contents);
+    if text.contains(BEGIN) { unarmored(&text) } else { Ok(contents.to_vec()) }
 }
 
 /// The bytes of all armored blocks.
@@ -65,16 +73,18 @@ fn unarmored(text: &str) -> Result<Vec<u8>, Refusal> {
             return Err(Malformed("its armor isn't that of a public key"));
         }
         let (mut encoded, mut checksum, mut has_end) = (String::new(), None, false);
-        // Headers such as `Version: …` end with an empty line.
-        let mut is_header = true;
+        // Headers such as `Version: …` end with an empty line, also where there is none.
+        for line in lines.by_ref().take_while(|line| !line.is_empty()) {
+            if !line.contains(": ") && !line.ends_with(':') {
+                return Err(Malformed("its armor has no empty line before the key"));
+            }
+        }
         for line in lines.by_ref() {
             if line.starts_with("-----END PGP ") {
                 has_end = true;
                 break;
             }
-            is_header = is_header && (line.contains(": ") || line.ends_with(':'));
             match line.strip_prefix('=').filter(|rest| rest.len() == 4) {
-                _ if is_header => {}
                 Some(sum) => checksum = Some(sum.to_owned()),
                 None => encoded.push_str(line),
             }
@@ -93,6 +103,19 @@ fn unarmored(text: &str) -> Result<Vec<u8>, Refusal> {
         bytes.extend(block);
     }
     Ok(bytes)
+}
+
+/// The same keys in new armor, without comments and headers: other programs read exactly what was read here.
+pub(super) fn armored_anew(contents: &[u8]) -> Result<String, Refusal> {
+    let packets = packets(contents)?;
+    let mut text = format!("{BEGIN}PUBLIC KEY BLOCK-----\n\n");
+    for line in BASE64_STANDARD.encode(&packets).as_bytes().chunks(64) {
+        text.push_str(&String::from_utf8_lossy(line));
+        text.push('\n');
+    }
+    let checksum = BASE64_STANDARD.encode(&crc24(&packets).to_be_bytes()[1..]);
+    text.push_str(&format!("={checksum}\n-----END PGP PUBLIC KEY BLOCK-----\n"));
+    Ok(text)
 }
 
 /// The checksum of armor: RFC 9580, section 6.1.
@@ -157,6 +180,9 @@ fn of_packets(packets: &[u8]) -> Result<Vec<PublicKey>, Refusal> {
         let (tag, body) = reader.packet().ok_or(Malformed("it is no sequence of OpenPGP packets"))?;
         if SECRET_KEYS.contains(&tag) {
             return Err(Refusal::Private);
+        }
+        if tag != PUBLIC_KEY && tag != SIGNATURE && !HARMLESS.contains(&tag) {
+            return Err(Malformed("it holds something else than public keys"));
         }
         if tag == PUBLIC_KEY {
             keys.push(public_key(body).ok_or(Malformed("it holds a key of an unknown version"))?);
@@ -293,6 +319,20 @@ mod tests {
         );
         // Armor may go on in a second block.
         assert_eq!(told(format!("{ALL}\n{ALL}").as_bytes()).len(), 10);
+    }
+
+    #[test]
+    fn new_armor_holds_the_same_and_nothing_else() {
+        let headers = ALL.replacen("\n\n", "\nVersion: GnuPG v2\nComment: https://a.example\n\n", 1);
+        for text in [ALL.to_owned(), headers, format!("a comment\n{ALL}another")] {
+            assert_eq!(armored_anew(text.as_bytes()).unwrap(), ALL);
+        }
+        // A program that skips the first line would read another key.
+        let hidden = ALL.replacen("\n\n", "\n", 1);
+        assert!(matches!(keys(hidden.as_bytes()), Err(Malformed(_))));
+        // Compressed data may hold keys as well.
+        let compressed = [unarmored(ALL).unwrap(), vec![0xC8, 2, 0, 0]].concat();
+        assert!(matches!(keys(&compressed), Err(Malformed(_))));
     }
 
     #[test]

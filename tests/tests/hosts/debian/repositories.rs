@@ -87,7 +87,8 @@ async fn a_signed_repository_is_added_listed_as_apt_has_it_disabled_and_removed(
     let mut told: Vec<_> = items.iter().map(target).collect();
     let said = apt.0.sh(TARGETS);
     let mut said: Vec<_> = said.trim().lines().map(str::to_owned).collect();
-    (told.sort(), said.sort());
+    told.sort();
+    said.sort();
     assert_eq!(told, said);
     let item = items.iter().find(|item| item["id"] == "lsa-new").unwrap_or_else(|| panic!("{listed}"));
     assert_eq!(item["signed_by"]["fingerprints"], json!([FINGERPRINT]));

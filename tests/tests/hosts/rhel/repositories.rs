@@ -106,7 +106,8 @@ async fn a_signed_repository_is_added_listed_as_dnf_has_it_disabled_and_removed(
         "dnf --verbose repolist 2>/dev/null | awk -F ' *: ' '/^Repo-id/{i=$2} /^Repo-name/{n=$2} /^Repo-baseurl/{u=$2} /^Repo-filename/{print i \"|\" n \"|\" u \"|\" $2}'",
     );
     let mut said: Vec<_> = said.trim().lines().map(str::to_owned).collect();
-    (told.sort(), said.sort());
+    told.sort();
+    said.sort();
     assert_eq!(told, said);
     let item = items.iter().find(|item| item["id"] == "lsa-new").unwrap_or_else(|| panic!("{listed}"));
     assert_eq!(item["signed_by"], json!({"files": [key_file], "fingerprints": [dnf.fingerprint("good")]}));
