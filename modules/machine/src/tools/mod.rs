@@ -1,0 +1,3 @@
+//! The tools, one in each file.
+
+pub(crate) mod info;
