@@ -145,7 +145,7 @@ impl Cpu {
         let flags = value_of_flags(cpuinfo);
         let has = |flag: &str| flags.split_whitespace().any(|found| found == flag);
         let implementer = value(&["CPU implementer"]);
-        let vendor = value(&["vendor_id", "CPU Vendor"]);
+        let vendor = value(&["vendor_id", "CPU Vendor", "mvendorid"]);
         Self {
             vendor: vendor.or_else(|| implementer.as_deref().and_then(arm::vendor).map(str::to_owned)),
             model: models(cpuinfo, &cx.distro().architecture),
