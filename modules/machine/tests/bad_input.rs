@@ -33,7 +33,9 @@ fn a_machine_that_shows_nothing_still_has_its_system() {
 
 #[test]
 fn sections_that_are_no_sections_are_refused() {
-    for (arguments, named) in [(json!({"sections": []}), "sections is empty"), (json!({"sections": ["fans"]}), "`fans`")] {
+    for (arguments, named) in
+        [(json!({"sections": []}), "sections is empty"), (json!({"sections": ["fans"]}), "`fans`")]
+    {
         let problem = FakeTarget::new().call(&module(), "machine_info", arguments).unwrap_err();
         assert_eq!(problem.code, "INVALID_ARGUMENTS");
         assert!(problem.message.contains(named) && problem.message.contains("dmi"), "{}", problem.message);
@@ -48,7 +50,10 @@ fn placeholders_of_vendors_are_left_out_and_other_bytes_are_marked() {
         .file(&format!("{DMI}/bios_version"), "\n")
         .file("/proc/device-tree/model", "Raspberry Pi 4 Model B Rev 1.4\0");
     let data = info(target, json!({"sections": ["dmi"]}));
-    assert_eq!(data["dmi"], json!({"vendor": "Fujitsu \u{fffd} AG", "product": "Raspberry Pi 4 Model B Rev 1.4"}));
+    assert_eq!(
+        data["dmi"],
+        json!({"vendor": "Fujitsu \u{fffd} AG", "product": "Raspberry Pi 4 Model B Rev 1.4"})
+    );
 }
 
 #[test]

@@ -30,7 +30,9 @@ fn lscpu(machine: &str) -> Vec<(String, String)> {
 /// `1.5 MiB (48 instances)` of lscpu and `32K x48` of the tool, in KiB.
 fn size_of_all(text: &str) -> u64 {
     let (size, unit, count) = match text.split_once(" x") {
-        Some((size, count)) => (size.trim_end_matches('K').parse::<f64>().unwrap(), 1.0, count.parse().unwrap()),
+        Some((size, count)) => {
+            (size.trim_end_matches('K').parse::<f64>().unwrap(), 1.0, count.parse().unwrap())
+        }
         None => {
             let words: Vec<_> = text.split(' ').collect();
             let unit = if words[1] == "MiB" { 1024.0 } else { 1.0 };
@@ -62,7 +64,10 @@ fn agrees(machine: &str, at_least: usize) {
             "NUMA node(s)" => (json!(cpu["numa_nodes"].as_object().unwrap().len()), number()),
             _ if key.ends_with(" cache") => {
                 let found = cpu["caches"][key.trim_end_matches(" cache")].as_str().unwrap();
-                assert!(value.contains(&format!("({} instance", found.split_once(" x").unwrap().1)), "{machine}: {key}");
+                assert!(
+                    value.contains(&format!("({} instance", found.split_once(" x").unwrap().1)),
+                    "{machine}: {key}"
+                );
                 (json!(size_of_all(found)), json!(size_of_all(&value)))
             }
             _ if key.starts_with("NUMA node") && !cpu["numa_nodes"].is_null() => {
@@ -114,7 +119,8 @@ fn different_cpus_of_one_machine_are_counted_by_model_as_lscpu_does() {
     let cores = all("Core(s) per socket").into_iter().map(|cores| json!(cores.parse::<u64>().unwrap()));
     let expected: serde_json::Map<_, _> = all("Model name").into_iter().zip(cores).collect();
     assert_eq!(cpu["model"], json!(expected));
-    let mhz = |key: &str| all(key).into_iter().map(|mhz| mhz.parse::<f64>().unwrap() as u64).collect::<Vec<_>>();
+    let mhz =
+        |key: &str| all(key).into_iter().map(|mhz| mhz.parse::<f64>().unwrap() as u64).collect::<Vec<_>>();
     assert_eq!(cpu["max_mhz"], json!(mhz("CPU max MHz").into_iter().max()));
     assert_eq!(cpu["min_mhz"], json!(mhz("CPU min MHz").into_iter().min()));
     assert_eq!(cpu["vulnerable"], json!({"spectre_v2": "Unprivileged eBPF enabled"}));
