@@ -13,6 +13,7 @@ mod everywhere {
     mod incidents;
     mod locks;
     mod logs;
+    mod machine_info;
     pub(crate) mod packages;
     mod roots_text;
     mod users;

@@ -142,6 +142,8 @@ const GLOBS_BEHIND_LINKS: &[&str] = &[
     "/sys/devices/**/model",
     "/sys/devices/**/block/*/size",
     "/sys/devices/**/block/*/queue/rotational",
+    "/sys/devices/**/nvme*/size",
+    "/sys/devices/**/nvme*/queue/rotational",
     "/sys/devices/**/net/*/speed",
     "/sys/devices/virtual/dmi/id/*_vendor",
     "/sys/devices/virtual/dmi/id/*_name",
