@@ -14,6 +14,7 @@ mod everywhere {
     mod locks;
     mod logs;
     mod package_upkeep;
+    mod machine_info;
     pub(crate) mod packages;
     mod process_signals;
     mod roots_text;

@@ -1,3 +1,4 @@
 //! The tools, one file per subject.
 
+pub(crate) mod info;
 pub(crate) mod power;
