@@ -14,6 +14,7 @@ mod everywhere {
     mod locks;
     mod logs;
     pub(crate) mod packages;
+    mod processes;
     mod roots_text;
     mod users;
 }
