@@ -50,7 +50,6 @@ fn signals(module: Module) -> Module {
     module
         .signals(SignalGrant::new("end processes, stop them, and let them go on"))
         .command(tools::signal::MAIN_PROCESSES.read("main process of a unit, which is for systemd to end"))
-        .paths(tools::signal::FILES.map(|(path, reason)| PathGrant::read(path, reason)))
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::{Output, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Output, Privilege, prelude::*, text::excerpt};
 
 /// Prints the links of one process, and the namespaces of PID 1 to compare with. The open files come last, because they may be
 /// more than are kept of the output.
@@ -20,17 +20,24 @@ const TO_A_FILE: CommandLine = CommandLine::new(
      -o -type l '(' -lname <text> -o -lname <text> -o -lname <text> ')' -printf '%p\\t%l\\0'",
 );
 
-/// Follows the symlinks of a path, whether or not it exists.
-const RESOLVE: CommandLine = CommandLine::new("realpath --canonicalize-missing -- <path>");
+/// Follows the symlinks of a path that is there.
+const RESOLVE: CommandLine = CommandLine::new("realpath --canonicalize-existing -- <path>");
+
+/// Follows the symlinks of a path whose last parts aren't there.
+const RESOLVE_MISSING: CommandLine = CommandLine::new("realpath --canonicalize-missing -- <path>");
+
+/// The longest path in bytes (PATH_MAX).
+const LONGEST_PATH: usize = 4095;
 
 /// What the kernel adds to the name of a deleted file.
 pub(crate) const DELETED: &str = " (deleted)";
 
-pub(crate) fn grants() -> [CommandGrant; 3] {
+pub(crate) fn grants() -> [CommandGrant; 4] {
     [
         OF_ONE.read("program, open files and namespaces of one process").as_root_if_available(),
         TO_A_FILE.read("which processes have a file open").as_root_if_available(),
-        RESOLVE.read("the path that the kernel has for a file that is asked for"),
+        RESOLVE.read("the path that the kernel has for a file, and whether it is there"),
+        RESOLVE_MISSING.read("the same of a file that was deleted while it was open"),
     ]
 }
 
@@ -83,28 +90,52 @@ pub(crate) struct Users {
 ///
 /// Problems: `INVALID_PATH`, and `FILE_NOT_FOUND` where there is no such file and nothing has had one open.
 pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
-    if !file.starts_with('/') || file.contains(char::is_control) {
-        let message = format!(
-            "{:?} is no path: expected one that begins with /",
-            linux_sysadmin_sdk::text::excerpt(file, 80)
-        );
-        return Err(Problem::validation("INVALID_PATH", message));
-    }
-    let resolved = cx.run(RESOLVE.with([file]))?;
+    let asked = checked(file)?;
+    let there = cx.run(RESOLVE.with([asked]))?;
+    let is_missing = there.error_text().contains("No such file or directory");
+    let resolved = if is_missing { cx.run(RESOLVE_MISSING.with([asked]))? } else { there };
     let text = resolved.text();
     // Without the right to follow it, the path is taken as it is.
-    let path = text.trim_end_matches('\n');
-    let path = if path.starts_with('/') { path } else { file }.trim_end_matches('/');
+    let path = text.strip_suffix('\n').filter(|path| path.starts_with('/')).unwrap_or(asked);
     let quoted = quoted(path);
     let patterns = [quoted.clone(), format!("{quoted}{DELETED}"), format!("{quoted}/*")];
     let output = cx.run(TO_A_FILE.with(patterns).privilege(Privilege::RootIfAvailable))?;
     let by_pid = uses(parse(&output), path);
     let is_partial = is_partial(&output, "/proc/");
-    if by_pid.is_empty() && matches!(cx.stat_all(&[file]).remove(0), Ok(None)) {
+    if by_pid.is_empty() && is_missing {
         let message = format!("there is no {file}, and no process that can be seen has a deleted one open");
         return Err(Problem::not_found("FILE_NOT_FOUND", message));
     }
     Ok(Users { by_pid, is_partial })
+}
+
+/// The path without a slash at its end.
+fn checked(file: &str) -> Result<&str> {
+    // Grants refuse characters that can't be seen.
+    let is_hidden = |c: char| {
+        let formats = [
+            '\u{200b}'..='\u{200f}',
+            '\u{2028}'..='\u{202e}',
+            '\u{2060}'..='\u{206f}',
+            '\u{e0000}'..='\u{e0fff}',
+        ];
+        c.is_control() || matches!(c, '\u{ad}' | '\u{feff}') || formats.iter().any(|range| range.contains(&c))
+    };
+    let bare = file.strip_suffix('/').unwrap_or(file);
+    let mut parts = bare.strip_prefix('/').unwrap_or_default().split('/');
+    if parts.all(|part| !matches!(part, "" | "." | ".."))
+        && !file.contains(is_hidden)
+        && file.len() <= LONGEST_PATH
+    {
+        return Ok(bare);
+    }
+    let expected = "expected the absolute path of a file or directory, without . and .., and of characters that can be seen";
+    Err(Problem::validation("INVALID_PATH", format!("{:?} is refused: {expected}", excerpt(file, 80))))
+}
+
+/// Whether a file is there, for this account.
+pub(crate) fn is_there(path: &str, cx: &Context) -> bool {
+    checked(path).and_then(|path| cx.run(RESOLVE.with([path]))).is_ok_and(|output| output.exit_code == 0)
 }
 
 /// What each process has of a path, such as `fd 3,4` and `cwd`, with what lies below it where that was found.

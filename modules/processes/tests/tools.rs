@@ -203,7 +203,7 @@ tcp   LISTEN 0      64           0.0.0.0:2049       0.0.0.0:*
 }
 
 fn resolve(target: FakeTarget, path: &str, resolved: &str) -> FakeTarget {
-    target.answer(&["realpath", "--canonicalize-missing", "--", path], 0, format!("{resolved}\n"), "")
+    target.answer(&["realpath", "--canonicalize-existing", "--", path], 0, format!("{resolved}\n"), "")
 }
 
 fn find(target: FakeTarget, patterns: [&str; 3], said: &str, error: &str) -> FakeTarget {
@@ -231,9 +231,20 @@ fn a_file_is_told_with_those_who_have_it_open_and_a_link_is_followed() {
 
 #[test]
 fn a_file_that_nobody_has_open_is_an_empty_answer_and_one_that_is_not_there_an_error() {
-    let target = || find(resolve(machine(), "/x", "/x"), ["/x", "/x (deleted)", "/x/*"], "", "");
-    assert_eq!(list(target().file("/x", ""), json!({"file": "/x"})), (json!([]), vec![]));
-    let problem = call(target(), "proc_list", json!({"file": "/x"})).unwrap_err();
+    let found = |target, said| find(target, ["/x", "/x (deleted)", "/x/*"], said, "");
+    assert_eq!(list(found(resolve(machine(), "/x", "/x"), ""), json!({"file": "/x"})), (json!([]), vec![]));
+    // realpath of coreutils 9.1.
+    let missing = machine()
+        .answer(
+            &["realpath", "--canonicalize-existing", "--", "/x"],
+            1,
+            "",
+            "realpath: /x: No such file or directory",
+        )
+        .answer(&["realpath", "--canonicalize-missing", "--", "/x"], 0, "/x\n", "");
+    let (data, _) = list(found(missing.clone(), "/proc/62/fd/3\t/x (deleted)\0"), json!({"file": "/x"}));
+    assert_eq!(data[0]["has"], json!(["fd 3 /x (deleted)"]));
+    let problem = call(found(missing, ""), "proc_list", json!({"file": "/x"})).unwrap_err();
     assert_eq!((problem.code.as_str(), problem.category), ("FILE_NOT_FOUND", Category::NotFound));
 }
 
@@ -247,8 +258,12 @@ fn bad_input_is_refused_and_the_message_says_what_was_expected() {
         ("proc_list", json!({"state": "asleep"}), "INVALID_ARGUMENTS", "D (blocked)"),
         ("proc_list", json!({"user": "lsa-none"}), "USER_NOT_FOUND", "no account lsa-none"),
         ("proc_list", json!({"user": "-x"}), "INVALID_USER", "expected letters"),
-        ("proc_list", json!({"file": "x"}), "INVALID_PATH", "begins with /"),
-        ("proc_list", json!({"file": "/x\n"}), "INVALID_PATH", "begins with /"),
+        ("proc_list", json!({"file": "x"}), "INVALID_PATH", "absolute path"),
+        ("proc_list", json!({"file": "/"}), "INVALID_PATH", "absolute path"),
+        ("proc_list", json!({"file": "/srv/../etc"}), "INVALID_PATH", "absolute path"),
+        ("proc_list", json!({"file": "/x\n"}), "INVALID_PATH", "absolute path"),
+        ("proc_list", json!({"file": "/x\u{202e}"}), "INVALID_PATH", "absolute path"),
+        ("proc_list", json!({"file": "/x".repeat(3000)}), "INVALID_PATH", "absolute path"),
         ("proc_info", json!({"pid": 0}), "INVALID_ARGUMENTS", "expected 1 to 4194304"),
         ("proc_info", json!({"pid": -7}), "INVALID_ARGUMENTS", "expected 1 to 4194304"),
         ("proc_info", json!({"pid": (1 << 22) + 1}), "INVALID_ARGUMENTS", "expected 1 to 4194304"),
@@ -330,7 +345,8 @@ fn a_process_is_told_with_what_it_uses_and_the_call_that_helps() {
 fn what_an_update_replaced_needs_a_restart() {
     let said = "/proc/62/exe\t/usr/sbin/nginx (deleted)\0";
     let mapped = "55d0c8a2a000-55d0c8b2a000 r-xp 0002a000 fe:01 131 /usr/sbin/nginx (deleted)\n";
-    let (data, _) = info(about(62, said, "", mapped).file("/usr/sbin/nginx", ""), 62);
+    let there = resolve(about(62, said, "", mapped), "/usr/sbin/nginx", "/usr/sbin/nginx");
+    let (data, _) = info(there, 62);
     assert_eq!(
         (&data["executable"], &data["executable_is"]),
         (&json!("/usr/sbin/nginx"), &json!("replaced"))

@@ -13,10 +13,11 @@ mod everywhere {
     mod incidents;
     mod locks;
     mod logs;
-    mod package_upkeep;
     mod machine_info;
+    mod package_upkeep;
     pub(crate) mod packages;
     mod process_signals;
+    mod processes;
     mod roots_text;
     mod unit_texts;
     mod users;

@@ -304,7 +304,7 @@ fn is_usual(path: &str, process: &Process) -> bool {
 /// What became of the file of a program that runs. `elsewhere` says that the path is one of another mount namespace.
 fn lost(path: &str, elsewhere: bool, cx: &Context) -> Option<&'static str> {
     let path = path.strip_suffix(DELETED)?;
-    let is_there = !elsewhere && matches!(cx.stat_all(&[path]).remove(0), Ok(Some(_)));
+    let is_there = !elsewhere && links::is_there(path, cx);
     Some(if is_there { "replaced" } else { "deleted" })
 }
 

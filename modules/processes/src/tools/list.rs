@@ -68,6 +68,9 @@ pub(crate) fn list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
         matching
             .retain(|stat| looked_up.get(&stat.pid).is_some_and(|found| wanted.matches_found(stat, found)));
     }
+    if let Some(unit) = wanted.unit.as_ref().filter(|_| matching.is_empty()) {
+        notes.push(format!("no such process belongs to {unit}; svc_status tells its state"));
+    }
     // Lines of a tree that has filters show how the processes descend from the first one.
     let order = if wanted.tree { tree(&all, &matching) } else { by_memory(matching) };
     let total = order.len() as u64;

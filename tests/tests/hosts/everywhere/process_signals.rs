@@ -41,8 +41,11 @@ fn ps(machine: &Changing, pid: u32, column: &str) -> String {
 
 /// Makes a change, saying yes to the question where there is one.
 async fn agreed(client: &mut Client, arguments: &Value) -> Value {
+    let answer = client.envelope("proc_signal", arguments.clone()).await;
+    if answer["status"] != "confirmation_required" {
+        return answer;
+    }
     let mut confirmed = arguments.clone();
-    client.envelope("proc_signal", confirmed.clone()).await;
     confirmed["confirmed"] = json!(true);
     client.envelope("proc_signal", confirmed).await
 }
@@ -211,5 +214,5 @@ async fn what_carries_the_server_gets_no_signal() {
     let refused = machine.refuses(&mut client, "proc_signal", &arguments, "PROTECTED_PROCESS").await;
     assert!(refused["message"].to_string().contains("own commands"), "{refused}");
     let alive = client.envelope("proc_signal", json!({"pid": 0})).await;
-    assert_eq!(alive["code"], "INVALID_PID", "{alive}");
+    assert_eq!(alive["error_code"], "INVALID_PID", "{alive}");
 }

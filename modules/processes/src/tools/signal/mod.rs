@@ -15,7 +15,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use number::Signal;
 use outcome::Outcome;
 use process::Process;
-pub(crate) use process::{FILES, MAIN_PROCESSES};
+pub(crate) use process::MAIN_PROCESSES;
 
 /// The most processes of one call.
 const MOST: usize = 100;
@@ -157,9 +157,9 @@ impl Order {
     fn plan(&self, meant: &[Process], cx: &Context) -> Result<Change> {
         let account = cx.account()?;
         let is_own =
-            |process: &Process| process.user.as_deref() == Some(account.as_str()) && process.has_one_user;
+            |process: &Process| process.shown.user.as_deref() == Some(account.as_str()) && process.has_one_user;
         let privilege = if meant.iter().all(is_own) { Privilege::Caller } else { Privilege::Root };
-        let target = |process: &Process| SignalTarget { pid: process.pid, start_ticks: process.start_ticks };
+        let target = |process: &Process| SignalTarget { pid: process.stat.pid, start_ticks: process.stat.started };
         let step = Step::signal(ProcessSignal {
             processes: meant.iter().map(target).collect(),
             tree: self.tree,
@@ -168,7 +168,7 @@ impl Order {
             kill: self.kill,
             privilege,
         });
-        let names: Vec<String> = meant.iter().map(|process| process.pid.to_string()).collect();
+        let names: Vec<String> = meant.iter().map(|process| process.stat.pid.to_string()).collect();
         let names = names.join(", ");
         let summary = match self.kill {
             true => format!("End process {names}"),

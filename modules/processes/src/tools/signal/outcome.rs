@@ -13,6 +13,9 @@ const LISTED: usize = 20;
 /// The answer of the tool.
 #[derive(Serialize)]
 pub(crate) struct Outcome {
+    /// What a dry run would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
     #[serde(serialize_with = "shown")]
     signal: Signal,
     processes: Vec<Signalled>,
@@ -22,8 +25,6 @@ pub(crate) struct Outcome {
     /// The descendants that are still there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left: Vec<Left>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    dry_run: bool,
 }
 
 /// A process that the caller named.
@@ -59,7 +60,7 @@ impl Outcome {
         let mut lines: Vec<Left> = answer.lines().filter_map(line).collect();
         let mut processes = Vec::new();
         for process in meant {
-            let at = lines.iter().position(|line| line.pid == process.pid);
+            let at = lines.iter().position(|line| line.pid == process.stat.pid);
             let (outcome, detail) =
                 at.map(|at| lines.remove(at)).map(|line| (line.outcome, line.detail)).unzip();
             processes.push(Signalled { process, outcome, detail: detail.flatten() });
@@ -70,13 +71,14 @@ impl Outcome {
         }
         lines.retain(|line| !matches!(line.outcome.as_str(), "ended" | "killed" | "gone" | "sent"));
         lines.truncate(LISTED);
-        Self { signal, processes, descendants, left: lines, dry_run: applied.dry_run }
+        let would = applied.dry_run.then_some("signal");
+        Self { would, signal, processes, descendants, left: lines }
     }
 
     /// A sentence for each process that is still there.
     pub(super) fn notes(&self, killed: bool) -> Vec<String> {
         let given = self.processes.iter().filter_map(|signalled| {
-            Some((signalled.process.pid, signalled.outcome.as_deref()?, signalled.detail.as_deref()))
+            Some((signalled.process.stat.pid, signalled.outcome.as_deref()?, signalled.detail.as_deref()))
         });
         let left = self.left.iter().map(|left| (left.pid, left.outcome.as_str(), left.detail.as_deref()));
         let sentence = |(pid, outcome, detail): (u32, &str, Option<&str>)| {
