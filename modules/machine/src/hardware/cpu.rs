@@ -28,7 +28,7 @@ pub(crate) const GLOBS: &[&str] = &[
     "/sys/devices/system/cpu/*/cache/*/level",
     "/sys/devices/system/cpu/*/cache/*/type",
     "/sys/devices/system/cpu/*/cache/*/size",
-    "/sys/devices/system/cpu/*/cache/*/shared_cpu_list",
+    "/sys/devices/system/cpu/*/cache/*/shared_cpu_map",
     "/sys/devices/system/node/*/cpumap",
 ];
 
@@ -98,7 +98,7 @@ pub(crate) fn paths(files: &Files, listings: &Listings) -> Vec<String> {
             paths.extend(frequencies.map(|file| format!("{SYSTEM}/cpu{first}/cpufreq/{file}")));
         }
         for n in 0..CACHES {
-            let of_cache = ["level", "type", "size", "shared_cpu_list"];
+            let of_cache = ["level", "type", "size", "shared_cpu_map"];
             paths.extend(of_cache.map(|file| format!("{SYSTEM}/cpu{first}/cache/index{n}/{file}")));
         }
     }
@@ -230,7 +230,8 @@ fn caches(files: &Files, online: &[usize]) -> BTreeMap<String, String> {
             _ => "",
         };
         let size = files.line(&path("size"))?;
-        let shared = set(files, &path("shared_cpu_list")).map_or(0, |cpus| cpus.len());
+        let shared =
+            files.text(&path("shared_cpu_map")).and_then(cpu_set::of_mask).map_or(0, |cpus| cpus.len());
         // Where the CPUs don't share evenly, the first one can't stand for the others.
         let count = online.len().checked_div(shared).filter(|count| count * shared == online.len());
         let count = count.map(|count| format!(" x{count}")).unwrap_or_default();
