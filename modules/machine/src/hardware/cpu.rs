@@ -28,7 +28,7 @@ pub(crate) const GLOBS: &[&str] = &[
     "/sys/devices/system/cpu/*/cache/*/level",
     "/sys/devices/system/cpu/*/cache/*/type",
     "/sys/devices/system/cpu/*/cache/*/size",
-    "/sys/devices/system/cpu/*/cache/*/shared_cpu_list",
+    "/sys/devices/system/cpu/*/cache/*/shared_cpu_map",
     "/sys/devices/system/node/*/cpumap",
 ];
 
@@ -98,7 +98,7 @@ pub(crate) fn paths(files: &Files, listings: &Listings) -> Vec<String> {
             paths.extend(frequencies.map(|file| format!("{SYSTEM}/cpu{first}/cpufreq/{file}")));
         }
         for n in 0..CACHES {
-            let of_cache = ["level", "type", "size", "shared_cpu_list"];
+            let of_cache = ["level", "type", "size", "shared_cpu_map"];
             paths.extend(of_cache.map(|file| format!("{SYSTEM}/cpu{first}/cache/index{n}/{file}")));
         }
     }
@@ -142,17 +142,23 @@ impl Cpu {
             paths.filter_map(|path| set(files, &path)).collect::<BTreeSet<_>>()
         };
         let (sockets, cores) = (topology("core_siblings_list"), topology("thread_siblings_list"));
+        let model = models(cpuinfo, &cx.distro().architecture);
+        // The kernel groups different CPUs of one chip as if they were sockets.
+        let differ = matches!(model, Some(Model::Several(_)));
         let flags = value_of_flags(cpuinfo);
         let has = |flag: &str| flags.split_whitespace().any(|found| found == flag);
         let implementer = value(&["CPU implementer"]);
         let vendor = value(&["vendor_id", "CPU Vendor", "mvendorid"]);
         Self {
             vendor: vendor.or_else(|| implementer.as_deref().and_then(arm::vendor).map(str::to_owned)),
-            model: models(cpuinfo, &cx.distro().architecture),
+            model,
             cpus: present.map(|present| present.len()).or(Some(online.len()).filter(|count| *count > 0)),
             offline: Some(cpu_set::list(&offline)).filter(|list| !list.is_empty() && !online.is_empty()),
-            sockets: Some(sockets.len()).filter(|count| *count > 0),
-            cores_per_socket: cores.len().checked_div(sockets.len()),
+            sockets: Some(sockets.len()).filter(|count| *count > 0 && !differ),
+            cores_per_socket: cores
+                .len()
+                .checked_div(sockets.len())
+                .filter(|each| !differ && each * sockets.len() == cores.len()),
             threads_per_core: cores.iter().map(Vec::len).max(),
             max_mhz: frequencies(files, listings, &online, "cpuinfo_max_freq").max(),
             min_mhz: frequencies(files, listings, &online, "cpuinfo_min_freq").min(),
@@ -230,7 +236,8 @@ fn caches(files: &Files, online: &[usize]) -> BTreeMap<String, String> {
             _ => "",
         };
         let size = files.line(&path("size"))?;
-        let shared = set(files, &path("shared_cpu_list")).map_or(0, |cpus| cpus.len());
+        let shared =
+            files.text(&path("shared_cpu_map")).and_then(cpu_set::of_mask).map_or(0, |cpus| cpus.len());
         // Where the CPUs don't share evenly, the first one can't stand for the others.
         let count = online.len().checked_div(shared).filter(|count| count * shared == online.len());
         let count = count.map(|count| format!(" x{count}")).unwrap_or_default();

@@ -13,9 +13,9 @@ pub(crate) mod usb;
 
 use std::collections::BTreeMap;
 
+use linux_sysadmin_sdk::Privilege;
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::text::excerpt;
-use linux_sysadmin_sdk::{Privilege, text};
 
 /// The most bytes of one file that are read. Only `/proc/cpuinfo` of many CPUs is longer, whose first blocks are enough.
 const MOST_BYTES: u64 = 64 * 1024;
@@ -103,8 +103,7 @@ impl Listings {
 /// Makes a text of the machine fit to be shown: one line, single blanks, not too long.
 fn shown(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    excerpt(&text::of_line(&line), LONGEST)
+    excerpt(&line.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST)
 }
 
 /// The files that the module reads.

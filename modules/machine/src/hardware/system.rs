@@ -4,6 +4,7 @@
 
 use super::Files;
 use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::text::excerpt;
 use linux_sysadmin_sdk::time::rfc3339;
 
 const HOSTNAME: &str = "/proc/sys/kernel/hostname";
@@ -17,6 +18,9 @@ const REBOOT_REQUIRED: &str = "/run/reboot-required";
 
 pub(crate) const FILES: &[&str] =
     &[HOSTNAME, RELEASE, BOOT_ID, TAINTED, UPTIME, COMMAND_LINE, REBOOT_REQUIRED];
+
+/// The longest command line that the kernel of x86 takes, in bytes.
+const LONGEST_COMMAND_LINE: usize = 2048;
 
 #[derive(Serialize)]
 pub(crate) struct System {
@@ -51,7 +55,9 @@ impl System {
             |name: &str| known.extra.iter().find(|(fact, _)| fact == name).map(|(_, value)| value.clone());
         let uptime = files.text(UPTIME).and_then(|text| text.split(' ').next()?.parse::<f64>().ok());
         let uptime = uptime.filter(|uptime| *uptime >= 0.0);
-        let command_line = files.line(COMMAND_LINE).filter(|_| in_full);
+        // The host looks for secrets in the whole line: the end of a cut one could be a part of a secret.
+        let command_line = files.text(COMMAND_LINE).filter(|_| in_full).map(str::to_owned);
+        let command_line = command_line.and_then(|line| cx.redacted(vec![line]).pop());
         Self {
             hostname: files.line(HOSTNAME).unwrap_or(known.hostname),
             distribution: format!("{} {}", known.name, known.version).trim().to_owned(),
@@ -62,7 +68,7 @@ impl System {
             booted_at: uptime.map(|uptime| rfc3339((cx.now() - uptime).round() as i64)),
             uptime_s: uptime.map(|uptime| uptime as u64),
             boot_id: files.line(BOOT_ID).filter(|_| in_full),
-            command_line: command_line.and_then(|line| cx.redacted(vec![line]).pop()),
+            command_line: command_line.map(|line| excerpt(&line, LONGEST_COMMAND_LINE)),
             tainted: files.number(TAINTED).map(taints).unwrap_or_default(),
             reboot_required: files.text(REBOOT_REQUIRED).is_some(),
         }

@@ -19,7 +19,7 @@ pub(crate) struct Args {
     serials: Option<bool>,
 }
 
-/// A part of the answer.
+// A part of the answer. The schema would show a doc comment.
 #[derive(Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Section {
