@@ -28,7 +28,7 @@ printf '[Service]\nExecStart=\nExecStart=/bin/sleep 2000\nCPUQuota=150%%\nUser=n
 printf '[Service]\nNice=3\n' > /etc/systemd/system/lsa-.service.d/nice.conf
 systemctl daemon-reload
 systemctl enable --quiet lsa-text
-systemctl start lsa-text
+systemctl start lsa-text lsa-needs
 ";
 
 const CLEAN: &str = r"
