@@ -143,8 +143,9 @@ fn difference(line: &str) -> Result<Difference> {
     }
     let mut found = Difference { path: path.to_owned(), config: kind == "c ", ..Difference::default() };
     if flags.trim() == "missing" {
-        found.differs.push("missing");
+        // A file in a directory that the account may not enter isn't known to be missing.
         found.unreadable = line.ends_with(" (Permission denied)");
+        found.differs.extend((!found.unreadable).then_some("missing"));
         return Ok(found);
     }
     if flags.contains('5') {
@@ -195,11 +196,12 @@ mod tests {
     /// The lines come from dpkg 1.21.23 as root, and those of sudo as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, &str, &[&str], bool, bool); 6] = [
+        let table: [(&str, &str, &[&str], bool, bool); 7] = [
             ("??5?????? c /etc/lab-conf.conf", "/etc/lab-conf.conf", &["digest"], true, false),
             ("??5??????   /usr/bin/lsattr", "/usr/bin/lsattr", &["digest"], false, false),
             ("missing     /usr/bin/free", "/usr/bin/free", &["missing"], false, false),
             ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
+            ("missing     /root/x (Permission denied)", "/root/x", &[], false, true),
             ("?M5??????   /usr/bin/uptime", "/usr/bin/uptime", &["digest", "type"], false, false),
             ("????????? c /etc/sudoers", "/etc/sudoers", &[], true, true),
         ];
