@@ -1,6 +1,6 @@
 //! The upkeep of packages by apt-get, apt-mark and dpkg.
 
-use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, State, Upkeep};
+use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Simulated, State, Upkeep};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use crate::commands::{
@@ -24,14 +24,21 @@ impl Upkeep for Apt {
         let [simulation, fix] = [FIX_BROKEN[1], FIX_BROKEN[0]];
         let look = simulation.command().duration(DurationCategory::Normal);
         let [installed, simulated] = cx.run_each([INSTALLED.command(), look]);
-        let simulated = simulation::read(simulated?, cx)?;
         let mut found = Diagnosis::default();
-        // dpkg names these files by numbers: deb-conffiles aside, other names are its drafts.
+        // dpkg names these files by numbers. Other names are its drafts.
         let is_entry = |name: &&String| name.bytes().all(|byte| byte.is_ascii_digit());
         let cut_off = cx.list_dir(UPDATES)?.iter().filter(is_entry).count() > 0;
         if cut_off {
             found.findings.push("a run of dpkg was cut off".to_owned());
         }
+        let simulated = match simulation::read(simulated?, cx) {
+            // The end of dpkg's run may be all that is missing.
+            Err(problem) if cut_off => {
+                found.notes.push(problem.message);
+                Simulated::default()
+            }
+            simulated => simulated?,
+        };
         let mut reinstall = Vec::new();
         for package in dpkg_query::read(installed)? {
             if let State::Broken(state) = package.state {
