@@ -1,6 +1,6 @@
 //! The upkeep of packages by apt-get, apt-mark and dpkg.
 
-use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, State, Upkeep};
+use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Simulated, State, Upkeep};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use crate::commands::{
@@ -24,14 +24,21 @@ impl Upkeep for Apt {
         let [simulation, fix] = [FIX_BROKEN[1], FIX_BROKEN[0]];
         let look = simulation.command().duration(DurationCategory::Normal);
         let [installed, simulated] = cx.run_each([INSTALLED.command(), look]);
-        let simulated = simulation::read(simulated?, cx)?;
         let mut found = Diagnosis::default();
-        // dpkg names these files by numbers: deb-conffiles aside, other names are its drafts.
+        // dpkg names these files by numbers. Other names are its drafts.
         let is_entry = |name: &&String| name.bytes().all(|byte| byte.is_ascii_digit());
         let cut_off = cx.list_dir(UPDATES)?.iter().filter(is_entry).count() > 0;
         if cut_off {
             found.findings.push("a run of dpkg was cut off".to_owned());
         }
+        let simulated = match simulation::read(simulated?, cx) {
+            // The end of dpkg's run may be all that is missing.
+            Err(problem) if cut_off => {
+                found.notes.push(problem.message);
+                Simulated::default()
+            }
+            simulated => simulated?,
+        };
         let mut reinstall = Vec::new();
         for package in dpkg_query::read(installed)? {
             if let State::Broken(state) = package.state {
@@ -143,8 +150,9 @@ fn difference(line: &str) -> Result<Difference> {
     }
     let mut found = Difference { path: path.to_owned(), config: kind == "c ", ..Difference::default() };
     if flags.trim() == "missing" {
-        found.differs.push("missing");
+        // A file in a directory that the account may not enter isn't known to be missing.
         found.unreadable = line.ends_with(" (Permission denied)");
+        found.differs.extend((!found.unreadable).then_some("missing"));
         return Ok(found);
     }
     if flags.contains('5') {
@@ -195,11 +203,12 @@ mod tests {
     /// The lines come from dpkg 1.21.23 as root, and those of sudo as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, &str, &[&str], bool, bool); 6] = [
+        let table: [(&str, &str, &[&str], bool, bool); 7] = [
             ("??5?????? c /etc/lab-conf.conf", "/etc/lab-conf.conf", &["digest"], true, false),
             ("??5??????   /usr/bin/lsattr", "/usr/bin/lsattr", &["digest"], false, false),
             ("missing     /usr/bin/free", "/usr/bin/free", &["missing"], false, false),
             ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
+            ("missing     /root/x (Permission denied)", "/root/x", &[], false, true),
             ("?M5??????   /usr/bin/uptime", "/usr/bin/uptime", &["digest", "type"], false, false),
             ("????????? c /etc/sudoers", "/etc/sudoers", &[], true, true),
         ];

@@ -199,8 +199,9 @@ fn difference(line: &str) -> Option<Difference> {
     let path = path.strip_suffix(" (Permission denied)").unwrap_or(&path).to_owned();
     let mut found = Difference { path, config: kind.trim() == "c", ..Difference::default() };
     if is_missing {
-        found.differs.push("missing");
+        // A file in a directory that the account may not enter isn't known to be missing.
         found.unreadable = line.ends_with("(Permission denied)");
+        found.differs.extend((!found.unreadable).then_some("missing"));
         return Some(found);
     }
     const TESTS: [(char, &str); 9] = [
@@ -226,7 +227,7 @@ mod tests {
     /// The lines come from rpm 4.18.0 as root, and the one with `?` as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, &str, &[&str], bool, bool); 5] = [
+        let table: [(&str, &str, &[&str], bool, bool); 6] = [
             (
                 "S.5....T.    /usr/bin/lab-hello",
                 "/usr/bin/lab-hello",
@@ -244,6 +245,7 @@ mod tests {
             ("missing     /usr/bin/lab-service", "/usr/bin/lab-service", &["missing"], false, false),
             ("SM?....T.    /usr/bin/lab-hello", "/usr/bin/lab-hello", &["size", "mode", "time"], false, true),
             ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
+            ("missing     /root/x (Permission denied)", "/root/x", &[], false, true),
         ];
         for (line, path, differs, config, unreadable) in table {
             let found = difference(line).expect(line);

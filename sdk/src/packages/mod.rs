@@ -253,24 +253,19 @@ fn with_upkeep<B: Backend + 'static>(module: Module, backend: fn() -> B) -> Modu
         change(
             upkeep_tool("pkg_hold", "Keep packages at their version", backend, hold::hold),
             Risk::Moderate,
-        )
-        .argument_alias("package", "packages"),
+        ),
         change(
             upkeep_tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold),
             Risk::Moderate,
-        )
-        .argument_alias("package", "packages"),
+        ),
         change(
             upkeep_tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
             Risk::High,
         ),
         change(upkeep_tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Low),
         upkeep_tool("pkg_verify", "Compare files with their packages", backend, verify::verify)
-            .argument_alias("package", "packages")
             .duration(Slow),
-        upkeep_tool("pkg_owner", "Which package has these files", backend, owner::owner)
-            .argument_alias("paths", "files")
-            .duration(Normal),
+        upkeep_tool("pkg_owner", "Which package has these files", backend, owner::owner).duration(Normal),
     ]
     .into_iter()
     .fold(module.grants(owner::granted), Module::tool)

@@ -31,10 +31,21 @@ pub(super) struct Verified {
     attributes_changed: Vec<Difference>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     config_changed: Vec<Difference>,
+    /// How many files of documentation and translations are gone. Small images and dpkg's `path-exclude` leave them out.
+    #[serde(skip_serializing_if = "is_none")]
+    missing_documentation_count: usize,
     /// Files whose contents couldn't be read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unreadable: Vec<String>,
 }
+
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Directories of documentation and translations, without which every program works.
+const DOCUMENTATION: [&str; 4] =
+    ["/usr/share/doc/", "/usr/share/info/", "/usr/share/locale/", "/usr/share/man/"];
 
 pub(super) fn verify<B: Backend>(
     backend: &B,
@@ -61,7 +72,12 @@ fn sorted(differences: Vec<Difference>) -> Noted<Verified> {
             .iter()
             .any(|what| ["missing", "digest", "size", "type", "link", "device"].contains(what))
     };
+    let is_documentation = |found: &Difference| {
+        found.differs == ["missing"]
+            && DOCUMENTATION.iter().any(|directory| found.path.starts_with(directory))
+    };
     let mut notes = Vec::new();
+    let (documentation, differences): (Vec<_>, Vec<_>) = differences.into_iter().partition(is_documentation);
     let (unreadable, rest): (Vec<_>, Vec<_>) =
         differences.into_iter().partition(|found| found.unreadable && !is_damage(found));
     let (config_changed, rest): (Vec<_>, Vec<_>) = rest.into_iter().partition(|found| found.config);
@@ -83,7 +99,32 @@ fn sorted(differences: Vec<Difference>) -> Noted<Verified> {
         damaged: first(damaged, "damaged files"),
         attributes_changed: first(attributes_changed, "files with changed attributes"),
         config_changed: first(config_changed, "changed configuration files"),
+        missing_documentation_count: documentation.len(),
         unreadable: first(unreadable, "unread files").into_iter().map(|found| found.path).collect(),
     };
     Noted { data, notes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(path: &str) -> Difference {
+        Difference { path: path.to_owned(), differs: vec!["missing"], ..Difference::default() }
+    }
+
+    #[test]
+    fn documentation_that_was_left_out_is_counted_and_no_damage() {
+        let found = sorted(vec![missing("/usr/share/doc/x/README"), missing("/usr/share/dict/words")]).data;
+        assert_eq!((found.damaged_count, found.missing_documentation_count), (1, 1));
+        assert_eq!(found.damaged[0].path, "/usr/share/dict/words");
+    }
+
+    #[test]
+    fn a_long_list_is_cut_and_its_length_is_told() {
+        let all = (0..MOST + 1).map(|at| missing(&format!("/bin/{at}"))).collect();
+        let found = sorted(all);
+        assert_eq!((found.data.damaged_count, found.data.damaged.len()), (MOST + 1, MOST));
+        assert_eq!(found.notes, [format!("the first {MOST} of {} damaged files are listed", MOST + 1)]);
+    }
 }

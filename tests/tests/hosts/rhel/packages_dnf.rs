@@ -5,7 +5,8 @@ use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};
 
 const CLEAN: &str = r"
-rm -rf /run/lsa-*
+if test -e /opt/lsa-rpm; then rm -rf /var/lib/rpm; mv /opt/lsa-rpm /var/lib/rpm; fi
+rm -rf /run/lsa-* /var/lib/rpm.before-repair-* /var/lib/rpmrebuilddb.*
 test -e /opt/lsa-lab.repo && mv -f /opt/lsa-lab.repo /etc/yum.repos.d/lab.repo
 rm -f /etc/dnf/protected.d/lsa-*.conf /etc/dnf/plugins/versionlock.list.rpm*
 : > /etc/dnf/plugins/versionlock.list
@@ -319,4 +320,39 @@ async fn an_account_without_root_sees_what_root_sees() {
     assert_eq!(refused["error_code"], "PRIVILEGE_REQUIRED", "{refused}");
     drop(plain);
     dnf.0.sh("userdel --force --remove lsa-plain");
+}
+
+/// Overwrites a page of rpm's database: the root of this table or index.
+const DAMAGE: &str = r#"
+test -e /opt/lsa-rpm || cp --archive /var/lib/rpm /opt/lsa-rpm
+rm -rf /var/lib/rpm
+cp --archive /opt/lsa-rpm /var/lib/rpm
+page=$(python3 -c "import sqlite3
+rows = sqlite3.connect('/var/lib/rpm/rpmdb.sqlite').execute('select rootpage from sqlite_master where name = ?', ['$1'])
+print(rows.fetchone()[0])")
+dd if=/dev/urandom of=/var/lib/rpm/rpmdb.sqlite bs=4096 seek=$((page - 1)) count=1 conv=notrunc status=none
+"#;
+
+#[tokio::test]
+async fn a_damaged_index_of_rpms_database_is_made_anew_and_a_damaged_table_of_packages_is_not() {
+    let test = "a_damaged_index_of_rpms_database_is_made_anew_and_a_damaged_table_of_packages_is_not";
+    let Some(dnf) = Dnf::new(test) else { return };
+    dnf.0.sh("dnf --quiet -y install lab-hello");
+    let mut client = dnf.serve().await;
+    let all = "rpm --query --all | sort";
+    let before = dnf.0.sh(all);
+    dnf.0.sh(&DAMAGE.replace("$1", "Name_key_idx"));
+    assert_ne!(dnf.0.sh("rpmdb --verifydb 2>/dev/null; echo $?").trim(), "0");
+    let repaired = client.envelope("pkg_repair", json!({})).await;
+    assert_eq!(repaired["status"], "success", "{repaired}");
+    assert_eq!(dnf.0.sh("rpmdb --verifydb; echo $?").trim(), "0");
+    assert_eq!(dnf.0.sh(all), before);
+    assert_eq!(dnf.0.sh("ls -d /var/lib/rpm.before-repair-* | wc -l").trim(), "1");
+
+    // rpm would make an empty database of this one, and call it a success.
+    dnf.0.sh(&DAMAGE.replace("$1", "Packages"));
+    let bytes = dnf.0.sh("sha256sum /var/lib/rpm/rpmdb.sqlite");
+    let refused = client.envelope("pkg_repair", json!({})).await;
+    assert_eq!(refused["error_code"], "PACKAGE_DATABASE_DAMAGED", "{refused}");
+    assert_eq!(dnf.0.sh("sha256sum /var/lib/rpm/rpmdb.sqlite"), bytes);
 }
