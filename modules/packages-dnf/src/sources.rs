@@ -17,6 +17,13 @@ const REFRESH: CommandLine = CommandLine::new(
     "dnf --assumeyes --setopt=exit_on_lock=1 '--setopt=*.skip_if_unavailable=0' --refresh '--disablerepo=*' --enablerepo=<text> makecache",
 );
 
+/// Removes the keys that dnf imported for one repository, in the caches of dnf 4 and of dnf 5. They stay there when the
+/// repository is removed, and `dnf clean` leaves them as well.
+const FORGET: [CommandLine; 2] = [
+    CommandLine::new("rm --recursive --force -- <path:/var/cache/dnf/*/pubring>"),
+    CommandLine::new("rm --recursive --force -- <path:/var/cache/libdnf5/*/pubring>"),
+];
+
 /// The repositories of dnf.
 pub struct Sources;
 
@@ -40,6 +47,11 @@ pub fn granted(module: Module) -> Module {
             PathGrant::write(&format!("{path}/*.repo"), "to add, remove or disable a repository")
         }))
         .command(REFRESH.change(Risk::Critical, "to read a new repository"))
+        .commands(
+            FORGET.map(|line| {
+                line.change(Risk::Moderate, "to forget the keys of a repository that is removed")
+            }),
+        )
 }
 
 impl Repositories for Sources {
@@ -123,6 +135,15 @@ impl Repositories for Sources {
     fn own_files(&self, definition: &Definition) -> Vec<String> {
         let own = KeySource::File(key_path(&definition.id));
         definition.keys.contains(&own).then(|| key_path(&definition.id)).into_iter().collect()
+    }
+
+    fn forget_keys(&self, id: &str, cx: &Context) -> Vec<Command> {
+        let caches = CACHES.into_iter().zip(FORGET).zip(cx.list_all(&CACHES));
+        let folders = caches.flat_map(|((cache, forget), names)| {
+            let its = names.unwrap_or_default().into_iter().filter(|name| repository_of(name) == Some(id));
+            its.map(move |name| forget.with([format!("{cache}/{name}/pubring")]).as_root())
+        });
+        folders.collect()
     }
 
     fn has_suites(&self) -> bool {
@@ -215,14 +236,19 @@ fn is_base(id: &str, path: &str) -> bool {
     is_id || is_file
 }
 
+/// The repository whose cache has this name: `lab-66959f9b15991c45`.
+fn repository_of(cache: &str) -> Option<&str> {
+    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    cache.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map(|(id, _)| id)
+}
+
 /// Sets when each repository was read last. dnf touches its list of packages even where that hasn't changed. A repository
 /// has a folder for each address that it ever had, and an empty one where reading failed.
 fn set_refreshed(items: &mut [Definition], caches: &[(&str, Vec<String>)], cx: &Context) {
-    let is_hash = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let id =
-        |name: &str| name.rsplit_once('-').filter(|(_, hash)| is_hash(hash)).map(|(id, _)| id.to_owned());
     let folders = caches.iter().flat_map(|(cache, names)| {
-        names.iter().filter_map(move |name| Some((id(name)?, format!("{cache}/{name}/repodata"))))
+        names.iter().filter_map(move |name| {
+            Some((repository_of(name)?.to_owned(), format!("{cache}/{name}/repodata")))
+        })
     });
     let (ids, folders): (Vec<_>, Vec<_>) =
         folders.filter(|(id, _)| items.iter().any(|item| item.id == *id)).unzip();

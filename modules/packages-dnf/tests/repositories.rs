@@ -125,6 +125,20 @@ fn a_new_repository_gets_its_key_and_its_file_and_is_read_alone() {
 }
 
 #[test]
+fn keys_that_dnf_imported_once_for_the_same_name_are_forgotten() {
+    let old = target().file("/var/cache/dnf/new-0fe8ed3fcdb26f14/pubring/pubring.kbx", "");
+    let added = plan(old, "repo_add", added(json!({})));
+    assert!(
+        added.contains("/var/cache/dnf/new-0fe8ed3fcdb26f14/pubring") && !added.contains("lab-"),
+        "{added}"
+    );
+    let removed = plan(target(), "repo_remove", json!({"id": "lab"}));
+    assert!(removed.contains("/var/cache/dnf/lab-0771f0f8bd804a4d/pubring"), "{removed}");
+    let disabled = plan(target(), "repo_remove", json!({"id": "lab", "enabled": false}));
+    assert!(!disabled.contains("pubring"), "{disabled}");
+}
+
+#[test]
 fn bad_input_is_refused() {
     for (changes, code, said) in [
         (json!({"url": "http://d.example", "signed_index": false}), "CONFLICTING_ARGUMENTS", "https"),

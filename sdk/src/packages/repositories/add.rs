@@ -76,7 +76,7 @@ pub(super) fn add<B: Backend>(
     check_new(&new, &known)?;
     check_priority(repositories, &new, &known)?;
     let plan = repositories.add(&new);
-    let mut change = steps(&new, &plan, cx)?;
+    let mut change = steps(repositories, &new, &plan, cx)?;
     change = warnings(&new, &fingerprints).into_iter().chain(key_warnings).fold(change, Change::warning);
     let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
     let (added, would_add) = if applied.dry_run { (None, Some(new.id)) } else { (Some(new.id), None) };
@@ -97,7 +97,8 @@ fn key_file(given: String, cx: &Context) -> Result<(Vec<u8>, KeyFile)> {
                 let message = format!(
                     "{given} is in none of the folders of keyrings: the key's text is expected instead"
                 );
-                Problem::validation("INVALID_PATH", message)
+                let problem = Problem::validation("INVALID_PATH", message);
+                problem.remedy("Give the armored text of the public key in `key`")
             }
             _ => problem,
         })?;
@@ -106,7 +107,7 @@ fn key_file(given: String, cx: &Context) -> Result<(Vec<u8>, KeyFile)> {
     Ok((given.clone().into_bytes(), KeyFile::New(given)))
 }
 
-fn steps(new: &NewRepository, plan: &Plan, cx: &Context) -> Result<Change> {
+fn steps(repositories: &dyn Repositories, new: &NewRepository, plan: &Plan, cx: &Context) -> Result<Change> {
     let mut files = plan.files.clone();
     if let KeyFile::New(text) = &new.key {
         files.insert(0, (plan.key_file.clone(), text.clone()));
@@ -122,6 +123,8 @@ fn steps(new: &NewRepository, plan: &Plan, cx: &Context) -> Result<Change> {
     let missing = plan.directories.iter().zip(is_directory_there).filter(|(_, there)| !**there);
     let summary = format!("Add the package repository {} ({})", new.id, new.url);
     let mut change = Change::new(summary).lock(Lock::PackageDatabase);
+    let forgotten = repositories.forget_keys(&new.id, cx).into_iter().map(Step::run);
+    change = forgotten.fold(change, Change::step);
     change = missing.fold(change, |change, (path, _)| change.step(Step::make_directory(*path, 0o755)));
     for (path, contents) in files {
         change = change.step(Step::write(path, contents).mode(0o644).owner("root", "root"));

@@ -19,7 +19,7 @@ pub use types::{Definition, Definitions, Edit, KeyFile, KeySource, NewRepository
 pub use url::{comparable as comparable_url, shown as shown_url};
 
 use super::Backend;
-use crate::{Context, DurationCategory, Problem, Result, Risk, Tool};
+use crate::{Command, Context, DurationCategory, Problem, Result, Risk, Tool};
 
 /// The repositories of a package manager: the files that define them, and the command that reads one.
 pub trait Repositories {
@@ -35,6 +35,12 @@ pub trait Repositories {
     /// The files that may go with the repository: key files that no package owns, and those that `add` makes. A file that
     /// another definition names as its key stays.
     fn own_files(&self, definition: &Definition) -> Vec<String>;
+
+    /// The commands, with root's rights, by which the package manager forgets keys that it imported for a repository of this
+    /// name. It would trust them beside the new repository's own key.
+    fn forget_keys(&self, _id: &str, _cx: &Context) -> Vec<Command> {
+        Vec::new()
+    }
 
     /// The place where a repository's user and password belong.
     fn place_for_credentials(&self) -> &'static str;

@@ -48,6 +48,10 @@ pub(super) fn remove(
         None => change.step(Step::remove(&definition.file)),
     };
     change = gone.iter().fold(change, |change, path| change.step(Step::remove(path)));
+    if edit == Edit::Remove {
+        let forgotten = repositories.forget_keys(&definition.id, cx).into_iter().map(Step::run);
+        change = forgotten.fold(change, Change::step);
+    }
     change = warnings(definition, edit).into_iter().fold(change, Change::warning);
     let applied = cx.apply(change)?;
     let verb = match (edit, applied.dry_run) {

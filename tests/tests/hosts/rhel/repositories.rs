@@ -127,6 +127,13 @@ async fn a_signed_repository_is_added_listed_as_dnf_has_it_disabled_and_removed(
     let removed = dnf.confirmed(&mut client, "repo_remove", &json!({"id": "lsa-new"}), "high").await;
     assert_eq!(removed["data"]["files"], json!(["/etc/yum.repos.d/lsa-new.repo", key_file]), "{removed}");
     assert_eq!(dnf.0.sh("ls /etc/yum.repos.d"), repositories);
+    // dnf has forgotten the key, so that the same place isn't trusted by another one.
+    let mut other = new;
+    other["key"] = json!(dnf.0.sh("cat /run/lsa-other.asc"));
+    other["fingerprint"] = json!(dnf.fingerprint("other"));
+    let failed = dnf.confirmed(&mut client, "repo_add", &other, "critical").await;
+    assert_eq!(failed["error_code"], "REPOSITORY_UNTRUSTED", "{failed}");
+    assert_eq!(dnf.0.sh("ls /etc/yum.repos.d"), repositories);
     dnf.0.audit_is_valid("root", "root");
 }
 
