@@ -81,7 +81,8 @@ fn planned(target: FakeTarget, tool: &str, arguments: Value) -> Change {
 fn a_tool_takes_little_of_a_models_context() {
     for tool in &module().description().tools {
         let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 620, "{bytes} bytes: {tool:?}");
+        // A restart has the most arguments.
+        assert!(bytes <= 580, "{bytes} bytes: {tool:?}");
     }
 }
 
