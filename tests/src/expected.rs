@@ -60,10 +60,6 @@ pub struct ExpectedTool {
     /// The parts of the answers to the calls of `same` that may differ.
     #[serde(default)]
     pub may_differ: Vec<Difference>,
-    /// The command lines that an administrator types for the harmless call of a tool that looks. The benchmark compares
-    /// bytes and time with them.
-    #[serde(default)]
-    pub instead: Vec<String>,
     /// Arguments for `cargo xtask bench tools`, where the harmless ones tell little about the time that a call takes.
     #[serde(default)]
     pub measured: Option<Value>,
