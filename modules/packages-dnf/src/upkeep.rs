@@ -147,7 +147,7 @@ fn damaged(verified: &Output, cx: &Context) -> Result<Diagnosis> {
     let database = DATABASES.iter().find_map(|(directory, copy)| {
         let files = DATABASE_FILES.map(|file| format!("{directory}/{file}"));
         let found = cx.stat_all(&files).into_iter().find_map(|found| found.ok().flatten())?;
-        Some((*directory, *copy, found.modified_unix as i64))
+        Some((*directory, *copy, found.modified_unix))
     });
     let readable = cx.run(command::INSTALLED.command())?;
     let count = readable.text().lines().count();
