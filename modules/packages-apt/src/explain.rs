@@ -75,11 +75,9 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
         Category::NotFound,
         &["Unable to locate package", "has no installation candidate", "was not found", "No packages found"],
     ),
-    (
-        "PACKAGE_SCRIPT_FAILED",
-        Category::Other,
-        &["Sub-process /usr/bin/dpkg returned an error code", "dpkg: error processing"],
-    ),
+    ("PACKAGE_SCRIPT_FAILED", Category::Other, &["script subprocess returned error"]),
+    ("DEPENDENCIES_BROKEN", Category::Dependency, &["dependency problems - leaving"]),
+    ("PACKAGE_SCRIPT_FAILED", Category::Other, &["Sub-process /usr/bin/dpkg returned an error code"]),
 ];
 
 /// The longest message, in characters. apt repeats itself for each file of each repository.

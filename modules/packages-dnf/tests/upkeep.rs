@@ -131,14 +131,18 @@ fn a_hold_is_a_locked_version_where_dnf_has_them() {
 fn damage_is_told_apart_from_changed_configuration_and_attributes() {
     let said = "missing     /usr/bin/lab-service\n.M.......    /usr/bin/lab-hello\nS.5....T.  c /etc/lab-conf.conf\n\
         Unsatisfied dependencies for lab-missing-1.0-1.noarch:\n\tlab-nowhere >= 9 is needed by (installed) lab-missing-1.0-1.noarch\n";
-    let owner = |path: &str, name: &str| {
-        let argv = ["rpm", "--query", r"--queryformat=%{NAME}\n", "--file", path];
-        move |target: FakeTarget| target.answer(&argv, 0, format!("{name}\n"), "")
-    };
-    let target = FakeTarget::new().answer(&["rpm", "--verify", "--all"], 1, said, "");
-    let target = owner("/usr/bin/lab-service", "lab-service")(target);
-    let target = owner("/usr/bin/lab-hello", "lab-hello")(target);
-    let target = owner("/etc/lab-conf.conf", "lab-conf")(target);
+    let owners = [
+        ("/usr/bin/lab-service", "lab-service\n"),
+        ("/usr/bin/lab-hello", "lab-hello\n"),
+        ("/etc/lab-conf.conf", "lab-conf\n"),
+    ];
+    let target = owners.iter().fold(
+        FakeTarget::new().answer(&["rpm", "--verify", "--all"], 1, said, ""),
+        |target, (path, name)| {
+            let argv = ["rpm", "--query", r"--queryformat=%{NAME}\n", "--file", path];
+            target.answer(&argv, 0, name, "")
+        },
+    );
     let (data, _) = call(target, "pkg_verify", json!({})).unwrap();
     assert_eq!(
         data,
