@@ -66,7 +66,7 @@ async fn a_list_says_what_other_programs_say() {
     for line in ps.lines().filter(|line| line.contains(".service ")) {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [pid, user, unit, state, _, _, day, time, year] = words[..] else { panic!("{line}") };
-        let Some(found) = data.iter().find(|one| one["pid"].to_string() == pid) else { continue };
+        let Some(found) = data.iter().find(|one| one["pid"].as_u64() == pid.parse().ok()) else { continue };
         assert_eq!((&found["user"], &found["unit"]), (&json!(user), &json!(unit)), "{line}: {found}");
         let started = found["started"].as_str().unwrap_or_default();
         // Both round the time since the boot, ps by another clock.
