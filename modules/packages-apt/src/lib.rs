@@ -15,9 +15,9 @@ mod simulation;
 mod upkeep;
 
 use linux_sysadmin_sdk::packages::repositories::Repositories;
+use linux_sysadmin_sdk::packages::upkeep::Upkeep;
 use linux_sysadmin_sdk::packages::{
     Aftermath, Available, Backend, Found, Info, Installed, Remarks, Request, Simulated, Transaction, Updates,
-    Upkeep,
 };
 use linux_sysadmin_sdk::prelude::*;
 

@@ -1,6 +1,7 @@
 //! The upkeep of packages by apt-get, apt-mark and dpkg.
 
-use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Simulated, State, Upkeep};
+use linux_sysadmin_sdk::packages::upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
+use linux_sysadmin_sdk::packages::{Simulated, State};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use crate::commands::{

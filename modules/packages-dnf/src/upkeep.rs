@@ -1,6 +1,6 @@
 //! The upkeep of packages by rpm and dnf.
 
-use linux_sysadmin_sdk::packages::{Cached, Diagnosis, Difference, Owners, Upkeep};
+use linux_sysadmin_sdk::packages::upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
 
 use crate::command::{

@@ -1,26 +1,22 @@
 //! The domain `packages`: ten tools whose names, schemas, risks and answers are the same for every package manager. A
-//! [`Backend`] gives the manager's commands and reads their output. A backend that has an [`Upkeep`] gets seven tools more.
+//! [`Backend`] gives the manager's commands and reads their output.
 //!
 //! The manager's own simulation says what a change would do, before anybody is asked. The plan is one command, and its risk
 //! follows from the simulation. What was done is read from the package database before and after the change, and not from
 //! the manager's output.
 //!
-//! [`repositories`] has three more tools, for the places that packages come from.
+//! [`upkeep`] has seven more tools, which hold, repair, clean up and compare, and [`repositories`] three, for the places that
+//! packages come from.
 
-mod autoremove;
 mod check_updates;
-mod clean;
 mod history;
-mod hold;
 mod info;
 mod install;
 mod list_installed;
 mod name;
 mod outcome;
-mod owner;
 mod package_change;
 mod remove;
-mod repair;
 mod report;
 pub mod repositories;
 mod risk;
@@ -28,19 +24,15 @@ mod rollback;
 mod search;
 mod types;
 mod update;
-mod upkeep;
-mod verify;
+pub mod upkeep;
 
 pub use name::{MAX_NAMES, check as check_name};
 pub use types::{
     Aftermath, Available, Found, Info, Installed, Operation, Request, Simulated, State, Transaction, Update,
     Updates, Verb,
 };
-pub use upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
 
-use crate::{
-    Category, Command, Context, DurationCategory, IntoReply, Module, Output, Problem, Result, Risk, Tool,
-};
+use crate::{Category, Command, Context, DurationCategory, Module, Output, Problem, Result, Risk, Tool};
 
 /// A package manager: the commands of a module, and the parsers of their output.
 ///
@@ -153,7 +145,7 @@ pub trait Backend {
 
     /// The upkeep of the manager. With it, the module has seven tools more: repair, hold, unhold, autoremove, clean, verify,
     /// owner.
-    fn upkeep(&self) -> Option<&dyn Upkeep> {
+    fn upkeep(&self) -> Option<&dyn upkeep::Upkeep> {
         None
     }
 
@@ -189,7 +181,8 @@ pub struct Remarks {
 pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     use DurationCategory::{Normal, Slow};
     let look = |tool: Tool| tool.duration(Normal);
-    let module = [
+    let module = upkeep::granted(backend().module(), backend);
+    [
         look(Tool::new("pkg_list_installed", "Installed packages", move |args, cx: &Context| {
             list_installed::list_installed(&backend(), args, cx)
         })),
@@ -236,60 +229,9 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         .duration(Normal),
     ]
     .into_iter()
+    .chain(upkeep::tools(backend))
     .chain(repositories::tools(backend))
-    .fold(backend().module(), Module::tool);
-    if backend().upkeep().is_some() { with_upkeep(module, backend) } else { module }
-}
-
-/// The module with the tools of the backend's upkeep.
-fn with_upkeep<B: Backend + 'static>(module: Module, backend: fn() -> B) -> Module {
-    use DurationCategory::{Normal, Slow};
-    let change = |tool: Tool, risk: Risk| tool.risk(risk).duration(Normal);
-    [
-        change(
-            upkeep_tool("pkg_repair", "Mend what an interrupted change broke", backend, repair::repair),
-            Risk::Moderate,
-        ),
-        change(
-            upkeep_tool("pkg_hold", "Keep packages at their version", backend, hold::hold),
-            Risk::Moderate,
-        ),
-        change(
-            upkeep_tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold),
-            Risk::Moderate,
-        ),
-        change(
-            upkeep_tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
-            Risk::High,
-        ),
-        change(upkeep_tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Low),
-        upkeep_tool("pkg_verify", "Compare files with their packages", backend, verify::verify)
-            .duration(Slow),
-        upkeep_tool("pkg_owner", "Which package has these files", backend, owner::owner).duration(Normal),
-    ]
-    .into_iter()
-    .fold(module.grants(owner::granted), Module::tool)
-}
-
-/// A tool that uses the backend's upkeep. Only a backend that has one is offered with it.
-fn upkeep_tool<B, A, R>(
-    name: &'static str,
-    title: &'static str,
-    backend: fn() -> B,
-    tool: fn(&B, &dyn Upkeep, A, &Context) -> Result<R>,
-) -> Tool
-where
-    B: Backend + 'static,
-    A: serde::de::DeserializeOwned + schemars::JsonSchema + 'static,
-    R: IntoReply + 'static,
-{
-    Tool::new(name, title, move |args: A, cx: &Context| {
-        let backend = backend();
-        let upkeep = backend.upkeep().ok_or_else(|| {
-            Problem::new("NOT_SUPPORTED", Category::State, "this package manager has no upkeep")
-        })?;
-        tool(&backend, upkeep, args, cx)
-    })
+    .fold(module, Module::tool)
 }
 
 /// The problem of names of which the repositories have no package.

@@ -79,13 +79,18 @@ async fn a_list_says_what_other_programs_say() {
         compared += 1;
     }
     assert!(compared >= 5, "{ps}\n{envelope}");
-    let unit = numbers(&machine.sh("cat $(find /sys/fs/cgroup -path '*/lsa-process.service/cgroup.procs' | head -n 1)"));
+    let unit = numbers(
+        &machine.sh("cat $(find /sys/fs/cgroup -path '*/lsa-process.service/cgroup.procs' | head -n 1)"),
+    );
     let zombies = numbers(&machine.sh("ps -o pid= --ppid $(pgrep -d, -f 'sleep 1000') | tr '\\n' ' '"));
     let all: BTreeSet<u64> = unit.union(&zombies).copied().collect();
     let listed = list(&mut client, json!({"unit": "lsa-process"})).await;
     assert!(unit.is_subset(&listed) && listed.is_subset(&all), "{unit:?} {zombies:?} {listed:?}");
     for (arguments, other) in [
-        (json!({"name": ") s 1 ("}), "cat /sys/fs/cgroup/*/none 2>/dev/null; pgrep -f '^sh /run/lsa-process.sh'"),
+        (
+            json!({"name": ") s 1 ("}),
+            "cat /sys/fs/cgroup/*/none 2>/dev/null; pgrep -f '^sh /run/lsa-process.sh'",
+        ),
         (json!({"file": "/run/lsa-process x/gone"}), "cat /run/lsa-process.gone"),
         (json!({"file": "/var/run/lsa-process x/a[1]*"}), "fuser '/run/lsa-process x/a[1]*' 2>/dev/null"),
         (json!({"file": "/usr/sbin/cron", "unit": "cron"}), "pgrep -x cron"),
@@ -109,7 +114,9 @@ async fn what_is_said_of_one_process_is_what_the_kernel_and_other_programs_say()
     let mut client = machine.serve_default().await;
     let read = |command: &str| machine.sh(command).trim().to_owned();
     for name in ["cron", "rsyslogd", "nginx", "systemd-journal"] {
-        let Ok(pid) = read(&format!("pgrep -o -x {name}")).parse::<u64>() else { panic!("{name} doesn't run") };
+        let Ok(pid) = read(&format!("pgrep -o -x {name}")).parse::<u64>() else {
+            panic!("{name} doesn't run")
+        };
         let said = info(&mut client, pid).await;
         let data = &said["data"];
         for (member, command) in [
@@ -151,7 +158,8 @@ async fn what_is_said_of_one_process_is_what_the_kernel_and_other_programs_say()
     let said = info(&mut client, thread).await;
     assert_eq!(said["data"]["pid"], number("pgrep -o -x rsyslogd"), "{said}");
     assert!(said["notes"].to_string().contains("is a thread"), "{said}");
-    for (pid, code) in [(0, "INVALID_ARGUMENTS"), (-1, "INVALID_ARGUMENTS"), (4_194_304, "PROCESS_NOT_FOUND")] {
+    for (pid, code) in [(0, "INVALID_ARGUMENTS"), (-1, "INVALID_ARGUMENTS"), (4_194_304, "PROCESS_NOT_FOUND")]
+    {
         let said = client.envelope("proc_info", json!({"pid": pid})).await;
         assert_eq!(said["error_code"], code, "{said}");
     }

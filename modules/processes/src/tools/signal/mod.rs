@@ -14,8 +14,8 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 
 use number::Signal;
 use outcome::Outcome;
-use process::Process;
 pub(crate) use process::MAIN_PROCESSES;
+use process::Process;
 
 /// The most processes of one call.
 const MOST: usize = 100;
@@ -156,10 +156,12 @@ impl Args {
 impl Order {
     fn plan(&self, meant: &[Process], cx: &Context) -> Result<Change> {
         let account = cx.account()?;
-        let is_own =
-            |process: &Process| process.shown.user.as_deref() == Some(account.as_str()) && process.has_one_user;
+        let is_own = |process: &Process| {
+            process.shown.user.as_deref() == Some(account.as_str()) && process.has_one_user
+        };
         let privilege = if meant.iter().all(is_own) { Privilege::Caller } else { Privilege::Root };
-        let target = |process: &Process| SignalTarget { pid: process.stat.pid, start_ticks: process.stat.started };
+        let target =
+            |process: &Process| SignalTarget { pid: process.stat.pid, start_ticks: process.stat.started };
         let step = Step::signal(ProcessSignal {
             processes: meant.iter().map(target).collect(),
             tree: self.tree,

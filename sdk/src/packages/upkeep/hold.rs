@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::name::Names;
-use super::package_change::{Answer, explained, is_installed};
-use super::types::Installed;
-use super::{Backend, Upkeep};
+use super::Upkeep;
+use crate::packages::Backend;
+use crate::packages::name::Names;
+use crate::packages::package_change::{Answer, explained, is_installed};
+use crate::packages::types::Installed;
 use crate::{Category, Change, Context, Lock, Noted, Problem, Result, Step, text};
 
 #[derive(Deserialize, JsonSchema)]

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::outcome::difference;
-use super::package_change::{Answer, explained};
-use super::report::{by_verb, changes_text, dry_run_answer, past_participle};
-use super::risk::assess;
-use super::types::{Operation, Request, Verb};
-use super::{Backend, Upkeep};
+use super::Upkeep;
+use crate::packages::Backend;
+use crate::packages::outcome::difference;
+use crate::packages::package_change::{Answer, explained};
+use crate::packages::report::{by_verb, changes_text, dry_run_answer, past_participle};
+use crate::packages::risk::assess;
+use crate::packages::types::{Operation, Request, Verb};
 use crate::{Category, Change, Context, Lock, NoArgs, Noted, Problem, Result, text};
 
 pub(super) fn repair<B: Backend>(

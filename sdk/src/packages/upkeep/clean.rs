@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::package_change::{Answer, explained};
-use super::{Backend, Cached, Upkeep};
+use super::{Cached, Upkeep};
+use crate::packages::Backend;
+use crate::packages::package_change::{Answer, explained};
 use crate::{Category, Change, Context, Lock, Noted, Problem, Result, Step};
 
 #[derive(Deserialize, JsonSchema)]

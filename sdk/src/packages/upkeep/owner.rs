@@ -7,7 +7,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Backend, Owners, Upkeep};
+use super::{Owners, Upkeep};
+use crate::packages::Backend;
 use crate::{CommandLine, Context, Listing, Module, Problem, Result};
 
 /// Prints the type of each path that exists, and the path.

@@ -4,9 +4,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::name::Names;
-use super::package_change::is_installed;
-use super::{Backend, Difference, Upkeep};
+use super::{Difference, Upkeep};
+use crate::packages::Backend;
+use crate::packages::name::Names;
+use crate::packages::package_change::is_installed;
 use crate::{Category, Context, Noted, Problem, Result};
 
 /// The most files in each list of an answer.

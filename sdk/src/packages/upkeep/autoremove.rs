@@ -3,9 +3,10 @@
 
 use serde_json::json;
 
-use super::package_change::{Answer, PackageChange};
-use super::types::Request;
-use super::{Backend, Upkeep};
+use super::Upkeep;
+use crate::packages::Backend;
+use crate::packages::package_change::{Answer, PackageChange};
+use crate::packages::types::Request;
 use crate::{Context, NoArgs, Noted, Result};
 
 pub(super) fn autoremove<B: Backend>(

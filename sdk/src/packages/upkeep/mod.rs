@@ -1,10 +1,20 @@
 //! What a package manager may also be able to do: hold packages, repair, clean up, and compare files with packages. A
 //! backend that has it gives an [`Upkeep`], and gets seven tools more.
 
+mod autoremove;
+mod clean;
+mod hold;
+mod owner;
+mod repair;
+mod verify;
+
 use serde::Serialize;
 
+use super::Backend;
 use super::types::Simulated;
-use crate::{Command, Context, Problem, Result, Step};
+use crate::{
+    Category, Command, Context, DurationCategory, IntoReply, Module, Problem, Result, Risk, Step, Tool,
+};
 
 /// The upkeep of a package manager. Commands that change something run with root's rights.
 pub trait Upkeep {
@@ -36,6 +46,56 @@ pub trait Upkeep {
     fn providers(&self, _path: &str, _cx: &Context) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
+}
+
+/// The tools, where the backend has an upkeep.
+pub(super) fn tools<B: Backend + 'static>(backend: fn() -> B) -> Vec<Tool> {
+    use DurationCategory::{Normal, Slow};
+    if backend().upkeep().is_none() {
+        return Vec::new();
+    }
+    let change = |tool: Tool, risk: Risk| tool.risk(risk).duration(Normal);
+    vec![
+        change(
+            tool("pkg_repair", "Mend what an interrupted change broke", backend, repair::repair),
+            Risk::Moderate,
+        ),
+        change(tool("pkg_hold", "Keep packages at their version", backend, hold::hold), Risk::Moderate),
+        change(tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold), Risk::Moderate),
+        change(
+            tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
+            Risk::High,
+        ),
+        change(tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Low),
+        tool("pkg_verify", "Compare files with their packages", backend, verify::verify).duration(Slow),
+        tool("pkg_owner", "Which package has these files", backend, owner::owner).duration(Normal),
+    ]
+}
+
+/// The module with what these tools ask for, beyond the backend's own grants.
+pub(super) fn granted<B: Backend>(module: Module, backend: fn() -> B) -> Module {
+    if backend().upkeep().is_some() { module.grants(owner::granted) } else { module }
+}
+
+/// A tool that uses the backend's upkeep.
+fn tool<B, A, R>(
+    name: &'static str,
+    summary: &'static str,
+    backend: fn() -> B,
+    run: fn(&B, &dyn Upkeep, A, &Context) -> Result<R>,
+) -> Tool
+where
+    B: Backend + 'static,
+    A: serde::de::DeserializeOwned + schemars::JsonSchema + 'static,
+    R: IntoReply + 'static,
+{
+    Tool::new(name, summary, move |args: A, cx: &Context| {
+        let backend = backend();
+        let upkeep = backend.upkeep().ok_or_else(|| {
+            Problem::new("NOT_SUPPORTED", Category::State, "this package manager has no upkeep")
+        })?;
+        run(&backend, upkeep, args, cx)
+    })
 }
 
 /// Downloads that a package manager keeps.
