@@ -63,6 +63,9 @@ pub struct ExpectedTool {
     /// Arguments for `cargo xtask bench tools`, where the harmless ones tell little about the time that a call takes.
     #[serde(default)]
     pub measured: Option<Value>,
+    /// The shell command lines that an administrator would type in place of that call. Only a tool that looks has them.
+    #[serde(default)]
+    pub instead: Vec<String>,
 }
 
 /// A part of an answer that may differ between two calls.

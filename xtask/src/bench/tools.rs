@@ -2,13 +2,18 @@
 //! Then the same commands and files are run and read natively and at once, in turn with the call. A tool whose questions
 //! depend on earlier answers can't ask all at once, so it is also measured beside the same in its order. A tool that runs
 //! no command is measured beside the least that a shell would run for it, a `cat` of its files.
+//!
+//! A tool whose module says what an administrator would type `instead` is also measured beside that: the time of the
+//! command lines, each in a shell of its own and one after the other as one types them, and the bytes that they print beside
+//! those of the answer's text, which a model reads.
 
+use super::examples::{self, Examples};
 use super::lab::Hosts;
-use super::{Row, Server, examples, median, say};
+use super::{Row, Server, median, say};
 use crate::build::Built;
 use crate::{cmd, hosts};
 use anyhow::{Context, Result, ensure};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,6 +27,10 @@ const FEWEST_ROUNDS: usize = 5;
 const AIM: f64 = 1.2;
 /// The server may add this many milliseconds to any call: a fifth of a command that takes 1 ms is less.
 const ADDED_MS: f64 = 0.3;
+/// A call may take this many milliseconds longer than the command lines that one would type.
+const ABOVE_TYPED_MS: f64 = 0.5;
+/// The text of an answer should have at most this part of the bytes that the command lines print.
+const BYTES_AIM: f64 = 0.6;
 
 /// The commands, files and directories that one call looked at.
 #[derive(Default)]
@@ -42,7 +51,7 @@ pub(super) fn on_host(built: &Built) -> Result<Vec<Row>> {
         return calls(&built.binary, examples);
     };
     put(host, "/opt/xtask", &std::fs::read(std::env::current_exe()?)?)?;
-    put(host, "/opt/examples.json", Value::from(examples).to_string().as_bytes())?;
+    put(host, "/opt/examples.json", &serde_json::to_vec(&examples)?)?;
     let argv = ["/opt/xtask", "bench-tools", "/opt/linux-sysadmin/linux-sysadmin", "/opt/examples.json"];
     let rows: Vec<Value> = serde_json::from_str(&cmd::output(&mut hosts::command(host, &argv)?)?)?;
     rows.iter().map(Row::read).collect()
@@ -65,7 +74,7 @@ pub(crate) fn inside(binary: &Path, examples: &Path) -> Result<()> {
     Ok(())
 }
 
-fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
+fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
     let state = tempfile::tempdir()?;
     let log = state.path().join("log");
     let mut traced = Server::start(
@@ -78,7 +87,7 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
     let tools = examples::looking(&mut traced, examples)?;
     let mut server = Server::start(Command::new(binary).arg("serve"))?;
     server.initialize()?;
-    let mut rows = Vec::new();
+    let [mut rows, mut typed, mut bytes] = [const { Vec::new() }; 3];
     for (at, tool) in tools.iter().enumerate() {
         say(&format!("{}, {} of {}", tool.name, at + 1, tools.len()));
         let logged = std::fs::metadata(&log)?.len() as usize;
@@ -86,8 +95,9 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
         let looked =
             Looked::of_last_call(&log, logged).with_context(|| format!("what {} looks at", tool.name))?;
         // The first call of a tool loads its module.
-        server.request("tools/call", tool.call())?;
-        let [mut with, mut bare, mut in_turn] = [const { Vec::new() }; 3];
+        let answer = server.request("tools/call", tool.call())?;
+        let [mut with, mut bare, mut in_turn, mut instead] = [const { Vec::new() }; 4];
+        let mut printed = 0;
         let turns = looked.asked.len();
         let began = Instant::now();
         while with.len() < ROUNDS && (with.len() < FEWEST_ROUNDS || began.elapsed() < LONGEST) {
@@ -102,6 +112,11 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
                 looked.in_turn();
                 in_turn.push(started.elapsed());
             }
+            if !tool.instead.is_empty() {
+                let started = Instant::now();
+                printed = tool.instead.iter().map(|line| type_line(line)).sum::<Result<usize>>()?;
+                instead.push(started.elapsed());
+            }
         }
         let row = looked.row(&tool.name, median(with, 0.5), median(bare, 0.5));
         let beside = (turns > 1 && !is_within(&row)).then(|| Row {
@@ -110,6 +125,21 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
             floor_is: format!("the same in {turns} steps").into(),
             ..row.clone()
         });
+        if !tool.instead.is_empty() {
+            let floor = median(instead, 0.5);
+            let lines = tool.instead.len();
+            let floor_is = format!("{lines} typed, {:+.2} ms beside them", row.ours - floor);
+            let what = format!("{}, beside a shell", tool.name);
+            typed.push(Row { what: what.into(), floor, floor_is: floor_is.into(), ..row.clone() });
+            let text = answer["content"][0]["text"].as_str().context("an answer without text")?;
+            bytes.push(Row {
+                what: format!("{}, the answer's bytes", tool.name).into(),
+                unit: "B",
+                ours: text.len() as f64,
+                floor: printed as f64,
+                floor_is: format!("what {lines} typed print").into(),
+            });
+        }
         rows.push(row);
         rows.extend(beside);
     }
@@ -119,6 +149,24 @@ fn calls(binary: &Path, examples: Map<String, Value>) -> Result<Vec<Row>> {
          beside commands in turn",
         tools.len()
     ));
+    if !typed.is_empty() {
+        let within = typed.iter().filter(|row| row.ours <= row.floor + ABOVE_TYPED_MS).count();
+        say(&format!(
+            "{within} of {} calls take at most {ABOVE_TYPED_MS} ms more than what one would type",
+            typed.len()
+        ));
+        let mut ratios: Vec<_> = bytes.iter().map(|row| row.ours / row.floor).collect();
+        ratios.sort_by(f64::total_cmp);
+        bytes.push(Row {
+            what: "bytes beside those of a shell, median of the ratios".into(),
+            unit: "x",
+            ours: ratios[ratios.len() / 2],
+            floor: BYTES_AIM,
+            floor_is: "aim".into(),
+        });
+    }
+    rows.extend(typed);
+    rows.extend(bytes);
     Ok(rows)
 }
 
@@ -221,6 +269,12 @@ pub(super) fn bare(program: &Path) -> Command {
     command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     command.env("LC_ALL", "C.UTF-8").env("HOME", "/root").current_dir("/").stdin(Stdio::null());
     command
+}
+
+/// Runs a command line in a shell, and returns how many bytes it prints.
+fn type_line(line: &str) -> Result<usize> {
+    let output = bare(Path::new("sh")).args(["-c", line]).output().with_context(|| line.to_owned())?;
+    Ok(output.stdout.len() + output.stderr.len())
 }
 
 fn run(argv: &[String]) {
