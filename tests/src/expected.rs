@@ -63,8 +63,7 @@ pub struct ExpectedTool {
     /// Arguments for `cargo xtask bench tools`, where the harmless ones tell little about the time that a call takes.
     #[serde(default)]
     pub measured: Option<Value>,
-    /// The lines of a shell that one would type instead of calling the tool, for `cargo xtask bench tools`. Only tools that
-    /// look have them.
+    /// The shell command lines that an administrator would type in place of that call. Only a tool that looks has them.
     #[serde(default)]
     pub instead: Vec<String>,
 }

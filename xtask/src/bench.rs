@@ -47,7 +47,7 @@ pub(crate) enum Part {
     Start,
     /// Single calls on this machine, policy verdicts, reading a file
     Calls,
-    /// Each tool that only looks, beside its commands run at once
+    /// Each tool that only looks, beside its commands run at once and beside what one would type
     Tools,
     /// Calls over SSH, beside ssh
     Remote,
@@ -118,7 +118,8 @@ impl Row {
         };
         let number = |member: &str| row[member].as_f64().with_context(|| format!("{member} of {row}"));
         let (ours, floor) = (number("ours")?, number("floor")?);
-        let unit = if text("unit")? == "kB" { "kB" } else { "ms" };
+        let unit = ["ms", "B", "x"].into_iter().find(|unit| row["unit"] == *unit);
+        let unit = unit.with_context(|| format!("unit of {row}"))?;
         Ok(Self { what: text("what")?.into(), unit, ours, floor, floor_is: text("floor_is")?.into() })
     }
 

@@ -23,6 +23,9 @@ fn faults(expected: &ExpectedTool, listed: &Value) -> Vec<String> {
         (false, Some(_)) => faults.push("has both `same` and `not_compared`: take one of them away".to_owned()),
         _ => {}
     }
+    if expected.changes() && !expected.instead.is_empty() {
+        faults.push("changes something, and only looks are measured: take `instead` away".to_owned());
+    }
     if expected.same.is_empty() && !expected.may_differ.is_empty() {
         faults.push("has no calls to compare: take `may_differ` away".to_owned());
     }

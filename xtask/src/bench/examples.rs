@@ -1,5 +1,6 @@
 //! The tools that only look, the arguments that they are measured with, and what one would type instead.
-//! `tests/expected.yaml` in a module's folder has them: the arguments of `measured`, or else the harmless ones of the tests.
+//! `tests/expected.yaml` in a module's folder has them: the arguments are those of `measured`, or else the harmless ones of
+//! the tests.
 
 use super::{Server, say};
 use crate::workspace;
@@ -8,32 +9,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// The examples of all modules, by the tools' names.
+pub(super) type Examples = BTreeMap<String, Example>;
+
+/// A call that is measured.
+#[derive(Default, Deserialize, Serialize)]
+pub(super) struct Example {
+    pub(super) arguments: Option<Value>,
+    /// The shell command lines that an administrator would type for the same.
+    #[serde(default)]
+    pub(super) instead: Vec<String>,
+}
+
 /// A tool that only looks and that answers here.
 pub(super) struct Tool {
     pub(super) name: String,
-    example: Example,
+    pub(super) instead: Vec<String>,
+    arguments: Value,
 }
-
-/// How a tool is called, and what one would type for the same.
-#[derive(Default, Deserialize, Serialize)]
-pub(super) struct Example {
-    arguments: Option<Value>,
-    /// Lines of a shell, which are run one after the other.
-    instead: Vec<String>,
-}
-
-/// The examples of all tools, by name.
-pub(super) type Examples = BTreeMap<String, Example>;
 
 impl Tool {
     /// The parameters of `tools/call`.
     pub(super) fn call(&self) -> Value {
-        json!({"name": self.name, "arguments": self.example.arguments.clone().unwrap_or_else(|| json!({}))})
-    }
-
-    /// The lines that one would type for the same. There are none where nobody has written them down.
-    pub(super) fn instead(&self) -> &[String] {
-        &self.example.instead
+        json!({"name": self.name, "arguments": self.arguments})
     }
 }
 
@@ -59,11 +57,11 @@ pub(super) fn looking(server: &mut Server, mut examples: Examples) -> Result<Vec
     let mut tools = Vec::new();
     for tool in listed["tools"].as_array().context("no tools")? {
         let name = tool["name"].as_str().context("a tool without a name")?.to_owned();
-        let example = examples.remove(&name).unwrap_or_default();
+        let Example { arguments, instead } = examples.remove(&name).unwrap_or_default();
         if tool["annotations"]["readOnlyHint"] != true {
             continue;
         }
-        let tool = Tool { name, example };
+        let tool = Tool { name, instead, arguments: arguments.unwrap_or_else(|| json!({})) };
         let answer = &server.request("tools/call", tool.call())?["structuredContent"];
         match answer["status"].as_str() {
             Some("success") => tools.push(tool),
@@ -79,7 +77,7 @@ pub(super) fn looking(server: &mut Server, mut examples: Examples) -> Result<Vec
     Ok(tools)
 }
 
-/// The examples in the files of all modules.
+/// Reads the files of all modules.
 pub(super) fn of_modules() -> Result<Examples> {
     let mut all = Examples::new();
     for module in workspace::modules()? {

@@ -1,11 +1,12 @@
 //! Measures the tools that join knowledge with live state, on a host: the bytes of their answers, beside the output of the
-//! commands that a good administrator would have typed instead (knowledge.yaml), and the time that large logs take.
+//! commands that a good administrator would have typed instead (knowledge.yaml and the modules), and the time that large logs take.
 
+use super::examples::{self, Example};
 use super::lab::Hosts;
 use super::{Row, Server};
 use crate::build::Built;
 use crate::{cmd, hosts};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Instant;
@@ -69,11 +70,13 @@ struct Case {
     case: String,
     typical: bool,
     tool: String,
-    arguments: Value,
+    /// It is left out, like `instead`, where the module describes the same call.
+    arguments: Option<Value>,
     #[serde(default)]
     plant: String,
     #[serde(default)]
     mend: String,
+    #[serde(default)]
     instead: Vec<String>,
 }
 
@@ -117,13 +120,19 @@ fn answer(server: &mut Server, tool: &str, arguments: &Value) -> Result<String> 
 
 fn bytes() -> Result<Vec<Row>> {
     let cases: Vec<Case> = serde_yaml::from_str(CASES).context("knowledge.yaml")?;
+    let mut of_modules = examples::of_modules()?;
     let mut server = serve()?;
     let (mut rows, mut ratios) = (Vec::new(), Vec::new());
-    for case in &cases {
+    for case in cases {
+        let example = match case.arguments {
+            Some(_) => Example { arguments: case.arguments, instead: case.instead },
+            None => of_modules.remove(&case.tool).with_context(|| format!("no module has {}", case.tool))?,
+        };
+        ensure!(!example.instead.is_empty(), "{}: nothing to type instead", case.case);
         sh(&case.plant)?;
-        let ours = answer(&mut server, &case.tool, &case.arguments);
+        let ours = answer(&mut server, &case.tool, &example.arguments.unwrap_or_else(|| json!({})));
         let instead: Result<Vec<_>> =
-            case.instead.iter().map(|line| sh(&format!("{{ {line}; }} 2>&1; true"))).collect();
+            example.instead.iter().map(|line| sh(&format!("{{ {line}; }} 2>&1; true"))).collect();
         sh(&case.mend)?;
         let (ours, instead) = (ours?.len() as f64, instead?.iter().map(String::len).sum::<usize>() as f64);
         if case.typical {
@@ -134,7 +143,7 @@ fn bytes() -> Result<Vec<Row>> {
             unit: "kB",
             ours: ours / 1000.0,
             floor: instead / 1000.0,
-            floor_is: format!("{} commands", case.instead.len()).into(),
+            floor_is: format!("{} commands", example.instead.len()).into(),
         });
     }
     ratios.sort_by(f64::total_cmp);

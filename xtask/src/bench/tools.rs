@@ -3,9 +3,11 @@
 //! depend on earlier answers can't ask all at once, so it is also measured beside the same in its order. A tool that runs
 //! no command is measured beside the least that a shell would run for it, a `cat` of its files.
 //!
-//! A tool whose `expected.yaml` says what one would type instead is also measured beside that, in time and in bytes.
+//! A tool whose module says what an administrator would type `instead` is also measured beside that: the time of the
+//! command lines, each in a shell of its own and one after the other as one types them, and the bytes that they print beside
+//! those of the answer's text, which a model reads.
 
-use super::examples::{self, Examples, Tool};
+use super::examples::{self, Examples};
 use super::lab::Hosts;
 use super::{Row, Server, median, say};
 use crate::build::Built;
@@ -23,12 +25,12 @@ const LONGEST: Duration = Duration::from_secs(10);
 const FEWEST_ROUNDS: usize = 5;
 /// A tool should take at most this many times its floor.
 const AIM: f64 = 1.2;
-/// A tool should take at most this many milliseconds more than what one would type for the same.
-const BESIDE_TYPED_MS: f64 = 0.5;
-/// The median of the tools' answers should have at most this part of the bytes that what one would type prints.
-const BYTES: f64 = 0.6;
 /// The server may add this many milliseconds to any call: a fifth of a command that takes 1 ms is less.
 const ADDED_MS: f64 = 0.3;
+/// A call may take this many milliseconds longer than the command lines that one would type.
+const ABOVE_TYPED_MS: f64 = 0.5;
+/// The text of an answer should have at most this part of the bytes that the command lines print.
+const BYTES_AIM: f64 = 0.6;
 
 /// The commands, files and directories that one call looked at.
 #[derive(Default)]
@@ -49,7 +51,7 @@ pub(super) fn on_host(built: &Built) -> Result<Vec<Row>> {
         return calls(&built.binary, examples);
     };
     put(host, "/opt/xtask", &std::fs::read(std::env::current_exe()?)?)?;
-    put(host, "/opt/examples.json", serde_json::to_string(&examples)?.as_bytes())?;
+    put(host, "/opt/examples.json", &serde_json::to_vec(&examples)?)?;
     let argv = ["/opt/xtask", "bench-tools", "/opt/linux-sysadmin/linux-sysadmin", "/opt/examples.json"];
     let rows: Vec<Value> = serde_json::from_str(&cmd::output(&mut hosts::command(host, &argv)?)?)?;
     rows.iter().map(Row::read).collect()
@@ -85,7 +87,7 @@ fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
     let tools = examples::looking(&mut traced, examples)?;
     let mut server = Server::start(Command::new(binary).arg("serve"))?;
     server.initialize()?;
-    let (mut rows, mut typed) = (Vec::new(), Vec::new());
+    let [mut rows, mut typed, mut bytes] = [const { Vec::new() }; 3];
     for (at, tool) in tools.iter().enumerate() {
         say(&format!("{}, {} of {}", tool.name, at + 1, tools.len()));
         let logged = std::fs::metadata(&log)?.len() as usize;
@@ -93,8 +95,9 @@ fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
         let looked =
             Looked::of_last_call(&log, logged).with_context(|| format!("what {} looks at", tool.name))?;
         // The first call of a tool loads its module.
-        server.request("tools/call", tool.call())?;
-        let [mut with, mut bare, mut in_turn] = [const { Vec::new() }; 3];
+        let answer = server.request("tools/call", tool.call())?;
+        let [mut with, mut bare, mut in_turn, mut instead] = [const { Vec::new() }; 4];
+        let mut printed = 0;
         let turns = looked.asked.len();
         let began = Instant::now();
         while with.len() < ROUNDS && (with.len() < FEWEST_ROUNDS || began.elapsed() < LONGEST) {
@@ -109,6 +112,11 @@ fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
                 looked.in_turn();
                 in_turn.push(started.elapsed());
             }
+            if !tool.instead.is_empty() {
+                let started = Instant::now();
+                printed = tool.instead.iter().map(|line| type_line(line)).sum::<Result<usize>>()?;
+                instead.push(started.elapsed());
+            }
         }
         let row = looked.row(&tool.name, median(with, 0.5), median(bare, 0.5));
         let beside = (turns > 1 && !is_within(&row)).then(|| Row {
@@ -117,11 +125,23 @@ fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
             floor_is: format!("the same in {turns} steps").into(),
             ..row.clone()
         });
+        if !tool.instead.is_empty() {
+            let floor = median(instead, 0.5);
+            let lines = tool.instead.len();
+            let floor_is = format!("{lines} typed, {:+.2} ms beside them", row.ours - floor);
+            let what = format!("{}, beside a shell", tool.name);
+            typed.push(Row { what: what.into(), floor, floor_is: floor_is.into(), ..row.clone() });
+            let text = answer["content"][0]["text"].as_str().context("an answer without text")?;
+            bytes.push(Row {
+                what: format!("{}, the answer's bytes", tool.name).into(),
+                unit: "B",
+                ours: text.len() as f64,
+                floor: printed as f64,
+                floor_is: format!("what {lines} typed print").into(),
+            });
+        }
         rows.push(row);
         rows.extend(beside);
-        if !tool.instead().is_empty() {
-            typed.push(beside_typed(&mut server, tool)?);
-        }
     }
     let within = rows.iter().filter(|row| is_within(row)).count();
     say(&format!(
@@ -129,53 +149,25 @@ fn calls(binary: &Path, examples: Examples) -> Result<Vec<Row>> {
          beside commands in turn",
         tools.len()
     ));
-    say_of_typed(&typed);
-    rows.extend(typed.into_iter().flatten());
-    Ok(rows)
-}
-
-/// A tool beside what one would type for the same: its time and its bytes.
-fn beside_typed(server: &mut Server, tool: &Tool) -> Result<[Row; 2]> {
-    let [mut with, mut typed] = [const { Vec::new() }; 2];
-    let (mut answered, mut printed) = (0, 0);
-    let began = Instant::now();
-    while with.len() < ROUNDS && (with.len() < FEWEST_ROUNDS || began.elapsed() < LONGEST) {
-        let started = Instant::now();
-        let answer = server.request("tools/call", tool.call())?;
-        with.push(started.elapsed());
-        answered = answer["content"][0]["text"].as_str().context("an answer without text")?.len();
-        let started = Instant::now();
-        printed = 0;
-        for line in tool.instead() {
-            let output = bare(Path::new("/bin/sh")).args(["-c", line]).output()?;
-            printed += output.stdout.len() + output.stderr.len();
-        }
-        typed.push(started.elapsed());
+    if !typed.is_empty() {
+        let within = typed.iter().filter(|row| row.ours <= row.floor + ABOVE_TYPED_MS).count();
+        say(&format!(
+            "{within} of {} calls take at most {ABOVE_TYPED_MS} ms more than what one would type",
+            typed.len()
+        ));
+        let mut ratios: Vec<_> = bytes.iter().map(|row| row.ours / row.floor).collect();
+        ratios.sort_by(f64::total_cmp);
+        bytes.push(Row {
+            what: "bytes beside those of a shell, median of the ratios".into(),
+            unit: "x",
+            ours: ratios[ratios.len() / 2],
+            floor: BYTES_AIM,
+            floor_is: "aim".into(),
+        });
     }
-    let floor_is = tool.instead().join("; ");
-    let row = |what: &str, unit, ours, floor| Row {
-        what: format!("{}, {what}", tool.name).into(),
-        unit,
-        ours,
-        floor,
-        floor_is: floor_is.clone().into(),
-    };
-    Ok([
-        row("typed", "ms", median(with, 0.5), median(typed, 0.5)),
-        row("typed, bytes", "kB", answered as f64 / 1e3, printed as f64 / 1e3),
-    ])
-}
-
-fn say_of_typed(typed: &[[Row; 2]]) {
-    let quick = typed.iter().filter(|[time, _]| time.ours <= time.floor + BESIDE_TYPED_MS).count();
-    let mut parts: Vec<f64> = typed.iter().map(|[_, bytes]| bytes.ours / bytes.floor.max(0.001)).collect();
-    parts.sort_by(f64::total_cmp);
-    let middle = parts.get(parts.len() / 2).copied().unwrap_or_default();
-    say(&format!(
-        "of {} tools that one would type something for, {quick} take at most {BESIDE_TYPED_MS} ms more than that; the median of \
-         their answers has {middle:.2} of its bytes (aim {BYTES})",
-        typed.len()
-    ));
+    rows.extend(typed);
+    rows.extend(bytes);
+    Ok(rows)
 }
 
 /// Commands that are started together.
@@ -277,6 +269,12 @@ pub(super) fn bare(program: &Path) -> Command {
     command.env_clear().env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     command.env("LC_ALL", "C.UTF-8").env("HOME", "/root").current_dir("/").stdin(Stdio::null());
     command
+}
+
+/// Runs a command line in a shell, and returns how many bytes it prints.
+fn type_line(line: &str) -> Result<usize> {
+    let output = bare(Path::new("sh")).args(["-c", line]).output().with_context(|| line.to_owned())?;
+    Ok(output.stdout.len() + output.stderr.len())
 }
 
 fn run(argv: &[String]) {
