@@ -51,8 +51,11 @@ fn agrees(machine: &str, at_least: usize) {
             "CPU(s)" => (cpu["cpus"].clone(), number()),
             "Off-line CPU(s) list" => (cpu["offline"].clone(), json!(value)),
             "Vendor ID" => (cpu["vendor"].clone(), json!(value)),
-            // lscpu has no name for a mainframe.
-            "Model name" if value != "-" => (cpu["model"].clone(), json!(value)),
+            // lscpu has no name for a mainframe. The tool leaves out the blanks that pad a name.
+            "Model name" if value != "-" => {
+                let words: Vec<_> = value.split_whitespace().collect();
+                (cpu["model"].clone(), json!(words.join(" ")))
+            }
             "Machine type" => (cpu["model"].clone(), json!(format!("machine type {value}"))),
             "Thread(s) per core" => (cpu["threads_per_core"].clone(), number()),
             "Core(s) per socket" => (cpu["cores_per_socket"].clone(), number()),
