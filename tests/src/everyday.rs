@@ -122,7 +122,7 @@ pub fn everyday(reach: fn() -> Reach, test: &str) -> Option<(Changing, Vec<Row>)
     let machine = Changing::by(reach(), test, PREPARE, CLEAN)?;
     let everyday: Everyday =
         serde_yaml::from_str(include_str!("../data/everyday_changes.yaml")).expect("the data");
-    assert_eq!(everyday.changes.len(), 200);
+    assert!(everyday.changes.len() >= 200);
     let is_debian = reach().host().starts_with("debian");
     let is_here = |row: &Row| {
         matches!((row.family.as_str(), is_debian), ("both", _) | ("debian", true) | ("rhel", false))
