@@ -10,6 +10,8 @@ pub const PRIVILEGE_REQUIRED: &str = "PRIVILEGE_REQUIRED";
 
 /// The error code of a change that was under way when the connection was lost.
 const CHANGE_UNCERTAIN: &str = "CHANGE_UNCERTAIN";
+/// The error code of a command that another process has ended.
+pub const COMMAND_KILLED: &str = "COMMAND_KILLED";
 
 /// The categories of the envelope, which say whether a retry makes sense.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -7,9 +7,10 @@ use super::files::run_one;
 use super::guard::Guard;
 use super::plan::{Action, Run};
 use super::prepare::{PreparedAction, PreparedStep};
+use super::signals;
 use host_base::Output;
 use host_base::faults;
-use host_base::problem::{Category, Problem};
+use host_base::problem::{COMMAND_KILLED, Category, Problem};
 use host_text::redact::excerpt;
 
 /// The number of characters of a command's output that a problem quotes.
@@ -65,7 +66,7 @@ impl Execution {
                 (Ok(()), _) => report.done += 1,
                 // The step may have begun, so the guard's mark of it stays.
                 (Err(problem), _) if problem.is_uncertain() => report.uncertain = true,
-                (Err(problem), None) if problem.code == KILLED => report.is_killed = true,
+                (Err(problem), None) if problem.code == COMMAND_KILLED => report.is_killed = true,
                 (Err(_), Some(guard)) => guard.has_failed(number).await,
                 (Err(_), None) => {}
             }
@@ -94,7 +95,8 @@ impl Execution {
                 site.apply(&self.target, action, validate, &self.expected).await
             }
             (PreparedAction::Signal(prepared), Action::Signal(signal)) => {
-                self.signal(signal, prepared, outputs).await
+                outputs.push(signals::send(signal, prepared, &self.target, &self.command_log).await?);
+                Ok(())
             }
             (PreparedAction::Run(_) | PreparedAction::Signal(_), _) => Ok(()),
         }
@@ -173,10 +175,14 @@ impl Execution {
                 PreparedAction::Signal(signalled) => {
                     let title = self.title(number);
                     let Action::Signal(signal) = &self.plan.change.steps[number].action else { continue };
-                    match self.undo_signal(signal, signalled).await {
-                        Some(Ok(())) => report.undone.push(title),
-                        Some(Err(problem)) => report.not_undone(&title, &problem),
+                    match signals::reverse(signal) {
                         None => report.not_undone.push(format!("{title}: a signal can't be taken back")),
+                        Some(undo) => {
+                            match signals::send(&undo, signalled, &self.target, &self.command_log).await {
+                                Ok(_) => report.undone.push(title),
+                                Err(problem) => report.not_undone(&title, &problem),
+                            }
+                        }
                     }
                     self.commands(&prepared.undo, report).await;
                 }
@@ -267,15 +273,12 @@ fn signal(output: &Output) -> Option<i32> {
     (129..=159).contains(&output.exit_code).then_some(output.exit_code - 128)
 }
 
-/// The error code of a command that another process has ended.
-pub const KILLED: &str = "COMMAND_KILLED";
-
 fn killed(allowed: &AllowedCommand, signal: i32) -> Problem {
     let message = format!(
         "{} was ended by signal {signal} from elsewhere: it isn't known how far it came",
         allowed.line()
     );
-    Problem::new(KILLED, Category::Other, message)
+    Problem::new(COMMAND_KILLED, Category::Other, message)
 }
 
 fn failed(allowed: &AllowedCommand, output: &Output) -> Problem {

@@ -244,7 +244,8 @@ impl PlanContext<'_> {
                 }
                 (None, None) => match &step.action {
                     Action::Signal(signal) => {
-                        PreparedAction::Signal(Box::new(self.prepare_signal(signal).await?))
+                        let prepared = PreparedSignal::of(signal, self.target, self.facts).await?;
+                        PreparedAction::Signal(Box::new(prepared))
                     }
                     _ => {
                         let message = "a step without a command";

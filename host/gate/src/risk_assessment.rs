@@ -4,6 +4,7 @@
 mod file_steps;
 mod jobs;
 mod own_commands;
+mod signals;
 mod unit_effects;
 #[cfg(test)]
 mod unit_tests;

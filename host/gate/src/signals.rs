@@ -4,14 +4,11 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
-use super::execute::KILLED;
-use super::execution::Execution;
-use super::prepare::PlanContext;
-use super::risk_assessment::RiskAssessment;
-use host_base::problem::{Category, PRIVILEGE_REQUIRED, Problem};
-use host_base::{Command, Output, Privilege, Risk};
+use super::command_log::CommandLog;
+use host_base::problem::{COMMAND_KILLED, Category, PRIVILEGE_REQUIRED, Problem};
+use host_base::{Command, Output, Privilege};
 use host_capability::command_line;
-use host_target::{Facts, NOTHING_SENT, ProcessSignal, Reach, SeenProcess, SeenProcesses, outcomes};
+use host_target::{Facts, NOTHING_SENT, ProcessSignal, Reach, SeenProcess, SeenProcesses, Target, outcomes};
 use host_text::redact::excerpt;
 
 /// The names of the signals 1 to 31 on the architectures that Linux servers have.
@@ -94,9 +91,9 @@ pub fn mistake(signal: &ProcessSignal) -> Option<String> {
     })
 }
 
-impl PlanContext<'_> {
+impl PreparedSignal {
     /// Looks at the processes of a step, and refuses those that no signal may reach.
-    pub async fn prepare_signal(&self, signal: &ProcessSignal) -> Result<PreparedSignal, Problem> {
+    pub async fn of(signal: &ProcessSignal, target: &Target, facts: &Facts) -> Result<Self, Problem> {
         let args = ["-s", name(signal.signal).trim_start_matches("SIG").trim_start_matches("signal "), "--"]
             .map(str::to_owned);
         let pids = signal.processes.iter().map(|id| id.pid.to_string());
@@ -107,20 +104,18 @@ impl PlanContext<'_> {
             ..sending.clone()
         };
         let line = command_line("", &shown);
-        let prefix = self.target.prefix(&sending, self.facts).await;
+        let prefix = target.prefix(&sending, facts).await;
         let prefix = prefix.map_err(|problem| problem.needed_for(&format!("`{line}`"), &signal.privilege))?;
-        if !prefix.is_empty() && self.facts.sudo_limited {
+        if !prefix.is_empty() && facts.sudo_limited {
             let message = format!(
                 "`{line}` needs a sudo that allows everything, because the host checks each process first"
             );
             return Err(Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, message)
                 .remedy("Have a person with root's rights do it, or let the service's own unit do it"));
         }
-        let seen = self.target.look_at_processes(signal).await?;
+        let seen = target.look_at_processes(signal).await?;
         for process in &seen.processes {
-            if let Some(problem) =
-                refusal(process.reach, process.id.pid, &described(process, &seen, self.facts))
-            {
+            if let Some(problem) = refusal(process.reach, process.id.pid, &described(process, &seen, facts)) {
                 return Err(problem);
             }
             if let Some(of) = process.thread_of.filter(|of| *of != process.id.pid) {
@@ -135,8 +130,8 @@ impl PlanContext<'_> {
             let message = format!("there is no process {} any more", pids.join(", "));
             return Err(Problem::new("PROCESS_NOT_FOUND", Category::NotFound, message));
         }
-        let sentence = sentence(signal, &seen, self.facts);
-        Ok(PreparedSignal { prefix, shown, seen, sentence })
+        let sentence = sentence(signal, &seen, facts);
+        Ok(Self { prefix, shown, seen, sentence })
     }
 }
 
@@ -202,36 +197,16 @@ fn sentence(signal: &ProcessSignal, seen: &SeenProcesses, facts: &Facts) -> Stri
 }
 
 /// Whether the process is of the account that the server acts as, with all of its ids, and that account isn't root.
-fn is_own(process: &SeenProcess, facts: &Facts) -> bool {
+pub fn is_own(process: &SeenProcess, facts: &Facts) -> bool {
     facts.uid != 0 && !process.uids.is_empty() && process.uids.iter().all(|uid| *uid == facts.uid)
 }
 
-impl RiskAssessment<'_> {
-    /// Assesses a signal by the processes that it reaches.
-    pub fn signal(&mut self, signal: &ProcessSignal, seen: &SeenProcesses) -> Result<(), Problem> {
-        if HARMLESS.contains(&signal.signal) {
-            return Ok(());
-        }
-        let reached = |process: &&SeenProcess| matches!(process.reach, Reach::Given | Reach::Descendant);
-        let does = if ends(signal.signal) { "can end" } else { "stops" };
-        // Reasons name accounts and services but no processes: a confirmed plan has to have the same ones a minute later, and
-        // trees grow meanwhile.
-        let (mut users, mut units) = (Vec::new(), Vec::new());
-        for process in seen.processes.iter().filter(reached) {
-            if !is_own(process, self.facts()) && !users.contains(&process.user) {
-                users.push(process.user.clone());
-            }
-            units.extend(process.service().filter(|unit| !units.contains(unit)));
-        }
-        for user in users {
-            let user = if user.is_empty() { "accounts that aren't known" } else { &excerpt(&user, COMMAND) };
-            let why = format!("it {does} processes of {user}");
-            self.risks.push((Risk::High, why));
-        }
-        for unit in units {
-            self.signal_to_service(unit, does)?;
-        }
-        Ok(())
+/// What the signal does to processes that say nothing else, as a verb. None where it does nothing to them.
+pub fn does(signal: u8) -> Option<&'static str> {
+    match HARMLESS.contains(&signal) {
+        true => None,
+        false if ends(signal) => Some("can end"),
+        false => Some("stops"),
     }
 }
 
@@ -256,7 +231,7 @@ pub fn shown(signal: &ProcessSignal, prepared: &PreparedSignal) -> Map<String, V
 }
 
 /// The signal that undoes this one.
-fn reverse(signal: &ProcessSignal) -> Option<ProcessSignal> {
+pub fn reverse(signal: &ProcessSignal) -> Option<ProcessSignal> {
     let undo = match signal.signal {
         STOP => CONT,
         CONT => STOP,
@@ -271,44 +246,29 @@ pub fn title(signal: &ProcessSignal) -> String {
     format!("send {} to {}", name(signal.signal), excerpt(&pids.join(", "), COMMAND))
 }
 
-impl Execution {
-    /// Sends the signal. It is not interrupted: it ends by itself, and what it has stopped goes on only then.
-    pub(super) async fn signal(
-        &self,
-        signal: &ProcessSignal,
-        prepared: &PreparedSignal,
-        outputs: &mut Vec<Output>,
-    ) -> Result<(), Problem> {
-        let number = self.command_log.push(&prepared.prefix, &prepared.shown);
-        let output = self.target.signal_processes(signal).await?;
-        self.command_log.ended(number, output.exit_code);
-        match output.exit_code {
-            0 => {
-                outputs.push(output);
-                Ok(())
-            }
-            NOTHING_SENT => Err(refused(&output)),
-            129..=159 => {
-                let message = format!("the host's script was ended while it was to {}", title(signal));
-                Err(Problem::new(KILLED, Category::Other, message))
-            }
-            code => {
-                let said = String::from_utf8_lossy(&output.stderr);
-                let message =
-                    format!("{} failed with exit code {code}: {}", title(signal), excerpt(said.trim(), 500));
-                Err(Problem::new("COMMAND_FAILED", Category::Other, message))
-            }
+/// Sends the signal. It is not interrupted: it ends by itself, and what it has stopped goes on only then.
+pub async fn send(
+    signal: &ProcessSignal,
+    prepared: &PreparedSignal,
+    target: &Target,
+    command_log: &CommandLog,
+) -> Result<Output, Problem> {
+    let number = command_log.push(&prepared.prefix, &prepared.shown);
+    let output = target.signal_processes(signal).await?;
+    command_log.ended(number, output.exit_code);
+    match output.exit_code {
+        0 => Ok(output),
+        NOTHING_SENT => Err(refused(&output)),
+        129..=159 => {
+            let message = format!("the host's script was ended while it was to {}", title(signal));
+            Err(Problem::new(COMMAND_KILLED, Category::Other, message))
         }
-    }
-
-    /// Sends the signal that undoes the step. None where there is no such signal.
-    pub(super) async fn undo_signal(
-        &self,
-        signal: &ProcessSignal,
-        prepared: &PreparedSignal,
-    ) -> Option<Result<(), Problem>> {
-        let undo = reverse(signal)?;
-        Some(self.signal(&undo, prepared, &mut Vec::new()).await)
+        code => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let message =
+                format!("{} failed with exit code {code}: {}", title(signal), excerpt(said.trim(), 500));
+            Err(Problem::new("COMMAND_FAILED", Category::Other, message))
+        }
     }
 }
 
@@ -337,4 +297,4 @@ pub fn identity(signal: &ProcessSignal) -> Value {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

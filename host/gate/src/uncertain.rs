@@ -5,10 +5,10 @@
 use serde_json::json;
 
 use super::allowed::AllowedCommand;
-use super::execute::{ExecutionReport, KILLED};
+use super::execute::ExecutionReport;
 use super::execution::Execution;
 use super::prepare::PreparedAction;
-use host_base::problem::Problem;
+use host_base::problem::{COMMAND_KILLED, Problem};
 use host_text::redact::redact;
 
 /// Adds advice to the problem of a plan whose effect isn't known.
@@ -19,7 +19,7 @@ pub(super) fn told(
     id: &str,
 ) -> Problem {
     let name = execution.target.name();
-    if problem.is_uncertain() || problem.code == KILLED {
+    if problem.is_uncertain() || problem.code == COMMAND_KILLED {
         let plan = &execution.plan;
         if let Some(question) = &plan.dry_run {
             let line = shown(question);

@@ -90,14 +90,24 @@ pub(crate) fn explain(output: &Output) -> Option<Problem> {
     let details = details(code, &stdout, &stderr);
     // dpkg marks none of its lines as apt-get's errors are.
     let is_dpkg = stderr.lines().all(|line| !line.starts_with("E: ")) && !details.is_empty();
-    if is_dpkg {
-        return Some(Problem::new(code, *category, excerpt(&details.join("; "), LONGEST)));
+    let message = match (is_dpkg, details.join("; ")) {
+        (true, details) => details,
+        (false, details) if details.is_empty() => errors(&stderr),
+        (false, details) => format!("{}: {details}", errors(&stderr)),
+    };
+    Some(with_remedies(Problem::new(code, *category, excerpt(&message, LONGEST))))
+}
+
+/// Names the tool that mends it. The host knows remedies for the other problems.
+fn with_remedies(problem: Problem) -> Problem {
+    match problem.code.as_str() {
+        "PACKAGES_INTERRUPTED" | "DEPENDENCIES_BROKEN" => problem
+            .remedy("`pkg_repair` mends it, and its dry_run shows what that changes; then call again"),
+        "PACKAGE_SCRIPT_FAILED" => problem
+            .remedy("Read what the package's script said, and mend its cause; then `pkg_repair` finishes it")
+            .remedy("Where it can't be mended, purge the package: until then every change of packages ends in this error"),
+        _ => problem,
     }
-    let mut message = errors(&stderr);
-    if !details.is_empty() {
-        message += &format!(": {}", details.join("; "));
-    }
-    Some(Problem::new(code, *category, excerpt(&message, LONGEST)))
 }
 
 /// Details from the output besides the errors.

@@ -1,15 +1,13 @@
 use super::*;
-use host_knowledge::LazyKnowledge;
-use host_policy::Policy;
-use host_target::{Overrides, ProcessId, Target};
+use host_target::ProcessId;
 
-const UID: u32 = 4107;
+pub const UID: u32 = 4107;
 
-fn facts() -> Facts {
+pub fn facts() -> Facts {
     Facts { uid: UID, user: "ada".to_owned(), ..Facts::default() }
 }
 
-fn process(pid: u32, reach: Reach, uids: [u32; 4], cgroup: &str) -> SeenProcess {
+pub fn process(pid: u32, reach: Reach, uids: [u32; 4], cgroup: &str) -> SeenProcess {
     SeenProcess {
         id: ProcessId { pid, start_ticks: 360_000 },
         reach,
@@ -21,11 +19,11 @@ fn process(pid: u32, reach: Reach, uids: [u32; 4], cgroup: &str) -> SeenProcess 
     }
 }
 
-fn seen(processes: Vec<SeenProcess>) -> SeenProcesses {
+pub fn seen(processes: Vec<SeenProcess>) -> SeenProcesses {
     SeenProcesses { boot_unix: 1_764_237_780, processes }
 }
 
-fn signal(number: u8) -> ProcessSignal {
+pub fn signal(number: u8) -> ProcessSignal {
     ProcessSignal {
         processes: vec![ProcessId { pid: 4711, start_ticks: 360_000 }],
         tree: false,
@@ -101,45 +99,6 @@ fn a_person_reads_what_would_be_sent_to_whom() {
 
 /// The mark of the redaction in a command line.
 const HIDDEN_PASSWORD: &str = "[redacted]";
-
-#[tokio::test]
-async fn who_ends_others_processes_is_asked() {
-    let target = Target::local(Overrides::default());
-    let (lazy, own) = (LazyKnowledge::default(), facts());
-    let root = Facts { uid: 0, user: "root".to_owned(), ..Facts::default() };
-    let given = |uids: [u32; 4]| process(4711, Reach::Given, uids, "");
-    let child = |uids: [u32; 4]| process(4712, Reach::Descendant, uids, "");
-    let of_unit = |unit: &str| process(4711, Reach::Given, [UID; 4], &format!("/system.slice/{unit}"));
-    for (number, all, facts, asks) in [
-        (15, vec![given([UID; 4])], &own, false),
-        (9, vec![given([UID; 4]), child([UID; 4])], &own, false),
-        (15, vec![given([UID; 4]), child([0; 4])], &own, true),
-        (15, vec![given([0; 4])], &own, true),
-        (19, vec![given([0; 4])], &own, true),
-        (34, vec![given([0; 4])], &own, true),
-        // A program with its owner's rights has them as its saved id.
-        (15, vec![given([UID, UID, 0, UID])], &own, true),
-        (15, vec![given([0; 4])], &root, true),
-        (15, vec![given([UID; 4])], &root, true),
-        (0, vec![given([0; 4])], &own, false),
-        (18, vec![given([0; 4])], &own, false),
-        (23, vec![given([0; 4])], &root, false),
-        (28, vec![given([0; 4])], &root, false),
-        (15, vec![of_unit("lsa-x.service")], &own, false),
-        (15, vec![of_unit("ssh.service")], &own, true),
-        (15, vec![of_unit("dbus.service")], &own, true),
-    ] {
-        let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, facts);
-        assessment.signal(&signal(number), &seen(all.clone())).unwrap();
-        let found = assessment.risks.iter().any(|(risk, _)| *risk >= Risk::High);
-        assert_eq!(
-            found,
-            asks,
-            "{number} {all:?}: {:?}",
-            assessment.risks.iter().map(|(_, why)| why).collect::<Vec<_>>()
-        );
-    }
-}
 
 #[test]
 fn each_refusal_says_why() {

@@ -80,5 +80,6 @@ fn class_name(base: u32) -> Option<&'static str> {
         "signal_processing",
         "accelerator",
     ];
-    names.get(base as usize).copied()
+    // A device of no class has the last number, as some virtual ones do.
+    names.get(base as usize).copied().or((base == 0xff).then_some("unassigned"))
 }
