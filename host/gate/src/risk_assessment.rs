@@ -4,7 +4,7 @@
 mod file_steps;
 mod jobs;
 mod own_commands;
-mod signals;
+mod process_signals;
 mod unit_effects;
 #[cfg(test)]
 mod unit_tests;

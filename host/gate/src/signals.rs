@@ -69,7 +69,7 @@ fn ends(signal: u8) -> bool {
     !HARMLESS.contains(&signal) && !STOPS.contains(&signal)
 }
 
-/// The words for a mistake in the step, for [`super::plan::Change::check`].
+/// The words for a mistake in the step. None where there is none.
 pub fn mistake(signal: &ProcessSignal) -> Option<String> {
     let ProcessSignal { processes, signal: number, wait_seconds, kill, .. } = signal;
     let mut pids: Vec<u32> = processes.iter().map(|id| id.pid).collect();
