@@ -58,7 +58,10 @@ fn sets(key: &str, value: &str, before: &str) -> Step {
 }
 
 fn writes(lines: &str) -> Step {
-    Step::write(OURS, format!("# Values that sysctl_set of linux-sysadmin keeps for the next start.\n{lines}"))
+    Step::write(
+        OURS,
+        format!("# Values that sysctl_set of linux-sysadmin keeps for the next start.\n{lines}"),
+    )
 }
 
 #[test]
@@ -67,7 +70,8 @@ fn a_value_is_told_with_the_line_that_sets_it_and_those_that_lose() {
         .file("/etc/sysctl.d/10-a.conf", "vm.swappiness=30\n")
         .file("/usr/lib/sysctl.d/20-b.conf", "\nvm/swappiness = 20\n")
         .file("/etc/sysctl.d/60-c.conf", "-vm.swappiness = 5\nnet.ipv4.tcp_rmem = 4096 131072   6291456\n");
-    let (data, notes) = get(target, json!(["vm.swappiness", "net/ipv4/tcp_rmem", "kernel.pid_max", "vm.dirty_ratio"]));
+    let (data, notes) =
+        get(target, json!(["vm.swappiness", "net/ipv4/tcp_rmem", "kernel.pid_max", "vm.dirty_ratio"]));
     assert_eq!(
         data,
         json!([
@@ -84,7 +88,10 @@ fn a_value_is_told_with_the_line_that_sets_it_and_those_that_lose() {
 #[test]
 fn a_name_in_an_earlier_directory_hides_the_later_one() {
     let target = target().file("/etc/sysctl.d/50-pid-max.conf", "");
-    assert_eq!(get(target, json!(["kernel.pid_max"])).0, json!([{"key": "kernel.pid_max", "value": "4194304"}]));
+    assert_eq!(
+        get(target, json!(["kernel.pid_max"])).0,
+        json!([{"key": "kernel.pid_max", "value": "4194304"}])
+    );
 }
 
 #[test]
@@ -118,7 +125,10 @@ fn a_key_that_is_missing_is_refused_with_near_names() {
         ("sysctl_set", json!({"set": {"vm.swapiness": 1}})),
     ] {
         let problem = call(target(), tool, arguments).unwrap_err();
-        assert_eq!((problem.code.as_str(), problem.remediation[0].as_str()), ("SYSCTL_NOT_FOUND", "Near: vm.swappiness"));
+        assert_eq!(
+            (problem.code.as_str(), problem.remediation[0].as_str()),
+            ("SYSCTL_NOT_FOUND", "Near: vm.swappiness")
+        );
     }
 }
 
@@ -163,20 +173,35 @@ fn both_values_are_set_and_can_be_taken_back() {
 fn what_holds_already_needs_no_plan() {
     let target = target();
     let plans = target.plans();
-    let (data, notes) = call(target, "sysctl_set", json!({"set": {"kernel.pid_max": 4194304}, "remove": ["vm.swappiness"]})).unwrap();
+    let (data, notes) =
+        call(target, "sysctl_set", json!({"set": {"kernel.pid_max": 4194304}, "remove": ["vm.swappiness"]}))
+            .unwrap();
     assert_eq!(data, json!({}));
     assert!(plans.borrow().is_empty());
     assert!(notes[0].contains("doesn't set vm.swappiness"), "{notes:?}");
-    assert!(notes.contains(&"kernel.pid_max is 4194304 already, by /usr/lib/sysctl.d/50-pid-max.conf:2".to_owned()), "{notes:?}");
+    assert!(
+        notes.contains(
+            &"kernel.pid_max is 4194304 already, by /usr/lib/sysctl.d/50-pid-max.conf:2".to_owned()
+        ),
+        "{notes:?}"
+    );
 }
 
 #[test]
 fn a_later_file_that_wins_is_named_and_one_that_agrees_is_enough() {
-    let target = || target().file("/etc/sysctl.d/95-hardening.conf", "# H\nnet.ipv4.ip_forward = 0\nvm.swappiness = 10\n");
+    let target = || {
+        target().file("/etc/sysctl.d/95-hardening.conf", "# H\nnet.ipv4.ip_forward = 0\nvm.swappiness = 10\n")
+    };
     let problem = refused(target(), json!({"set": {"net.ipv4.ip_forward": 1}}));
     assert_eq!(problem.code, "SYSCTL_OVERRIDDEN");
-    assert!(problem.message.contains("/etc/sysctl.d/95-hardening.conf:2 sets net.ipv4.ip_forward to 0"), "{problem:?}");
-    assert!(problem.remediation[0].contains("file_patch path=/etc/sysctl.d/95-hardening.conf"), "{problem:?}");
+    assert!(
+        problem.message.contains("/etc/sysctl.d/95-hardening.conf:2 sets net.ipv4.ip_forward to 0"),
+        "{problem:?}"
+    );
+    assert!(
+        problem.remediation[0].contains("file_patch path=/etc/sysctl.d/95-hardening.conf"),
+        "{problem:?}"
+    );
     assert_eq!(steps(target(), json!({"set": {"vm.swappiness": "10"}})), [sets("vm.swappiness", "10", "60")]);
 }
 
@@ -199,7 +224,15 @@ fn a_container_and_a_value_that_is_only_shown_are_told_apart() {
     assert!(problem.message.contains("container"), "{problem:?}");
     let container = target().file("/proc/mounts", CONTAINER);
     assert_eq!(steps(container, json!({"set": {"net.ipv4.ip_forward": 1}})).len(), 2);
-    let metadata = Metadata { size: 0, mode: 0o444, owner: "root".into(), group: "root".into(), modified_unix: 0, is_dir: false, is_symlink: false };
+    let metadata = Metadata {
+        size: 0,
+        mode: 0o444,
+        owner: "root".into(),
+        group: "root".into(),
+        modified_unix: 0,
+        is_dir: false,
+        is_symlink: false,
+    };
     let shown = target().metadata("/proc/sys/kernel/pid_max", metadata);
     assert!(refused(shown, json!({"set": {"kernel.pid_max": 1000}})).message.contains("only shows"));
 }

@@ -33,7 +33,8 @@ pub fn read(text: &str, former: Option<&str>) -> Code {
 
 /// The values that are not in the list. A line without a value counts with its whole text.
 fn grave(text: &str) -> BTreeMap<&str, &str> {
-    let lines = text.split('\n').map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    let lines =
+        text.split('\n').map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     let values = lines.map(|line| line.split_once('=').unwrap_or((line, "")));
     let values = values.map(|(key, value)| (key.trim(), value.trim()));
     values.filter(|(key, value)| !is_tuning(key, value)).collect()
@@ -53,9 +54,19 @@ mod tests {
         let tuned = "# Ours\n; too\n\nvm.swappiness = 10\nnet.ipv4.tcp_rmem=4096\t131072 6291456\nkernel.pid_max=4194304\n";
         assert_eq!(read(tuned, None), Code::default());
         for line in [
-            "kernel.core_pattern=|/tmp/x", "-kernel.modprobe = /tmp/x", "net.ipv4.ip_forward=1", "vm/swappiness=1",
-            "vm.swap*=1", "-vm.swappiness", "vm.swappiness", "-vm.swappiness=1", "kernel.pid_max=301",
-            "vm.dirty_/../../kernel/core_pattern=|/tmp/x", "net.ipv4.tcp_syncookies=0", "vm.overcommit_memory=2", "=1",
+            "kernel.core_pattern=|/tmp/x",
+            "-kernel.modprobe = /tmp/x",
+            "net.ipv4.ip_forward=1",
+            "vm/swappiness=1",
+            "vm.swap*=1",
+            "-vm.swappiness",
+            "vm.swappiness",
+            "-vm.swappiness=1",
+            "kernel.pid_max=301",
+            "vm.dirty_/../../kernel/core_pattern=|/tmp/x",
+            "net.ipv4.tcp_syncookies=0",
+            "vm.overcommit_memory=2",
+            "=1",
         ] {
             assert_eq!(read(line, None).power.len(), 1, "{line}");
         }
@@ -66,7 +77,10 @@ mod tests {
     #[test]
     fn a_value_that_is_taken_away_counts_unless_it_tunes() {
         let former = "kernel.kptr_restrict=2\nvm.swappiness=10\n";
-        assert_eq!(read("", Some(former)).power, ["no longer sets kernel.kptr_restrict, which may protect the machine"]);
+        assert_eq!(
+            read("", Some(former)).power,
+            ["no longer sets kernel.kptr_restrict, which may protect the machine"]
+        );
         assert_eq!(read("kernel.kptr_restrict=2\n", Some("vm.swappiness=10\n")).power.len(), 1);
     }
 }

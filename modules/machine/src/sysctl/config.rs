@@ -50,7 +50,8 @@ impl Config {
                 chosen.entry(name).or_insert_with_key(|name| format!("{directory}/{name}"));
             }
         }
-        let paths: Vec<_> = chosen.values().cloned().chain([OLD.to_owned()]).chain(others.iter().cloned()).collect();
+        let paths: Vec<_> =
+            chosen.values().cloned().chain([OLD.to_owned()]).chain(others.iter().cloned()).collect();
         let mut texts = cx.read_all(&paths);
         let others = texts.split_off(chosen.len() + 1);
         let old = texts.pop().and_then(Result::ok);
@@ -82,7 +83,9 @@ impl Config {
             match (line.key == *key, line.value) {
                 (true, None) => is_excluded = true,
                 (true, Some(value)) => named.push(setting(value)),
-                (false, Some(value)) if line.key.is_glob() && line.key.covers(key) => globs.push(setting(value)),
+                (false, Some(value)) if line.key.is_glob() && line.key.covers(key) => {
+                    globs.push(setting(value))
+                }
                 _ => {}
             }
         }
@@ -101,7 +104,8 @@ impl Config {
 
     /// The values of our own file.
     pub(crate) fn ours(&self) -> BTreeMap<Key, String> {
-        let text = self.files.values().filter(|(path, _)| path == OURS).flat_map(|(path, text)| lines(path, text));
+        let text =
+            self.files.values().filter(|(path, _)| path == OURS).flat_map(|(path, text)| lines(path, text));
         text.filter_map(|line| Some((line.key, line.value?))).collect()
     }
 
@@ -147,18 +151,31 @@ mod tests {
     }
 
     fn said(config: &Config, key: &str) -> Vec<String> {
-        config.settings(&Key::read(key)).into_iter().map(|setting| format!("{} {}", setting.at, setting.value)).collect()
+        config
+            .settings(&Key::read(key))
+            .into_iter()
+            .map(|setting| format!("{} {}", setting.at, setting.value))
+            .collect()
     }
 
     #[test]
     fn a_line_that_names_the_key_wins_over_globs_and_an_exclusion_turns_them_off() {
         let config = config(&[
-            ("/etc/sysctl.d/10.conf", "# all\nnet.ipv4.conf.all.rp_filter = 1\n-net/ipv4/conf/lo/rp_filter\n; x\n-net.ipv4.conf.eth0.rp_filter=0\n"),
+            (
+                "/etc/sysctl.d/10.conf",
+                "# all\nnet.ipv4.conf.all.rp_filter = 1\n-net/ipv4/conf/lo/rp_filter\n; x\n-net.ipv4.conf.eth0.rp_filter=0\n",
+            ),
             ("/etc/sysctl.d/20.conf", "net.ipv4.conf.*.rp_filter=2\nbroken line\n=3\n"),
         ]);
-        assert_eq!(said(&config, "net.ipv4.conf.all.rp_filter"), ["/etc/sysctl.d/20.conf:1 2", "/etc/sysctl.d/10.conf:2 1"]);
+        assert_eq!(
+            said(&config, "net.ipv4.conf.all.rp_filter"),
+            ["/etc/sysctl.d/20.conf:1 2", "/etc/sysctl.d/10.conf:2 1"]
+        );
         assert_eq!(said(&config, "net.ipv4.conf.lo.rp_filter"), [""; 0]);
         assert_eq!(said(&config, "net.ipv4.conf.eth1.rp_filter"), ["/etc/sysctl.d/20.conf:1 2"]);
-        assert_eq!(said(&config, "net.ipv4.conf.eth0.rp_filter").last().map(String::as_str), Some("/etc/sysctl.d/10.conf:5 0"));
+        assert_eq!(
+            said(&config, "net.ipv4.conf.eth0.rp_filter").last().map(String::as_str),
+            Some("/etc/sysctl.d/10.conf:5 0")
+        );
     }
 }

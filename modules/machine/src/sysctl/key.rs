@@ -73,7 +73,8 @@ impl Key {
 
     /// Whether this glob matches another name, part by part.
     pub(crate) fn covers(&self, other: &Self) -> bool {
-        self.parts().count() == other.parts().count() && self.parts().zip(other.parts()).all(|(glob, part)| matches(glob, part))
+        self.parts().count() == other.parts().count()
+            && self.parts().zip(other.parts()).all(|(glob, part)| matches(glob, part))
     }
 }
 
@@ -91,7 +92,11 @@ pub(crate) fn matches(glob: &str, text: &str) -> bool {
     let Some(first) = glob.chars().next() else { return text.is_empty() };
     let rest = &glob[first.len_utf8()..];
     if first == '*' {
-        return text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| matches(rest, &text[at..]));
+        return text
+            .char_indices()
+            .map(|(at, _)| at)
+            .chain([text.len()])
+            .any(|at| matches(rest, &text[at..]));
     }
     let Some(c) = text.chars().next() else { return false };
     let behind = &text[c.len_utf8()..];
@@ -128,7 +133,11 @@ mod tests {
     #[test]
     fn the_first_separator_decides() {
         // The examples of sysctl.d(5).
-        for text in ["net.ipv4.conf.enp3s0/200.forwarding", "net/ipv4/conf/enp3s0.200/forwarding", "/proc/sys/net/ipv4/conf/enp3s0.200/forwarding"] {
+        for text in [
+            "net.ipv4.conf.enp3s0/200.forwarding",
+            "net/ipv4/conf/enp3s0.200/forwarding",
+            "/proc/sys/net/ipv4/conf/enp3s0.200/forwarding",
+        ] {
             let key = Key::read(text);
             assert_eq!(key.path(), "/proc/sys/net/ipv4/conf/enp3s0.200/forwarding");
             assert_eq!(key.name(), "net.ipv4.conf.enp3s0/200.forwarding");
@@ -137,7 +146,20 @@ mod tests {
 
     #[test]
     fn a_name_stays_below_the_kernels_directory() {
-        for text in ["", "  ", "..", "net/../../../etc/passwd", "net.//.x", "/proc/sys/../x", "vm.a b", "vm.a\nb", "vm.a=1", "/", "-w", &"x".repeat(201)] {
+        for text in [
+            "",
+            "  ",
+            "..",
+            "net/../../../etc/passwd",
+            "net.//.x",
+            "/proc/sys/../x",
+            "vm.a b",
+            "vm.a\nb",
+            "vm.a=1",
+            "/",
+            "-w",
+            &"x".repeat(201),
+        ] {
             assert_eq!(Key::checked(text).unwrap_err().code, "INVALID_KEY", "{text:?}");
         }
     }
@@ -146,7 +168,10 @@ mod tests {
     fn globs_match_within_a_part() {
         let covers = |glob: &str, name: &str| Key::read(glob).covers(&Key::read(name));
         assert!(covers("net.ipv4.conf.*.rp_filter", "net.ipv4.conf.eth0/1.rp_filter"));
-        assert!(covers("net.ipv4.tcp_[rw]mem", "net.ipv4.tcp_rmem") && !covers("net.ipv4.tcp_[!rw]mem", "net.ipv4.tcp_rmem"));
+        assert!(
+            covers("net.ipv4.tcp_[rw]mem", "net.ipv4.tcp_rmem")
+                && !covers("net.ipv4.tcp_[!rw]mem", "net.ipv4.tcp_rmem")
+        );
         assert!(covers("vm.dirty_?atio", "vm.dirty_ratio") && covers("vm.[a-d]*", "vm.dirty_ratio"));
         assert!(!covers("net.*", "net.ipv4.ip_forward") && !covers("vm.[", "vm.x"));
     }

@@ -23,7 +23,8 @@ pub(crate) fn find(pattern: &Key, cx: &Context) -> (Vec<Key>, bool) {
             continue;
         }
         let children = children(&level, cx);
-        level = children.into_iter().filter(|(_, name)| key::matches(part, name)).map(|(key, _)| key).collect();
+        level =
+            children.into_iter().filter(|(_, name)| key::matches(part, name)).map(|(key, _)| key).collect();
         is_cut |= level.len() > MOST;
         level.truncate(MOST);
     }
@@ -49,9 +50,10 @@ pub(crate) fn find(pattern: &Key, cx: &Context) -> (Vec<Key>, bool) {
 
 fn children(keys: &[Key], cx: &Context) -> Vec<(Key, String)> {
     let lists = cx.list_all(&keys.iter().map(Key::path).collect::<Vec<_>>());
-    let all = keys.iter().zip(lists).flat_map(|(key, names)| {
-        names.unwrap_or_default().into_iter().map(|name| (key.child(&name), name))
-    });
+    let all = keys
+        .iter()
+        .zip(lists)
+        .flat_map(|(key, names)| names.unwrap_or_default().into_iter().map(|name| (key.child(&name), name)));
     all.collect()
 }
 
@@ -65,7 +67,10 @@ pub(crate) fn missing(key: &Key, cx: &Context) -> Problem {
     let near: Vec<_> = names.iter().take(NEAR).map(|name| parent.child(name).name()).collect();
     let problem = Problem::not_found("SYSCTL_NOT_FOUND", format!("the kernel has no value {}", key.name()));
     match near.is_empty() {
-        true => problem.remedy(format!("sysctl_get keys=[\"{}\"] lists those that are there; a module that isn't loaded may bring it", parent.name())),
+        true => problem.remedy(format!(
+            "sysctl_get keys=[\"{}\"] lists those that are there; a module that isn't loaded may bring it",
+            parent.name()
+        )),
         false => problem.remedy(format!("Near: {}", near.join(", "))),
     }
 }

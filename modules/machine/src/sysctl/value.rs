@@ -52,7 +52,9 @@ pub(crate) fn words(text: &str) -> String {
 
 /// Says what a smaller limit does.
 pub(crate) fn lowers(key: &Key, before: &str, after: &str) -> Option<String> {
-    let is_less = before.parse::<u64>().is_ok_and(|before| after.parse::<u64>().is_ok_and(|after| after < before));
-    (is_less && LIMITS.contains(&key.name().as_str()))
-        .then(|| format!("lowers {} from {before} to {after}: programs that need more than that fail", key.name()))
+    let is_less =
+        before.parse::<u64>().is_ok_and(|before| after.parse::<u64>().is_ok_and(|after| after < before));
+    (is_less && LIMITS.contains(&key.name().as_str())).then(|| {
+        format!("lowers {} from {before} to {after}: programs that need more than that fail", key.name())
+    })
 }

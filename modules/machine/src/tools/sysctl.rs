@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
+use crate::sysctl::SET;
 use crate::sysctl::config::{self, Config, OURS, Setting};
 use crate::sysctl::key::Key;
 use crate::sysctl::running::{self, MOUNTS};
 use crate::sysctl::value::{self, Value};
-use crate::sysctl::SET;
 
 /// The most keys of one call.
 const MOST: usize = 50;
@@ -81,7 +81,8 @@ fn get(args: GetArgs, cx: &Context) -> Result<Listing<Item>> {
         };
         found.extend(keys);
     }
-    let unread: Vec<_> = found.iter().filter(|key| !key.is_secret() && !running.contains_key(*key)).cloned().collect();
+    let unread: Vec<_> =
+        found.iter().filter(|key| !key.is_secret() && !running.contains_key(*key)).cloned().collect();
     let texts = cx.read_all(&unread.iter().map(Key::path).collect::<Vec<_>>());
     running.extend(unread.into_iter().zip(texts));
     let mut notes: Vec<_> = config.unreadable.iter().map(|path| format!("{path} can't be read")).collect();
@@ -101,16 +102,27 @@ fn item(key: &Key, running: Option<Result<String>>, config: &Config) -> Item {
     let name = key.name();
     let mut settings = config.settings(key);
     let winner = settings.pop();
-    let empty = Item { key: name, value: None, persistent: None, set_by: None, differs: false, loses: Vec::new(), unreadable: None };
+    let empty = Item {
+        key: name,
+        value: None,
+        persistent: None,
+        set_by: None,
+        differs: false,
+        loses: Vec::new(),
+        unreadable: None,
+    };
     if key.is_secret() {
         return Item { set_by: winner.map(|winner| winner.at), unreadable: Some("it is a secret"), ..empty };
     }
     let (value, unreadable) = match running {
         Some(Ok(text)) => (Some(value::words(&text)), None),
-        Some(Err(problem)) if problem.category == Category::NotFound => (None, Some("the kernel has no such value")),
+        Some(Err(problem)) if problem.category == Category::NotFound => {
+            (None, Some("the kernel has no such value"))
+        }
         _ => (None, Some("the kernel doesn't show it to this account")),
     };
-    let differs = winner.as_ref().is_some_and(|winner| value.as_ref().is_some_and(|value| *value != winner.value));
+    let differs =
+        winner.as_ref().is_some_and(|winner| value.as_ref().is_some_and(|value| *value != winner.value));
     let (set_by, persistent) = winner.map(|winner| (winner.at, winner.value)).unzip();
     let loses = settings.into_iter().map(|lost| format!("{} = {}", lost.at, lost.value)).collect();
     Item { value, persistent, set_by, differs, loses, unreadable, ..empty }
@@ -149,7 +161,9 @@ impl Request {
     fn checked(args: SetArgs) -> Result<Self> {
         let count = args.set.len() + args.remove.len();
         if !(1..=MOST).contains(&count) {
-            let message = format!("expected 1 to {MOST} keys in `set` and `remove`, such as set={{\"vm.swappiness\": 10}}");
+            let message = format!(
+                "expected 1 to {MOST} keys in `set` and `remove`, such as set={{\"vm.swappiness\": 10}}"
+            );
             return Err(Problem::validation("INVALID_ARGUMENTS", message));
         }
         let mut request = Self { set: BTreeMap::new(), remove: BTreeSet::new() };
@@ -177,7 +191,8 @@ fn one(name: &str) -> Result<Key> {
         return Err(Problem::validation("INVALID_KEY", format!("{name} is a glob: expected one key")));
     }
     if key.is_secret() {
-        let message = format!("{name} is a secret: it can't be shown, so that setting it could not be undone");
+        let message =
+            format!("{name} is a secret: it can't be shown, so that setting it could not be undone");
         return Err(Problem::validation("INVALID_KEY", message));
     }
     Ok(key)
@@ -202,7 +217,9 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
                 let message = format!("{} is a group of values: expected one of them", key.name());
                 return Err(Problem::validation("INVALID_KEY", message));
             }
-            Some(metadata) if request.set.contains_key(*key) => running::refuse_read_only(key, &metadata, &mounts)?,
+            Some(metadata) if request.set.contains_key(*key) => {
+                running::refuse_read_only(key, &metadata, &mounts)?
+            }
             _ => {}
         }
     }
@@ -219,7 +236,9 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
             None => after.settings(key).pop().map(|setting| setting.value),
         };
         let before = text.as_ref().ok().map(|text| value::words(text));
-        let Some(wanted) = wanted.filter(|wanted| text.is_ok() || request.set.contains_key(*key) && !wanted.is_empty()) else {
+        let Some(wanted) =
+            wanted.filter(|wanted| text.is_ok() || request.set.contains_key(*key) && !wanted.is_empty())
+        else {
             if file.is_some() {
                 notes.push(format!("{} keeps its value until the next start", key.name()));
                 changes.push(Changed { key: key.name(), before: None, value: before });
@@ -297,11 +316,17 @@ fn file(request: &Request, config: &Config, notes: &mut Vec<String>) -> Result<O
     let text = config::text(&values);
     let after = config.with_ours(&text);
     for (key, value) in &request.set {
-        if let Some(Setting { at, value: other }) = after.settings(key).pop().filter(|setting| setting.value != *value) {
+        if let Some(Setting { at, value: other }) =
+            after.settings(key).pop().filter(|setting| setting.value != *value)
+        {
             let path = at.rsplit_once(':').map_or(at.as_str(), |(path, _)| path);
-            let message = format!("{at} sets {} to {other} after {OURS}: the value wouldn't hold after a restart", key.name());
-            return Err(Problem::new("SYSCTL_OVERRIDDEN", Category::State, message)
-                .remedy(format!("Change or remove that line with file_patch path={path}, then call this again")));
+            let message = format!(
+                "{at} sets {} to {other} after {OURS}: the value wouldn't hold after a restart",
+                key.name()
+            );
+            return Err(Problem::new("SYSCTL_OVERRIDDEN", Category::State, message).remedy(format!(
+                "Change or remove that line with file_patch path={path}, then call this again"
+            )));
         }
     }
     Ok(Some(text))
@@ -321,7 +346,13 @@ fn not_taken(changes: &[Changed], cx: &Context) -> Vec<String> {
 
 /// Adds the tools.
 pub(crate) fn tools(module: Module) -> Module {
-    let get = Tool::new("sysctl_get", "Kernel values: running, persistent and which file and line sets them", get).instant();
-    let set = Tool::new("sysctl_set", "Set kernel values now and for the next start; refused where a later file wins", set);
+    let get =
+        Tool::new("sysctl_get", "Kernel values: running, persistent and which file and line sets them", get)
+            .instant();
+    let set = Tool::new(
+        "sysctl_set",
+        "Set kernel values now and for the next start; refused where a later file wins",
+        set,
+    );
     module.tool(get).tool(set.risk(Risk::Moderate))
 }
