@@ -135,7 +135,8 @@ fn lines(path: &str, text: &str) -> Vec<Line> {
         let is_comment = line.starts_with(['#', ';']) || name.is_empty();
         (!is_comment).then(|| Line { key: Key::read(name), value, at: format!("{path}:{}", number + 1) })
     };
-    text.lines().enumerate().filter_map(line).collect()
+    // systemd ends a line at a carriage return as well.
+    text.replace("\r\n", "\n").split(['\n', '\r']).enumerate().filter_map(line).collect()
 }
 
 #[cfg(test)]
@@ -156,6 +157,32 @@ mod tests {
             .into_iter()
             .map(|setting| format!("{} {}", setting.at, setting.value))
             .collect()
+    }
+
+    #[test]
+    fn the_last_line_wins_as_with_systemd_itself() {
+        // `SYSTEMD_LOG_LEVEL=debug /lib/systemd/systemd-sysctl` of systemd 252 sets these values by these files.
+        let config = config(&[
+            ("/etc/sysctl.d/10.conf", "net.ipv4.tcp_keepalive_intvl=70\n"),
+            (
+                "/etc/sysctl.d/20.conf",
+                "net.ipv4.tcp_keepalive_int*=50\nnet.ipv4.tcp_keepalive_prob*=5\nnet/ipv4/tcp_keepalive_tim? = 1000\n",
+            ),
+            (
+                "/etc/sysctl.d/30.conf",
+                "-net.ipv4.tcp_keepalive_probes\n# nothing\nnet.ipv4.tcp_retries2=9\rnet.ipv4.tcp_retries1=4\n",
+            ),
+        ]);
+        for (key, value) in [
+            ("net.ipv4.tcp_keepalive_intvl", Some("70")),
+            ("net.ipv4.tcp_keepalive_probes", None),
+            ("net.ipv4.tcp_keepalive_time", Some("1000")),
+            ("net.ipv4.tcp_retries2", Some("9")),
+            ("net.ipv4.tcp_retries1", Some("4")),
+        ] {
+            let winner = config.settings(&Key::read(key)).pop().map(|setting| setting.value);
+            assert_eq!(winner.as_deref(), value, "{key}");
+        }
     }
 
     #[test]

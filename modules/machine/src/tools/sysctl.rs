@@ -141,11 +141,11 @@ struct Changed {
 
 #[derive(Default, Serialize)]
 struct Answer {
-    /// What a dry run would change.
+    /// What a dry run would do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    would: Vec<Changed>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    changed: Vec<Changed>,
+    changes: Vec<Changed>,
     /// The file that was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<&'static str>,
@@ -270,10 +270,10 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
     }
     let applied = cx.apply(change)?;
     if applied.dry_run {
-        return Ok(Noted { data: Answer { would: changes, ..Answer::default() }, notes });
+        return Ok(Noted { data: Answer { would: Some("set"), changes, file: None }, notes });
     }
     notes.extend(not_taken(&changes, cx));
-    Ok(Noted { data: Answer { changed: changes, file: file.map(|_| OURS), ..Answer::default() }, notes })
+    Ok(Noted { data: Answer { would: None, changes, file: file.map(|_| OURS) }, notes })
 }
 
 /// The metadata in the order of the keys by name, which they were asked for as `set` and `remove`.
