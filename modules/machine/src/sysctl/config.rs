@@ -81,7 +81,10 @@ impl Config {
         for line in self.lines() {
             let setting = |value| Setting { at: line.at.clone(), value };
             match (line.key == *key, line.value) {
-                (true, None) => is_excluded = true,
+                (true, None) => {
+                    is_excluded = true;
+                    named.clear();
+                }
                 (true, Some(value)) => named.push(setting(value)),
                 (false, Some(value)) if line.key.is_glob() && line.key.covers(key) => {
                     globs.push(setting(value))

@@ -23,7 +23,7 @@ impl Key {
         let key = Self::read(text.trim());
         let is_one = !key.0.is_empty()
             && text.len() <= MOST
-            && key.0.split('/').all(|part| part != "." && part != ".." && !part.starts_with('-'))
+            && key.0.split('/').all(|part| !part.starts_with(['.', '-']))
             && key.0.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '=' | '#' | ';'));
         match is_one {
             true => Ok(key),
@@ -66,6 +66,11 @@ impl Key {
         self.0.contains(['*', '?', '['])
     }
 
+    /// Whether this glob matches the last part of the name.
+    pub(crate) fn is_named(&self, glob: &str) -> bool {
+        self.parts().last().is_some_and(|part| matches(glob, part))
+    }
+
     /// Whether the value is a secret, such as `stable_secret` and `tcp_fastopen_key`.
     pub(crate) fn is_secret(&self) -> bool {
         self.0.ends_with("_secret") || self.0.ends_with("_key")
@@ -88,7 +93,7 @@ fn swapped(text: &str) -> String {
 }
 
 /// Whether a glob(7) matches a text without slashes.
-pub(crate) fn matches(glob: &str, text: &str) -> bool {
+fn matches(glob: &str, text: &str) -> bool {
     let Some(first) = glob.chars().next() else { return text.is_empty() };
     let rest = &glob[first.len_utf8()..];
     if first == '*' {

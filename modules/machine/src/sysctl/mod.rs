@@ -8,7 +8,17 @@ pub(crate) mod value;
 use linux_sysadmin_sdk::prelude::*;
 
 /// Sets a value of the running kernel.
-pub(crate) const SET: CommandLine = CommandLine::new("sysctl -w <text>=<text>");
+const SET: CommandLine = CommandLine::new("sysctl -w <text>=<text>");
+const SET_NEGATIVE: CommandLine = CommandLine::new("sysctl -w <text>=-<int>");
+
+/// The command that sets a value of the running kernel.
+pub(crate) fn set(key: &key::Key, value: &str) -> Command {
+    match value.strip_prefix('-') {
+        Some(number) => SET_NEGATIVE.with([key.name(), number.to_owned()]),
+        None => SET.with([key.name(), value.to_owned()]),
+    }
+    .as_root()
+}
 
 pub(crate) fn grants(module: Module) -> Module {
     let directories = config::DIRECTORIES
@@ -23,4 +33,5 @@ pub(crate) fn grants(module: Module) -> Module {
         .path(PathGrant::read(running::MOUNTS, "whether values can be set in this container"))
         .path(PathGrant::write(config::OURS, "the values that the tool keeps for the next start"))
         .command(SET.change(Risk::Moderate, "set a value of the kernel"))
+        .command(SET_NEGATIVE.change(Risk::Moderate, "set a value of the kernel below zero"))
 }

@@ -1,60 +1,64 @@
 //! The values that run, and what hinders setting them.
 
+use std::collections::BTreeMap;
+
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use super::key::{self, Key};
+use super::key::Key;
 
 /// The file systems that are mounted.
 pub(crate) const MOUNTS: &str = "/proc/mounts";
 /// The most values that one answer has.
 const MOST: usize = 500;
-/// The most directories that are listed for one question.
-const DIRECTORIES: usize = 300;
 /// The most names that are suggested.
 const NEAR: usize = 5;
 
-/// Finds the values of globs and prefixes. True where there are more than were looked at.
-pub(crate) fn find(pattern: &Key, cx: &Context) -> (Vec<Key>, bool) {
+/// Finds the values of a name, a prefix or a glob, and reads them, but for secrets. True where there are more than one
+/// answer has. A name that isn't there is found with its problem.
+pub(crate) fn find(pattern: &Key, cx: &Context) -> (BTreeMap<Key, Result<String>>, bool) {
     let mut level = vec![Key::root()];
     let mut is_cut = false;
     for part in pattern.parts() {
-        if !part.contains(['*', '?', '[']) {
-            level = level.iter().map(|key| key.child(part)).collect();
-            continue;
-        }
-        let children = children(&level, cx);
-        level =
-            children.into_iter().filter(|(_, name)| key::matches(part, name)).map(|(key, _)| key).collect();
+        level = match part.contains(['*', '?', '[']) {
+            true => children(&level, cx).into_iter().filter(|key| key.is_named(part)).collect(),
+            false => level.iter().map(|key| key.child(part)).collect(),
+        };
         is_cut |= level.len() > MOST;
         level.truncate(MOST);
     }
-    let mut found = Vec::new();
-    let mut listed = 0;
-    while !level.is_empty() {
-        is_cut |= listed + level.len() > DIRECTORIES + MOST;
-        level.truncate(DIRECTORIES + MOST - listed.min(DIRECTORIES + MOST));
-        listed += level.len();
-        let mut next = Vec::new();
-        for (key, names) in level.iter().zip(cx.list_all(&level.iter().map(Key::path).collect::<Vec<_>>())) {
+    let mut found = BTreeMap::new();
+    while !level.is_empty() && found.len() < MOST {
+        let (secret, others): (Vec<_>, Vec<_>) = level.into_iter().partition(Key::is_secret);
+        found.extend(secret.into_iter().map(|key| (key, Ok(String::new()))));
+        let texts = cx.read_all(&paths(&others));
+        let (read, failed): (Vec<_>, Vec<_>) =
+            others.into_iter().zip(texts).partition(|(_, text)| text.is_ok());
+        found.extend(read);
+        let lists = cx.list_all(&failed.iter().map(|(key, _)| key.path()).collect::<Vec<_>>());
+        level = Vec::new();
+        for ((key, problem), names) in failed.into_iter().zip(lists) {
             match names {
-                Ok(names) => next.extend(names.iter().map(|name| key.child(name))),
-                Err(_) => found.push(key.clone()),
+                Ok(names) => level.extend(names.iter().map(|name| key.child(name))),
+                Err(_) => drop(found.insert(key, problem)),
             }
         }
-        level = next;
+        is_cut |= found.len() + level.len() > MOST;
+        level.truncate(MOST);
     }
-    is_cut |= found.len() > MOST;
-    found.truncate(MOST);
+    while found.len() > MOST {
+        found.pop_last();
+    }
     (found, is_cut)
 }
 
-fn children(keys: &[Key], cx: &Context) -> Vec<(Key, String)> {
-    let lists = cx.list_all(&keys.iter().map(Key::path).collect::<Vec<_>>());
-    let all = keys
-        .iter()
-        .zip(lists)
-        .flat_map(|(key, names)| names.unwrap_or_default().into_iter().map(|name| (key.child(&name), name)));
-    all.collect()
+fn children(keys: &[Key], cx: &Context) -> Vec<Key> {
+    let lists = keys.iter().zip(cx.list_all(&paths(keys)));
+    let names = lists.map(|(key, names)| (key, names.unwrap_or_default()));
+    names.flat_map(|(key, names)| names.into_iter().map(|name| key.child(&name))).collect()
+}
+
+fn paths(keys: &[Key]) -> Vec<String> {
+    keys.iter().map(Key::path).collect()
 }
 
 /// A value that the kernel doesn't have, with names that are near.
