@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::sysctl::SET;
+use crate::sysctl;
 use crate::sysctl::config::{self, Config, OURS, Setting};
 use crate::sysctl::key::Key;
 use crate::sysctl::running::{self, MOUNTS};
@@ -59,46 +59,37 @@ fn get(args: GetArgs, cx: &Context) -> Result<Listing<Item>> {
     let asked = args.keys.iter().map(|key| Key::checked(key)).collect::<Result<Vec<_>>>()?;
     let named: Vec<_> = asked.iter().filter(|key| !key.is_glob() && !key.is_secret()).collect();
     let (config, texts) = Config::read(cx, &named.iter().map(|key| key.path()).collect::<Vec<_>>());
-    let mut running: BTreeMap<Key, Result<String>> = named.into_iter().cloned().zip(texts).collect();
-    let mut found = BTreeSet::new();
+    let known = named.into_iter().cloned().zip(texts).filter(|(_, text)| text.is_ok());
+    let mut running: BTreeMap<Key, Result<String>> = known.collect();
     let mut is_cut = false;
-    for key in asked {
-        if key.is_secret() || matches!(running.get(&key), Some(Ok(_))) {
-            found.insert(key);
+    for key in &asked {
+        if running.contains_key(key) {
             continue;
         }
-        let (keys, more) = running::find(&key, cx);
+        let (found, more) = running::find(key, cx);
         is_cut |= more;
-        // What is no directory is found as itself, whether or not it is there.
-        let keys = match keys.as_slice() {
-            [only] if *only == key => match cx.stat_all(&[key.path()]).remove(0)? {
-                Some(_) => keys,
-                None if !config.settings(&key).is_empty() => keys,
-                None => return Err(running::missing(&key, cx)),
-            },
-            [] => return Err(running::missing(&key, cx)),
-            _ => keys,
-        };
-        found.extend(keys);
+        let is_missing =
+            |text: &Result<String>| text.as_ref().is_err_and(|why| why.category == Category::NotFound);
+        let is_nowhere = found.is_empty() || found.get(key).is_some_and(is_missing);
+        if is_nowhere && config.settings(key).is_empty() {
+            return Err(running::missing(key, cx));
+        }
+        running.extend(found);
     }
-    let unread: Vec<_> =
-        found.iter().filter(|key| !key.is_secret() && !running.contains_key(*key)).cloned().collect();
-    let texts = cx.read_all(&unread.iter().map(Key::path).collect::<Vec<_>>());
-    running.extend(unread.into_iter().zip(texts));
     let mut notes: Vec<_> = config.unreadable.iter().map(|path| format!("{path} can't be read")).collect();
     if is_cut {
         notes.push("there are more values than one answer has: ask for a narrower prefix".to_owned());
     }
-    for key in &found {
+    for key in running.keys() {
         if let Some(Setting { at, value }) = config.not_applied(key).filter(|_| !key.is_secret()) {
             notes.push(format!("{at} sets {} to {value}, but systemd doesn't read that file", key.name()));
         }
     }
-    let items = found.iter().map(|key| item(key, running.remove(key), &config)).collect();
+    let items = running.into_iter().map(|(key, text)| item(&key, text, &config)).collect();
     Ok(Listing { items, total: None, notes })
 }
 
-fn item(key: &Key, running: Option<Result<String>>, config: &Config) -> Item {
+fn item(key: &Key, running: Result<String>, config: &Config) -> Item {
     let name = key.name();
     let mut settings = config.settings(key);
     let winner = settings.pop();
@@ -115,11 +106,11 @@ fn item(key: &Key, running: Option<Result<String>>, config: &Config) -> Item {
         return Item { set_by: winner.map(|winner| winner.at), unreadable: Some("it is a secret"), ..empty };
     }
     let (value, unreadable) = match running {
-        Some(Ok(text)) => (Some(value::words(&text)), None),
-        Some(Err(problem)) if problem.category == Category::NotFound => {
+        Ok(text) => (Some(value::words(&text)), None),
+        Err(problem) if problem.category == Category::NotFound => {
             (None, Some("the kernel has no such value"))
         }
-        _ => (None, Some("the kernel doesn't show it to this account")),
+        Err(_) => (None, Some("the kernel doesn't show it to this account")),
     };
     let differs =
         winner.as_ref().is_some_and(|winner| value.as_ref().is_some_and(|value| *value != winner.value));
@@ -236,10 +227,8 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
             None => after.settings(key).pop().map(|setting| setting.value),
         };
         let before = text.as_ref().ok().map(|text| value::words(text));
-        let Some(wanted) =
-            wanted.filter(|wanted| text.is_ok() || request.set.contains_key(*key) && !wanted.is_empty())
-        else {
-            if file.is_some() {
+        let Some(wanted) = wanted.filter(|_| text.is_ok() || request.set.contains_key(*key)) else {
+            if config.ours().contains_key(*key) {
                 notes.push(format!("{} keeps its value until the next start", key.name()));
                 changes.push(Changed { key: key.name(), before: None, value: before });
             }
@@ -252,9 +241,9 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
             }
             continue;
         }
-        let step = Step::run(SET.with([key.name(), wanted.clone()]).as_root());
+        let step = Step::run(sysctl::set(key, &wanted));
         change = match &before {
-            Some(before) => change.step(step.undo(SET.with([key.name(), before.clone()]).as_root())),
+            Some(before) => change.step(step.undo(sysctl::set(key, before))),
             None => change.step(step),
         };
         has_steps = true;
