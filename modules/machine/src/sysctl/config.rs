@@ -102,7 +102,7 @@ impl Config {
     /// Where `/etc/sysctl.conf` sets a key that systemd doesn't read there.
     pub(crate) fn not_applied(&self, key: &Key) -> Option<Setting> {
         let lines = self.old.iter().flat_map(|text| lines(OLD, text)).filter(|line| line.key == *key);
-        lines.filter_map(|line| Some(Setting { at: line.at, value: line.value? })).last()
+        lines.filter_map(|line| Some(Setting { at: line.at, value: line.value? })).next_back()
     }
 
     /// The values of our own file.

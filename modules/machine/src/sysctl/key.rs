@@ -92,27 +92,40 @@ fn swapped(text: &str) -> String {
     text.chars().map(swap).collect()
 }
 
-/// Whether a glob(7) matches a text without slashes.
+/// Whether a glob(7) matches a text without slashes. It only ever goes back to the last star.
 fn matches(glob: &str, text: &str) -> bool {
-    let Some(first) = glob.chars().next() else { return text.is_empty() };
+    let (mut glob, mut text) = (glob, text);
+    let mut star = None;
+    loop {
+        if let Some(rest) = glob.strip_prefix('*') {
+            star = Some((rest, text));
+            glob = rest;
+            continue;
+        }
+        let taken = text.chars().next().and_then(|c| Some((one(glob, c)?, &text[c.len_utf8()..])));
+        match (taken, star) {
+            (Some(rest), _) => (glob, text) = rest,
+            (None, _) if glob.is_empty() && text.is_empty() => return true,
+            (None, Some((rest, from))) => {
+                let Some(c) = from.chars().next() else { return false };
+                (glob, text) = (rest, &from[c.len_utf8()..]);
+                star = Some((glob, text));
+            }
+            (None, None) => return false,
+        }
+    }
+}
+
+/// What follows the first part of the glob, where that matches the character.
+fn one(glob: &str, c: char) -> Option<&str> {
+    let first = glob.chars().next()?;
     let rest = &glob[first.len_utf8()..];
-    if first == '*' {
-        return text
-            .char_indices()
-            .map(|(at, _)| at)
-            .chain([text.len()])
-            .any(|at| matches(rest, &text[at..]));
-    }
-    let Some(c) = text.chars().next() else { return false };
-    let behind = &text[c.len_utf8()..];
-    match first {
-        '?' => matches(rest, behind),
-        '[' => match class(rest, c) {
-            Some((is_in, rest)) => is_in && matches(rest, behind),
-            None => c == '[' && matches(rest, behind),
-        },
-        _ => first == c && matches(rest, behind),
-    }
+    let (is_it, rest) = match first {
+        '?' => (true, rest),
+        '[' => class(rest, c).unwrap_or((c == '[', rest)),
+        _ => (first == c, rest),
+    };
+    is_it.then_some(rest)
 }
 
 /// Whether the character is in the class that begins here, and what follows the class. `None` where it doesn't end.
@@ -178,6 +191,11 @@ mod tests {
                 && !covers("net.ipv4.tcp_[!rw]mem", "net.ipv4.tcp_rmem")
         );
         assert!(covers("vm.dirty_?atio", "vm.dirty_ratio") && covers("vm.[a-d]*", "vm.dirty_ratio"));
+        assert!(
+            covers("vm.*_*a*o", "vm.dirty_ratio")
+                && !covers("vm.*_*a*x", "vm.dirty_ratio")
+                && covers("vm.*", "vm.x")
+        );
         assert!(!covers("net.*", "net.ipv4.ip_forward") && !covers("vm.[", "vm.x"));
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn find(pattern: &Key, cx: &Context) -> (BTreeMap<Key, Result<String>
 fn children(keys: &[Key], cx: &Context) -> Vec<Key> {
     let lists = keys.iter().zip(cx.list_all(&paths(keys)));
     let names = lists.map(|(key, names)| (key, names.unwrap_or_default()));
-    names.flat_map(|(key, names)| names.into_iter().map(|name| key.child(&name))).collect()
+    names.flat_map(|(key, names)| names.into_iter().map(move |name| key.child(&name))).collect()
 }
 
 fn paths(keys: &[Key]) -> Vec<String> {
