@@ -21,6 +21,7 @@ pub fn module() -> Module {
     .license(env!("CARGO_PKG_LICENSE"))
     .grants(hardware)
     .grants(power::grants)
+    .grants(sysctl::grants)
     .tool(Tool::new("machine_info", "Hardware and system; default: all, short", tools::info::info).instant());
     tools::sysctl::tools(tools::power::tools(module))
 }

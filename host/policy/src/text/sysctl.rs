@@ -35,9 +35,11 @@ pub fn read(text: &str, former: Option<&str>) -> Code {
 fn grave(text: &str) -> BTreeMap<&str, &str> {
     let lines =
         text.split('\n').map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    let values = lines.map(|line| line.split_once('=').unwrap_or((line, "")));
-    let values = values.map(|(key, value)| (key.trim(), value.trim()));
-    values.filter(|(key, value)| !is_tuning(key, value)).collect()
+    let of_line = lines.filter_map(|line| match line.split_once('=') {
+        Some((key, value)) => (!is_tuning(key.trim(), value.trim())).then_some((key.trim(), value.trim())),
+        None => Some((line, "")),
+    });
+    of_line.collect()
 }
 
 fn is_tuning(key: &str, value: &str) -> bool {
