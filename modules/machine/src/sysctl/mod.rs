@@ -31,6 +31,7 @@ pub(crate) fn grants(module: Module) -> Module {
         .path(PathGrant::read("/proc/sys", "which values there are"))
         .path(PathGrant::read("/proc/sys/**", "the values that run"))
         .path(PathGrant::read(running::MOUNTS, "whether values can be set in this container"))
+        .path(PathGrant::read("/proc/*/mounts", "the link of all mounts leads there"))
         .path(PathGrant::write(config::OURS, "the values that the tool keeps for the next start"))
         .command(SET.change(Risk::Moderate, "set a value of the kernel"))
         .command(SET_NEGATIVE.change(Risk::Moderate, "set a value of the kernel below zero"))
