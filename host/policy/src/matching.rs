@@ -17,7 +17,7 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
     }
     let (subcommand, after) = subcommand(rule, argv);
     let args = || argv.operands[after..].iter().map(|operand| operand.word);
-    let conditions: [&dyn Fn() -> Met; 10] = [
+    let conditions: [&dyn Fn() -> Met; 11] = [
         &|| subcommand,
         &|| {
             let is_given = |option: &OptionGlob| match rule.is_safe {
@@ -33,6 +33,10 @@ pub(super) fn meets(rule: &Match, argv: &Argv<'_>, directories: &[String]) -> Me
         &|| {
             let least = if rule.is_safe { Met::Maybe } else { Met::Yes };
             Met::sure(!rule.args_none.iter().any(|glob| args().any(|arg| glob::word(glob, arg) >= least)))
+        },
+        &|| {
+            let is_other = |arg: &str| any(&rule.args_other, arg) != Met::Yes;
+            Met::sure(rule.args_other.is_empty() || args().any(is_other))
         },
         &|| {
             if rule.args_any.is_empty() && rule.args_all.is_empty() {

@@ -53,6 +53,7 @@ struct WrittenMatch {
     args_any: Words,
     args_all: Words,
     args_none: Words,
+    args_other: Words,
     options_any: Words,
     options_except: Words,
     options_all: Words,
@@ -104,6 +105,8 @@ pub(super) struct Match {
     pub(super) args_any: Vec<String>,
     pub(super) args_all: Vec<String>,
     pub(super) args_none: Vec<String>,
+    /// The condition holds where an operand is not certainly matched by one of these globs.
+    pub(super) args_other: Vec<String>,
     pub(super) options_any: Vec<OptionGlob>,
     /// The values of `options_any` that don't count. Each has a value, and its option is among `options_any`.
     pub(super) options_except: Vec<OptionGlob>,
@@ -223,6 +226,7 @@ impl WrittenMatch {
             args_any: words(self.args_any)?,
             args_all: words(self.args_all)?,
             args_none: words(self.args_none)?,
+            args_other: words(self.args_other)?,
             options_any: options(self.options_any)?,
             options_except: options(self.options_except)?,
             options_all: options(self.options_all)?,
@@ -276,7 +280,14 @@ impl Match {
                 false => Ok(()),
             };
         }
-        let words = [&self.commands, &self.commands_none, &self.args_any, &self.args_all, &self.args_none];
+        let words = [
+            &self.commands,
+            &self.commands_none,
+            &self.args_any,
+            &self.args_all,
+            &self.args_none,
+            &self.args_other,
+        ];
         let options = [
             &self.options_any,
             &self.options_except,

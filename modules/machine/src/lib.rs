@@ -5,6 +5,7 @@
 
 mod hardware;
 mod power;
+mod sysctl;
 mod tools;
 
 use linux_sysadmin_sdk::prelude::*;
@@ -20,8 +21,9 @@ pub fn module() -> Module {
     .license(env!("CARGO_PKG_LICENSE"))
     .grants(hardware)
     .grants(power::grants)
+    .grants(sysctl::grants)
     .tool(Tool::new("machine_info", "Hardware and system; default: all, short", tools::info::info).instant());
-    tools::power::tools(module)
+    tools::sysctl::tools(tools::power::tools(module))
 }
 
 fn hardware(module: Module) -> Module {

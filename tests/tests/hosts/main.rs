@@ -19,6 +19,7 @@ mod everywhere {
     mod process_signals;
     mod processes;
     mod roots_text;
+    mod sysctl;
     mod unit_texts;
     mod users;
 }

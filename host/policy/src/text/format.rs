@@ -15,6 +15,8 @@ pub enum Format {
     Anacrontab,
     /// The rules of sudo.
     Sudoers,
+    /// The values of the kernel that this program sets at the start of a machine.
+    Sysctl,
     /// A file of Docker Compose.
     Compose,
     /// The settings of ssh, of this account or for all.
@@ -24,6 +26,10 @@ pub enum Format {
     /// A file that is run as a whole, or of which it is not known what root's programs take from it.
     Opaque(&'static str),
 }
+
+/// The file with the values of the kernel that this program sets. Another file of the directory may hide one of a package by
+/// its name, so that its contents don't tell what it changes.
+const SYSCTL: &str = "/etc/sysctl.d/90-linux-sysadmin.conf";
 
 /// The suffixes of units.
 const UNITS: [&str; 11] = [
@@ -95,6 +101,9 @@ pub fn of_path(path: &str) -> Option<Format> {
     if path == "/etc/sudoers" || within("/etc/sudoers.d") {
         return Some(Format::Sudoers);
     }
+    if path == SYSCTL {
+        return Some(Format::Sysctl);
+    }
     if path == "/etc/ssh/ssh_config" || within("/etc/ssh/ssh_config.d") {
         return Some(Format::Ssh(None));
     }
@@ -115,7 +124,8 @@ pub fn of_path(path: &str) -> Option<Format> {
 
 /// True where a reader knows the format of a file at this path, so that its contents alone decide.
 pub fn has_reader(path: &str) -> bool {
-    !matches!(of_path(&normalize(path)), Some(Format::Opaque(_)))
+    // Of values of the kernel, those that a removed file had count as well.
+    !matches!(of_path(&normalize(path)), Some(Format::Opaque(_) | Format::Sysctl))
 }
 
 /// True for a directory whose files are drop-ins of a unit of systemd.
@@ -239,6 +249,7 @@ mod tests {
             ("/var/spool/cron/crontabs/alice", Format::Crontab(alice())),
             ("/var/spool/cron/alice", Format::Crontab(alice())),
             ("/etc/sudoers.d/a", Format::Sudoers),
+            ("/etc/sysctl.d/90-linux-sysadmin.conf", Format::Sysctl),
             ("/srv/app/compose.yaml", Format::Compose),
             ("/srv/app/docker-compose.override.yml", Format::Compose),
             ("/etc/ssh/ssh_config.d/a.conf", Format::Ssh(None)),
@@ -266,6 +277,7 @@ mod tests {
             "/etc/systemd/system.conf.d/a.conf",
             "/etc/systemd/system-generators/a.service",
             "/etc/ssh/sshd_config.d/a.conf",
+            "/etc/sysctl.d/99-protect-links.conf",
             "/etc/cron.daily/a",
             "/var/spool/cron/atjobs/a0001",
             "/home/alice/.bashrc",

@@ -15,6 +15,7 @@ mod programs;
 mod ssh;
 mod stdin;
 mod sudoers;
+mod sysctl;
 mod unit;
 mod words;
 mod yaml;
@@ -197,6 +198,7 @@ fn read(format: &Format, path: &str, contents: &[u8], former: Option<&[u8]>) -> 
         Format::Crontab(user) => crontab::read_new(text, former, &crontab::Form::Account(user.clone())),
         Format::Anacrontab => crontab::read(text, &crontab::Form::Anacron),
         Format::Sudoers => sudoers::read(text),
+        Format::Sysctl => sysctl::read(text, former),
         Format::Compose => compose::read(text),
         Format::Ssh(user) => ssh::read(text, user.as_deref()),
         Format::AuthorizedKeys(user) => authorized_keys::read(text, user.as_deref()),

@@ -1,0 +1,211 @@
+//! What systemd sets at the start, by the rules of sysctl.d(5).
+
+use std::collections::BTreeMap;
+
+use linux_sysadmin_sdk::{Category, prelude::*};
+
+use super::{key::Key, value::words};
+
+/// The directories, the first one counting most.
+pub(crate) const DIRECTORIES: [&str; 4] =
+    ["/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d", "/usr/lib/sysctl.d"];
+/// The file that systemd reads only through a link.
+pub(crate) const OLD: &str = "/etc/sysctl.conf";
+/// The file with the values that `sysctl_set` keeps.
+pub(crate) const OURS: &str = "/etc/sysctl.d/90-linux-sysadmin.conf";
+const HEADER: &str = "# Values that sysctl_set of linux-sysadmin keeps for the next start.\n";
+
+/// A value that a file sets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting {
+    /// The file and the line.
+    pub(crate) at: String,
+    pub(crate) value: String,
+}
+
+/// A line of a file.
+struct Line {
+    key: Key,
+    /// None where the line only excludes the key from globs.
+    value: Option<String>,
+    at: String,
+}
+
+/// The files, by name in the order in which they are applied.
+#[derive(Clone, Default)]
+pub(crate) struct Config {
+    files: BTreeMap<String, (String, String)>,
+    /// The contents of `/etc/sysctl.conf`, where no link leads there.
+    old: Option<String>,
+    /// The files that can't be read.
+    pub(crate) unreadable: Vec<String>,
+}
+
+impl Config {
+    /// Reads the files, together with other files of the target.
+    pub(crate) fn read(cx: &Context, others: &[String]) -> (Self, Vec<Result<String>>) {
+        let mut chosen = BTreeMap::new();
+        for (directory, names) in DIRECTORIES.iter().zip(cx.list_all(&DIRECTORIES)) {
+            for name in names.unwrap_or_default().into_iter().filter(|name| name.ends_with(".conf")) {
+                chosen.entry(name).or_insert_with_key(|name| format!("{directory}/{name}"));
+            }
+        }
+        let paths: Vec<_> =
+            chosen.values().cloned().chain([OLD.to_owned()]).chain(others.iter().cloned()).collect();
+        let mut texts = cx.read_all(&paths);
+        let others = texts.split_off(chosen.len() + 1);
+        let old = texts.pop().and_then(Result::ok);
+        let mut config = Self::default();
+        for ((name, path), text) in chosen.into_iter().zip(texts) {
+            match text {
+                Ok(text) => drop(config.files.insert(name, (path, text))),
+                Err(problem) if problem.category == Category::NotFound => {}
+                Err(_) => config.unreadable.push(path),
+            }
+        }
+        let is_linked = |old: &String| config.files.values().any(|(_, text)| text == old);
+        config.old = old.filter(|old| !is_linked(old));
+        (config, others)
+    }
+
+    fn lines(&self) -> impl Iterator<Item = Line> {
+        self.files.values().flat_map(|(path, text)| lines(path, text))
+    }
+
+    /// What sets a key at the start, the last one winning. Lines that name the key win over globs; of a glob that stands
+    /// several times, the last line counts.
+    pub(crate) fn settings(&self, key: &Key) -> Vec<Setting> {
+        let mut globs = Vec::new();
+        let mut named = Vec::new();
+        let mut is_excluded = false;
+        for line in self.lines() {
+            let setting = |value| Setting { at: line.at.clone(), value };
+            match (line.key == *key, line.value) {
+                (true, None) => {
+                    is_excluded = true;
+                    named.clear();
+                }
+                (true, Some(value)) => named.push(setting(value)),
+                (false, Some(value)) if line.key.is_glob() && line.key.covers(key) => {
+                    globs.push(setting(value))
+                }
+                _ => {}
+            }
+        }
+        if is_excluded && named.is_empty() {
+            globs.clear();
+        }
+        globs.extend(named);
+        globs
+    }
+
+    /// Where `/etc/sysctl.conf` sets a key that systemd doesn't read there.
+    pub(crate) fn not_applied(&self, key: &Key) -> Option<Setting> {
+        let lines = self.old.iter().flat_map(|text| lines(OLD, text)).filter(|line| line.key == *key);
+        lines.filter_map(|line| Some(Setting { at: line.at, value: line.value? })).next_back()
+    }
+
+    /// The values of our own file.
+    pub(crate) fn ours(&self) -> BTreeMap<Key, String> {
+        let text =
+            self.files.values().filter(|(path, _)| path == OURS).flat_map(|(path, text)| lines(path, text));
+        text.filter_map(|line| Some((line.key, line.value?))).collect()
+    }
+
+    /// These files with other contents of ours.
+    pub(crate) fn with_ours(&self, text: &str) -> Self {
+        let mut config = self.clone();
+        let name = OURS.rsplit('/').next().unwrap_or_default();
+        config.files.insert(name.to_owned(), (OURS.to_owned(), text.to_owned()));
+        config
+    }
+}
+
+/// The text of our own file.
+pub(crate) fn text(values: &BTreeMap<Key, String>) -> String {
+    let lines = values.iter().map(|(key, value)| format!("{} = {value}\n", key.name()));
+    lines.fold(HEADER.to_owned(), |text, line| text + &line)
+}
+
+fn lines(path: &str, text: &str) -> Vec<Line> {
+    let line = |(number, line): (usize, &str)| {
+        let line = line.trim();
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name.strip_prefix('-').unwrap_or(name), Some(words(value))),
+            None => (line.strip_prefix('-')?, None),
+        };
+        let name = name.trim();
+        let is_comment = line.starts_with(['#', ';']) || name.is_empty();
+        (!is_comment).then(|| Line { key: Key::read(name), value, at: format!("{path}:{}", number + 1) })
+    };
+    // systemd ends a line at a carriage return as well.
+    text.replace("\r\n", "\n").split(['\n', '\r']).enumerate().filter_map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(files: &[(&str, &str)]) -> Config {
+        let files = files.iter().map(|(path, text)| {
+            let name = path.rsplit('/').next().unwrap_or_default();
+            (name.to_owned(), ((*path).to_owned(), (*text).to_owned()))
+        });
+        Config { files: files.collect(), ..Config::default() }
+    }
+
+    fn said(config: &Config, key: &str) -> Vec<String> {
+        config
+            .settings(&Key::read(key))
+            .into_iter()
+            .map(|setting| format!("{} {}", setting.at, setting.value))
+            .collect()
+    }
+
+    #[test]
+    fn the_last_line_wins_as_with_systemd_itself() {
+        // `SYSTEMD_LOG_LEVEL=debug /lib/systemd/systemd-sysctl` of systemd 252 sets these values by these files.
+        let config = config(&[
+            ("/etc/sysctl.d/10.conf", "net.ipv4.tcp_keepalive_intvl=70\n"),
+            (
+                "/etc/sysctl.d/20.conf",
+                "net.ipv4.tcp_keepalive_int*=50\nnet.ipv4.tcp_keepalive_prob*=5\nnet/ipv4/tcp_keepalive_tim? = 1000\n",
+            ),
+            (
+                "/etc/sysctl.d/30.conf",
+                "-net.ipv4.tcp_keepalive_probes\n# nothing\nnet.ipv4.tcp_retries2=9\rnet.ipv4.tcp_retries1=4\n",
+            ),
+        ]);
+        for (key, value) in [
+            ("net.ipv4.tcp_keepalive_intvl", Some("70")),
+            ("net.ipv4.tcp_keepalive_probes", None),
+            ("net.ipv4.tcp_keepalive_time", Some("1000")),
+            ("net.ipv4.tcp_retries2", Some("9")),
+            ("net.ipv4.tcp_retries1", Some("4")),
+        ] {
+            let winner = config.settings(&Key::read(key)).pop().map(|setting| setting.value);
+            assert_eq!(winner.as_deref(), value, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_names_the_key_wins_over_globs_and_an_exclusion_turns_them_off() {
+        let config = config(&[
+            (
+                "/etc/sysctl.d/10.conf",
+                "# all\nnet.ipv4.conf.all.rp_filter = 1\n-net/ipv4/conf/lo/rp_filter\n; x\n-net.ipv4.conf.eth0.rp_filter=0\n",
+            ),
+            ("/etc/sysctl.d/20.conf", "net.ipv4.conf.*.rp_filter=2\nbroken line\n=3\n"),
+        ]);
+        assert_eq!(
+            said(&config, "net.ipv4.conf.all.rp_filter"),
+            ["/etc/sysctl.d/20.conf:1 2", "/etc/sysctl.d/10.conf:2 1"]
+        );
+        assert_eq!(said(&config, "net.ipv4.conf.lo.rp_filter"), [""; 0]);
+        assert_eq!(said(&config, "net.ipv4.conf.eth1.rp_filter"), ["/etc/sysctl.d/20.conf:1 2"]);
+        assert_eq!(
+            said(&config, "net.ipv4.conf.eth0.rp_filter").last().map(String::as_str),
+            Some("/etc/sysctl.d/10.conf:5 0")
+        );
+    }
+}
