@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn only_values_that_tune_the_kernel_are_harmless() {
-        let tuned = "# Ours\n; too\n\nvm.swappiness = 10\nnet.ipv4.tcp_rmem=4096\t131072 6291456\nkernel.pid_max=4194304\n";
+        let tuned = "# Ours\n; too\n\nvm.swappiness = 10\nnet.core.somaxconn\t=\t4096\nkernel.pid_max=4194304\n";
         assert_eq!(read(tuned, None), Code::default());
         for line in [
             "kernel.core_pattern=|/tmp/x",
@@ -65,6 +65,9 @@ mod tests {
             "vm.swappiness",
             "-vm.swappiness=1",
             "kernel.pid_max=301",
+            "net.ipv4.tcp_mem=1 1 1",
+            "fs.file-max=100",
+            "vm.max_map_count=0262144",
             "vm.dirty_/../../kernel/core_pattern=|/tmp/x",
             "net.ipv4.tcp_syncookies=0",
             "vm.overcommit_memory=2",
