@@ -23,6 +23,8 @@ exec 7< '/run/lsa-process x/a[1]*'
 cd '/run/lsa-process x'
 printf ') S 1 (x' > /proc/self/comm
 sleep 1000 &
+# Until it runs its program, it has the name of this shell.
+until grep --quiet sleep /proc/$!/comm; do :; done
 kill -STOP $!
 echo $! > /run/lsa-process.stopped
 ./gone 1000 &
