@@ -22,12 +22,14 @@ cat > /run/lsa-process.sh <<'END'
 exec 7< '/run/lsa-process x/a[1]*'
 cd '/run/lsa-process x'
 printf ') S 1 (x' > /proc/self/comm
+# Until a child runs its program, it has the name of this shell.
+runs() { until grep --quiet "$1" /proc/$!/comm; do :; done; }
 sleep 1000 &
-# Until it runs its program, it has the name of this shell.
-until grep --quiet sleep /proc/$!/comm; do :; done
+runs sleep
 kill -STOP $!
 echo $! > /run/lsa-process.stopped
 ./gone 1000 &
+runs gone
 echo $! > /run/lsa-process.gone
 unshare --pid --fork --net sleep 1000 &
 sh -c 'sleep 0 & exec sleep 1000' &
