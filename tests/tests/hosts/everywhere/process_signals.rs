@@ -68,7 +68,7 @@ async fn a_process_is_ended_and_one_that_ignores_that_is_killed() {
     );
     assert!(step.ends_with(", then SIGKILL to what is left after 1 s"), "{step}");
     assert!(is_there(&machine, mild) && is_there(&machine, hard));
-    let done = machine.does(&mut client, "proc_signal", &arguments, &preview).await;
+    let done = agreed(&mut client, &arguments).await;
     let told = |at: usize| {
         (done["data"]["processes"][at]["pid"].clone(), done["data"]["processes"][at]["outcome"].clone())
     };
@@ -208,7 +208,7 @@ async fn what_carries_the_server_gets_no_signal() {
     let Some(machine) = changing("what_carries_the_server_gets_no_signal") else { return };
     let mut client = machine.serve_all_but_critical().await;
     // Over SSH this is the sshd that all connections come from; on the host itself, the server.
-    let own = machine.sh("pgrep -x linux-sysadmin || pgrep -o -x sshd");
+    let own = machine.sh("pgrep --exact --runstates S,R linux-sysadmin || pgrep -o -x sshd");
     let pid: u32 = own.split_whitespace().next().expect("a process").parse().expect("a process id");
     let arguments = json!({"pid": pid, "signal": "USR1"});
     let refused = machine.refuses(&mut client, "proc_signal", &arguments, "PROTECTED_PROCESS").await;

@@ -163,6 +163,8 @@ async fn a_masked_unit_is_not_started_by_anything_until_it_is_unmasked() {
     machine.holds_already(&mut client, "svc_mask", &both).await;
     drop(client);
 
+    // A shutdown waits long for processes that ignore its signal, and other tests may have left some.
+    machine.sh("pkill -KILL sleep || :");
     machine.host().reboot();
     assert_eq!(property(&machine, "lsa-text", "ActiveState"), "inactive");
     assert_eq!(property(&machine, "lsa-text", "UnitFileState"), "masked");

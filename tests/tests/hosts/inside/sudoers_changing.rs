@@ -152,7 +152,7 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
 
     // Everything beyond that is refused.
     for beyond in [
-        "systemctl mask -- lsa-works.service",
+        "systemctl kill -- lsa-works.service",
         "systemctl edit -- lsa-works.service",
         "systemctl restart lsa-works.service",
         "systemctl --host=other restart -- lsa-works.service",
