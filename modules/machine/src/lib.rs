@@ -4,7 +4,9 @@
 #![forbid(unsafe_code)]
 
 mod hardware;
+mod near;
 mod power;
+mod settings;
 mod sysctl;
 mod tools;
 
@@ -21,8 +23,14 @@ pub fn module() -> Module {
     .license(env!("CARGO_PKG_LICENSE"))
     .grants(hardware)
     .grants(power::grants)
+    .grants(settings::grants)
     .grants(sysctl::grants)
-    .tool(Tool::new("machine_info", "Hardware and system; default: all, short", tools::info::info).instant());
+    .tool(Tool::new("machine_info", "Hardware and system; default: all, short", tools::info::info).instant())
+    .tool(Tool::new("machine_time", "Clock: time zone, NTP, why it is off", tools::time::time))
+    .tool(
+        Tool::new("machine_set", "Set hostname, time zone, locale, NTP", tools::set::set)
+            .risk(Risk::Moderate),
+    );
     tools::sysctl::tools(tools::power::tools(module))
 }
 

@@ -14,6 +14,7 @@ mod everywhere {
     mod locks;
     mod logs;
     mod machine_info;
+    mod machine_settings;
     mod package_upkeep;
     pub(crate) mod packages;
     mod process_signals;

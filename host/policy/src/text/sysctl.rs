@@ -53,7 +53,8 @@ mod tests {
 
     #[test]
     fn only_values_that_tune_the_kernel_are_harmless() {
-        let tuned = "# Ours\n; too\n\nvm.swappiness = 10\nnet.core.somaxconn\t=\t4096\nkernel.pid_max=4194304\n";
+        let tuned =
+            "# Ours\n; too\n\nvm.swappiness = 10\nnet.core.somaxconn\t=\t4096\nkernel.pid_max=4194304\n";
         assert_eq!(read(tuned, None), Code::default());
         for line in [
             "kernel.core_pattern=|/tmp/x",

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use super::key::Key;
+use crate::near::near;
 
 /// The file systems that are mounted.
 pub(crate) const MOUNTS: &str = "/proc/mounts";
 /// The most values that one answer has.
 const MOST: usize = 500;
-/// The most names that are suggested.
-const NEAR: usize = 5;
 
 /// Finds the values of a name, a prefix or a glob, and reads them, but for secrets. True where there are more than one
 /// answer has. A name that isn't there is found with its problem.
@@ -65,10 +64,8 @@ fn paths(keys: &[Key]) -> Vec<String> {
 pub(crate) fn missing(key: &Key, cx: &Context) -> Problem {
     let parent = key.parent();
     let name = key.parts().last().unwrap_or_default();
-    let mut names = cx.list_dir(&parent.path()).unwrap_or_default();
-    names.sort_by_key(|other| distance(name, other));
-    names.retain(|other| distance(name, other) <= 2 + name.len() / 4 || other.contains(name));
-    let near: Vec<_> = names.iter().take(NEAR).map(|name| parent.child(name).name()).collect();
+    let names = cx.list_dir(&parent.path()).unwrap_or_default();
+    let near: Vec<_> = near(name, names).iter().map(|name| parent.child(name).name()).collect();
     let problem = Problem::not_found("SYSCTL_NOT_FOUND", format!("the kernel has no value {}", key.name()));
     match near.is_empty() {
         true => problem.remedy(format!(
@@ -77,22 +74,6 @@ pub(crate) fn missing(key: &Key, cx: &Context) -> Problem {
         )),
         false => problem.remedy(format!("Near: {}", near.join(", "))),
     }
-}
-
-/// The number of characters to put in, take out or replace to make one text the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<_> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, c) in a.chars().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, d) in b.iter().enumerate() {
-            let replaced = corner + usize::from(c != *d);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// Refuses a value that can't be set: the kernel only shows it, or a container may not.

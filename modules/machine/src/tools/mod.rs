@@ -2,4 +2,6 @@
 
 pub(crate) mod info;
 pub(crate) mod power;
+pub(crate) mod set;
 pub(crate) mod sysctl;
+pub(crate) mod time;
