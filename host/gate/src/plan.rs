@@ -210,6 +210,11 @@ impl Change {
                 let most = LONGEST_RESTART.as_secs();
                 return Err(invalid(format!("a wait for a restart of another time than 1 to {most} s")));
             }
+            Some(_) if !matches!(self.steps.last(), Some(Step { action: Action::Run(_), .. })) => {
+                return Err(invalid(
+                    "a last step that is no command, though the machine restarts or is turned off",
+                ));
+            }
             Some(_) if self.guard.is_some() => {
                 return Err(invalid("a guard, though the machine restarts or is turned off"));
             }
@@ -349,6 +354,7 @@ pub(super) mod tests {
         let powered = |power, guard| Change { power: Some(power), guard, ..change(vec![run(&["true"])]) };
         let forever = powered(PowerChange::Restart(Duration::from_secs(1801)), None);
         let guarded_end = powered(PowerChange::Off, Some(Duration::from_secs(10)));
+        let file_ends = Change { power: Some(PowerChange::Off), ..change(vec![write("/a", "1")]) };
         let mut suid = write("/a", "");
         if let Action::Write(write) = &mut suid.action {
             write.mode = Some(0o10000);
@@ -367,6 +373,7 @@ pub(super) mod tests {
             (guarded, "guard"),
             (forever, "1 to 1800 s"),
             (guarded_end, "restarts or is turned off"),
+            (file_ends, "no command"),
         ] {
             let problem = change.check().unwrap_err();
             assert_eq!(problem.code, "INVALID_PLAN");

@@ -50,7 +50,10 @@ impl Execution {
             let facts = timeout(ATTEMPT, self.target.facts()).await;
             if let Ok(Ok(facts)) = facts {
                 answered = true;
-                if facts.boot_id.as_ref() != before {
+                // Where one of the two isn't known, nothing says that the machine has restarted.
+                if let (Some(now), Some(before)) = (&facts.boot_id, before)
+                    && now != before
+                {
                     return self.check_target().await;
                 }
             } else {

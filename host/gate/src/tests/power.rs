@@ -107,3 +107,23 @@ async fn a_connection_that_is_lost_before_the_last_step_is_no_restart() {
     let Outcome::Failed { problem, step, .. } = outcome else { panic!("not failed") };
     assert_eq!((problem.code.as_str(), step), ("CHANGE_UNCERTAIN", 0), "{problem}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_boot_that_is_not_known_is_no_other_boot() {
+    for boots in [[None, Some("another")], [Some("one"), None], [None, None]] {
+        let lab = Lab::new(Safety { confirmation_threshold: Risk::Critical, ..Safety::default() });
+        let line = machine(|| Fate::NeverAnswers);
+        let [before, after] = boots.map(|boot| boot.map(str::to_owned));
+        line.set_machine("SHA256:first", move |facts| facts.boot_id = before.clone());
+        let mut request = lab.asking_on(Target::over_test_connection(&line), false).await;
+        request.progress = Arc::new(move |_, said| {
+            if said.starts_with("waiting") {
+                let after = after.clone();
+                line.set_machine("SHA256:first", move |facts| facts.boot_id = after.clone());
+            }
+        });
+        let outcome = lab.gate.apply(request, plan(&lab, ["first", "reboot"], RESTART)).await;
+        let Ok(Outcome::Failed { problem, .. }) = outcome else { panic!("not failed: {boots:?}") };
+        assert_eq!(problem.code, "HOST_NOT_BACK", "{boots:?}: {problem}");
+    }
+}
