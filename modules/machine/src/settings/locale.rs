@@ -6,12 +6,23 @@ use crate::near::near;
 
 pub(crate) const STATUS: CommandLine = CommandLine::new("localectl status");
 pub(crate) const LIST: CommandLine = CommandLine::new("localectl list-locales");
-pub(crate) const SET: CommandLine = CommandLine::new("localectl set-locale LANG=<text>");
+pub(crate) const SET: CommandLine = CommandLine::new("localectl set-locale <text>...");
 
-/// The value of LANG in the output of [`STATUS`]. Further variables stand on further lines.
+/// The variables in the output of [`STATUS`], each as `NAME=value` on a line.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let lines = text.lines().map(|line| line.trim().trim_start_matches("System Locale:").trim());
+    lines.filter(|line| line.starts_with("LANG=") || line.starts_with("LANGUAGE=") || line.starts_with("LC_"))
+}
+
+/// The value of LANG in the output of [`STATUS`].
 pub(crate) fn current(text: &str) -> Option<&str> {
-    text.lines()
-        .find_map(|line| line.trim().trim_start_matches("System Locale:").trim().strip_prefix("LANG="))
+    variables(text).find_map(|line| line.strip_prefix("LANG="))
+}
+
+/// The command that sets LANG. localectl unsets every variable that isn't given, so the others are given as well.
+pub(crate) fn set(lang: &str, text: &str) -> Command {
+    let others = variables(text).filter(|line| !line.starts_with("LANG=")).map(str::to_owned);
+    SET.with(std::iter::once(format!("LANG={lang}")).chain(others))
 }
 
 /// The locale as the machine writes it. A charset is the same however it is spelled.
@@ -50,6 +61,8 @@ mod tests {
             Some("de_DE.UTF-8")
         );
         assert_eq!(current("   System Locale: n/a\n"), None);
+        let two = "System Locale: LANG=C.UTF-8\n               LC_TIME=de_DE.UTF-8\n    VC Keymap: (unset)\n";
+        assert_eq!(set("de_DE.UTF-8", two).args, ["set-locale", "LANG=de_DE.UTF-8", "LC_TIME=de_DE.UTF-8"]);
         let list = || Ok(output(0, "C.UTF-8\nde_DE.UTF-8\n", ""));
         assert_eq!(known("de_DE.utf8", list()).as_deref(), Ok("de_DE.UTF-8"));
         let problem = known("de_DE.UTF-9", list()).unwrap_err();

@@ -97,7 +97,8 @@ pub(crate) fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
         let [status, list] = cx.run_each([locale::STATUS.command(), locale::LIST.command()]);
         let status = status?.success("localectl")?;
         let name = locale::known(asked, list)?;
-        draft.set("locale", locale::current(&status.text()), &name, |name| locale::SET.with([name]));
+        let text = status.text();
+        draft.set("locale", locale::current(&text), &name, |name| locale::set(name, &text));
     }
     let Draft { change, changes, mut notes } = draft;
     if changes.is_empty() {
