@@ -85,8 +85,32 @@ fn a_clock_that_nothing_keeps_has_its_reason_and_what_helps() {
         assert_eq!((&said["synchronized"], &said["next"]), (&json!(false), &json!(next)), "{said}");
         assert!(said["why"].as_str().unwrap().contains(why), "{said}");
     }
+}
+
+#[test]
+fn without_systemd_the_clock_is_told_with_the_reason_why_nothing_else_is() {
+    // timedatectl of systemd 252 in a container whose first process is another program.
+    let silent = "System has not been booted with systemd as init system (PID 1). Can't operate.\n\
+                  Failed to connect to bus: Host is down\n";
+    let date = ["date", "-u", "+%FT%TZ"];
+    let target = || {
+        FakeTarget::new().answer(&["timedatectl", "show"], 1, "", silent).answer(
+            &date,
+            0,
+            "2026-11-27T04:02:13Z\n",
+            "",
+        )
+    };
+    let said = time(target().file("/etc/timezone", "Etc/UTC\n"));
+    let why = "timedatectl ended with exit code 1: System has not been booted with systemd as init system (PID 1). \
+               Can't operate.";
+    let expected =
+        json!({"time": "2026-11-27T04:02:13Z", "time_zone": "Etc/UTC", "synchronized": false, "why": why});
+    assert_eq!(said, expected);
+    let said = time(target().answer(&["chronyc", "-c", "tracking"], 0, FOLLOWS, ""));
+    assert_eq!((&said["synchronized"], &said["server"]), (&json!(true), &json!("ntp.example.net")));
     let none = call(FakeTarget::new(), "machine_time", json!({})).unwrap_err();
-    assert_eq!(none.code, "NOT_RECORDED", "without timedatectl its own problem is told");
+    assert_eq!(none.code, "NOT_RECORDED", "without a clock its own problem is told");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::near::near;
 
 pub(crate) const SHOW: CommandLine = CommandLine::new("TZ=UTC timedatectl show");
 pub(crate) const TIMESYNC: CommandLine = CommandLine::new("timedatectl show-timesync");
+/// Prints the clock where timedatectl has no answer, as in a container without systemd.
+pub(crate) const DATE: CommandLine = CommandLine::new("date -u +%FT%TZ");
 pub(crate) const TRACKING: CommandLine = CommandLine::new("chronyc -c tracking");
 pub(crate) const SERVICES: CommandLine = CommandLine::new(concat!(
     "systemctl show --property=Id,ActiveState,UnitFileState -- systemd-timesyncd.service chronyd.service ",
@@ -17,11 +19,14 @@ pub(crate) const SET_ZONE: CommandLine = CommandLine::new("timedatectl set-timez
 pub(crate) const NTP_ON: CommandLine = CommandLine::new("timedatectl set-ntp true");
 pub(crate) const NTP_OFF: CommandLine = CommandLine::new("timedatectl set-ntp false");
 
+/// The name of the time zone, on Debian's family.
+pub(crate) const ZONE: &str = "/etc/timezone";
+
 /// The directory of the time zones, and the tables that name the usual ones.
 const ZONES: &str = "/usr/share/zoneinfo";
 const TABLES: [&str; 2] = ["/usr/share/zoneinfo/zone1970.tab", "/usr/share/zoneinfo/zone.tab"];
 
-/// What timedatectl says.
+/// The clock as timedatectl tells it.
 #[derive(Default)]
 pub(crate) struct Clock {
     pub(crate) zone: Option<String>,
@@ -48,6 +53,13 @@ impl Clock {
             rtc_is_local: is("LocalRTC"),
             time: value("TimeUSec").and_then(rfc3339),
         })
+    }
+
+    /// Reads the time and the zone without timedatectl.
+    pub(crate) fn by_date(cx: &Context) -> Result<Self> {
+        let time = cx.run(DATE.command())?.success("date")?.text().trim().to_owned();
+        let zone = cx.read(ZONE).ok().map(|zone| zone.trim().to_owned()).filter(|zone| !zone.is_empty());
+        Ok(Self { zone, time: Some(time), ..Self::default() })
     }
 }
 

@@ -17,12 +17,14 @@ pub(crate) fn grants(module: Module) -> Module {
     ];
     module
         .command(clock::SHOW.read("the clock, the time zone, and whether the clock is kept by the network"))
+        .command(clock::DATE.read("the clock where timedatectl has no answer"))
         .command(clock::TIMESYNC.read("the server that systemd-timesyncd uses"))
         .command(clock::TRACKING.read("the server that chronyd uses, and how far the clock is off"))
         .command(clock::SERVICES.read("which service keeps the clock"))
         .command(locale::STATUS.read("the locale"))
         .command(locale::LIST.read("which locales there are"))
         .path(PathGrant::read(hostname::STATIC, "the machine's name"))
+        .path(PathGrant::read(clock::ZONE, "the name of the time zone"))
         .path(PathGrant::write(hostname::HOSTS, "the line with the machine's own name"))
         .path(PathGrant::read("/usr/share/zoneinfo/**", "which time zones there are"))
         .commands(changes.map(|(line, reason)| line.change(Risk::Moderate, reason)))

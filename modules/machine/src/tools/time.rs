@@ -34,17 +34,25 @@ pub(crate) struct Time {
 pub(crate) fn time(_: TimeArgs, cx: &Context) -> Result<Single<Time>> {
     let commands = [clock::SHOW, clock::TIMESYNC, clock::TRACKING, clock::SERVICES].map(CommandLine::command);
     let [shown, timesync, tracking, units] = cx.run_each(commands);
-    let clock = Clock::read(shown)?;
+    let (clock, silent) = match Clock::read(shown) {
+        Ok(clock) => (clock, None),
+        Err(problem) => (Clock::by_date(cx)?, Some(problem.message)),
+    };
     let services = services(units);
     let running = services.first().filter(|service| service.is_active);
-    let server = running.and_then(|service| match service.unit.as_str() {
-        "systemd-timesyncd.service" => clock::timesync(timesync),
-        "chrony.service" | "chronyd.service" => clock::tracking(tracking),
+    let server = match running.map(|service| service.unit.as_str()) {
+        Some("systemd-timesyncd.service") => clock::timesync(timesync),
+        Some("chrony.service" | "chronyd.service") => clock::tracking(tracking),
+        // A chronyd that no systemd started is known by its answer alone.
+        None if silent.is_some() => clock::tracking(tracking),
         _ => None,
-    });
-    let synchronized = clock.synchronized || running.is_some() && server.is_some();
+    };
+    let synchronized = clock.synchronized || server.is_some();
     let (why, next) = match (synchronized, services.first()) {
         (true, _) => (None, None),
+        (false, None) if silent.is_some() => {
+            (silent.and_then(|said| said.lines().next().map(str::to_owned)), None)
+        }
         (false, None) => {
             let why = "no service that keeps the clock by the network is installed";
             (Some(why.to_owned()), Some("pkg_install packages=chrony".to_owned()))
