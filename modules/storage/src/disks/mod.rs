@@ -1,0 +1,8 @@
+//! The disks, their file systems, and what fills them.
+
+use linux_sysadmin_sdk::prelude::*;
+
+/// Adds the tools of this folder, with their grants.
+pub(crate) fn tools(module: Module) -> Module {
+    module
+}
