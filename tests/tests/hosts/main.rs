@@ -12,6 +12,7 @@ mod everywhere {
     mod files_refused;
     mod incidents;
     mod locks;
+    mod logical_volumes;
     mod logs;
     mod machine_info;
     mod machine_settings;
