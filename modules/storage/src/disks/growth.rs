@@ -1,0 +1,54 @@
+//! How fast files grow, by two samples a second apart.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use linux_sysadmin_sdk::{Privilege, prelude::*};
+
+use super::walk::{Changed, Taken};
+
+/// Prints the blocks of files. The hole takes paths as texts, as the walk does.
+const BLOCKS: CommandLine = CommandLine::new("stat --printf '%b %n\\0' -- <text>...");
+
+/// The most files that are sampled.
+const MOST: usize = 10;
+/// A smaller file isn't sampled, in bytes.
+const SMALL: u64 = 1 << 20;
+const KIB_PER_BLOCK: f64 = 0.5;
+
+pub(crate) fn grants() -> [CommandGrant; 1] {
+    [BLOCKS.read("how fast the largest files grow").as_root_if_available()]
+}
+
+/// The growth of files in KiB per second, of those that grew within a second.
+pub(crate) fn rates(files: &[Taken], cx: &Context) -> BTreeMap<String, f64> {
+    let is_watched = |file: &&Taken| file.changed == Some(Changed::TenMinutes) && file.bytes >= SMALL;
+    // A grant takes no character that can't be seen.
+    let can_be_named = |file: &&Taken| !file.path.contains(char::is_control);
+    let watched = files.iter().filter(is_watched).filter(can_be_named).take(MOST);
+    let paths: Vec<&str> = watched.map(|file| file.path.as_str()).collect();
+    if paths.is_empty() {
+        return BTreeMap::new();
+    }
+    let sample = || {
+        let output = cx.run(BLOCKS.with(paths.iter().copied()).privilege(Privilege::RootIfAvailable));
+        (cx.monotonic(), output.map(|output| blocks(&output.text())).unwrap_or_default())
+    };
+    let (began, before) = sample();
+    cx.sleep(Duration::from_secs(1));
+    let (ended, after) = sample();
+    let seconds = (ended - began).max(0.1);
+    let grew = after.into_iter().filter_map(|(path, blocks)| {
+        let more = blocks.checked_sub(*before.get(&path)?).filter(|more| *more > 0)?;
+        Some((path, (more as f64 * KIB_PER_BLOCK / seconds).ceil()))
+    });
+    grew.collect()
+}
+
+fn blocks(text: &str) -> BTreeMap<String, u64> {
+    let file = |line: &str| {
+        let (blocks, path) = line.split_once(' ')?;
+        Some((path.to_owned(), blocks.parse().ok()?))
+    };
+    text.split('\0').filter_map(file).collect()
+}
