@@ -18,6 +18,8 @@ use super::walk::{self, Changed, Taken, Walk};
 const DELETED: usize = 5;
 /// The number of directories and files that are told.
 const TOLD: usize = 8;
+/// A directory that consists of at most so many things isn't told.
+pub(crate) const FEW: usize = 3;
 /// The share of what is used that a directory or file has to take to be told, in percent.
 const SHARE: u64 = 3;
 /// From this share of the size on, hidden data is told, in percent. What xfs and ext4 need for themselves is less.
@@ -137,11 +139,11 @@ pub(crate) fn of(mount: &Mount, space: &Space, looks: &Looks<'_>, cx: &Context) 
     };
     if let Some(walk) = &walk {
         let all = walk.directories.iter().chain(&walk.files);
-        let told = telling(all, |taken| taken.bytes, least).into_iter().take(TOLD);
+        let told = telling(all, |taken| taken.bytes, least, FEW).into_iter().take(TOLD);
         cause.largest = told.map(|taken| Large::of(taken, owners)).collect();
         if space.inodes_used_pct() > space.used_pct() {
             let least = space.inodes_used() * SHARE / 100;
-            let told = telling(walk.crowded.iter(), |taken| taken.inodes, least).into_iter().take(TOLD);
+            let told = telling(walk.crowded.iter(), |taken| taken.inodes, least, 1).into_iter().take(TOLD);
             cause.most_files = told.map(Crowded::of).collect();
         }
         cause.changed = changed(walk, least, owners, &mut cause.largest, cx);
@@ -225,10 +227,11 @@ fn why(cause: &Cause, mount: &Mount, space: &Space, in_deleted: u64) -> String {
             first.files,
             first.path
         ));
-    } else if space.available == 0 && space.reserved() > 0 {
+    } else if space.reserved_on(mount) > space.available && space.reserved_on(mount) >= space.size / 100 {
         said.push(format!(
-            "{} MiB are left, which are reserved for root (tune2fs -m sets the share)",
-            mib(space.reserved())
+            "of the free {} MiB, {} are reserved for root (tune2fs -m sets the share)",
+            mib(space.free),
+            mib(space.reserved_on(mount))
         ));
     }
     if cause.most_files.is_empty()

@@ -110,7 +110,11 @@ pub(crate) fn of(walk: &Walk, least: u64, cx: &Context) -> Vec<Cleaning> {
     }
     // The journal lies among the logs.
     let journal = found.iter().find(|(_, one)| one.what == "journal").map_or(0, |(bytes, _)| *bytes);
-    found.retain(|(bytes, one)| one.path != "/var/log" || bytes - journal >= least);
+    if let Some((bytes, logs)) = found.iter_mut().find(|(_, one)| one.path == "/var/log") {
+        *bytes = bytes.saturating_sub(journal);
+        logs.mib = mib(*bytes);
+    }
+    found.retain(|(bytes, _)| *bytes >= least);
     found.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     found.into_iter().map(|(_, one)| one).collect()
 }

@@ -37,18 +37,35 @@ pub(crate) fn rates(files: &[Taken], cx: &Context) -> BTreeMap<String, f64> {
     let (began, before) = sample();
     cx.sleep(Duration::from_secs(1));
     let (ended, after) = sample();
-    let seconds = (ended - began).max(0.1);
+    grown(&before, after, ended - began)
+}
+
+type Blocks = BTreeMap<String, u64>;
+
+fn grown(before: &Blocks, after: Blocks, seconds: f64) -> BTreeMap<String, f64> {
     let grew = after.into_iter().filter_map(|(path, blocks)| {
         let more = blocks.checked_sub(*before.get(&path)?).filter(|more| *more > 0)?;
-        Some((path, (more as f64 * KIB_PER_BLOCK / seconds).ceil()))
+        Some((path, (more as f64 * KIB_PER_BLOCK / seconds.max(0.1)).ceil()))
     });
     grew.collect()
 }
 
-fn blocks(text: &str) -> BTreeMap<String, u64> {
+fn blocks(text: &str) -> Blocks {
     let file = |line: &str| {
         let (blocks, path) = line.split_once(' ')?;
         Some((path.to_owned(), blocks.parse().ok()?))
     };
     text.split('\0').filter_map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grew_between_two_samples_has_a_rate_and_nothing_else_has() {
+        let before = blocks("8 /grows\x0016 /stays\x0032 /shrinks\x008 /gone\0");
+        let after = blocks("4104 /grows\x0016 /stays\x008 /shrinks\x00999 /new x\0garbage\0");
+        assert_eq!(grown(&before, after, 2.0), BTreeMap::from([("/grows".to_owned(), 1024.0)]));
+    }
 }

@@ -59,11 +59,12 @@ const EXPLAINED: u64 = 80;
 const COMPARED: usize = 120;
 
 /// Those that say where the weight is. What weighs less than `least` is left out, and so is a directory whose weight is
-/// mostly that of a few things below it, which are told instead.
+/// mostly that of at most `few` things below it, which are told instead.
 pub(crate) fn telling<'a>(
     taken: impl Iterator<Item = &'a Taken>,
     weight: impl Fn(&Taken) -> u64,
     least: u64,
+    few: usize,
 ) -> Vec<&'a Taken> {
     let mut all: Vec<&Taken> = taken.filter(|one| weight(one) >= least.max(1)).collect();
     all.sort_by_key(|one| std::cmp::Reverse(weight(one)));
@@ -72,17 +73,14 @@ pub(crate) fn telling<'a>(
     all.sort_by_key(|one| std::cmp::Reverse(one.path.trim_end_matches('/').matches('/').count()));
     let mut told: Vec<&Taken> = Vec::new();
     for one in all {
-        let below = |other: &&&Taken| is_within(&other.path, &one.path) && other.path != one.path;
-        let of = |other: &&Taken| {
-            let is_counted = told.iter().any(|above| {
-                above.path != other.path
-                    && is_within(&other.path, &above.path)
-                    && is_within(&above.path, &one.path)
-            });
-            if is_counted { 0 } else { weight(other) }
-        };
-        let explained: u64 = told.iter().filter(below).map(of).sum();
-        if u128::from(explained) * 100 < u128::from(weight(one)) * u128::from(EXPLAINED) {
+        let is_below =
+            |other: &Taken, above: &Taken| other.path != above.path && is_within(&other.path, &above.path);
+        let below: Vec<&Taken> = told.iter().copied().filter(|other| is_below(other, one)).collect();
+        let is_topmost = |other: &&&Taken| !below.iter().any(|above| is_below(other, above));
+        let topmost: Vec<u64> = below.iter().filter(is_topmost).map(|other| weight(other)).collect();
+        let explained = u128::from(topmost.iter().sum::<u64>());
+        let is_explained = explained * 100 >= u128::from(weight(one)) * u128::from(EXPLAINED);
+        if !is_explained || topmost.len() > few {
             told.push(one);
         }
     }
@@ -116,7 +114,7 @@ mod tests {
             .iter()
             .map(|(path, bytes)| Taken { path: (*path).into(), bytes: *bytes, inodes: 1, changed: None })
             .collect();
-        telling(taken.iter(), |one| one.bytes, least).iter().map(|one| one.path.clone()).collect()
+        telling(taken.iter(), |one| one.bytes, least, 3).iter().map(|one| one.path.clone()).collect()
     }
 
     #[test]
@@ -135,6 +133,8 @@ mod tests {
         assert_eq!(told(&tree, 100), ["/var/log/app/big.log", "/var/cache/", "/var/lib/"]);
         // Many small things: the directory above them says it.
         assert_eq!(told(&[("/a/", 100), ("/a/b/", 9), ("/a/c/", 8)], 20), ["/a/"]);
+        let alike = [("/a/", 100), ("/a/1/", 25), ("/a/2/", 25), ("/a/3/", 25), ("/a/4/", 25)];
+        assert_eq!(told(&alike, 20)[0], "/a/");
         assert!(told(&[], 1).is_empty() && told(&[("/a", 0)], 0).is_empty());
     }
 }

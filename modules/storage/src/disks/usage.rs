@@ -68,8 +68,8 @@ struct Room {
 }
 
 impl Room {
-    fn of(space: &Space) -> Self {
-        let reserved = mib(space.reserved());
+    fn of(mount: &Mount, space: &Space) -> Self {
+        let reserved = mib(space.reserved_on(mount));
         Self {
             size_mib: mib(space.size),
             used_mib: mib(space.used()),
@@ -153,7 +153,7 @@ fn seconds(full: usize) -> u32 {
 
 fn told((mount, space): Asked<'_>) -> FileSystem {
     let (room, problem) = match space {
-        Ok(space) => (Some(Room::of(&space)), None),
+        Ok(space) => (Some(Room::of(mount, &space)), None),
         Err(why) => (None, Some(why)),
     };
     FileSystem {
