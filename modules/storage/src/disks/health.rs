@@ -122,7 +122,7 @@ fn chosen<'a>(name: &str, devices: &'a [BlockDevice]) -> Result<&'a BlockDevice>
     }
     let disks: Vec<&str> =
         devices.iter().filter(|device| is_disk(device)).map(|device| device.path.as_str()).collect();
-    let shown = linux_sysadmin_sdk::text::excerpt(name, 80);
+    let shown = linux_sysadmin_sdk::text::excerpt(name, 40);
     let known = if disks.is_empty() {
         "there is none".to_owned()
     } else {

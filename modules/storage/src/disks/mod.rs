@@ -41,12 +41,8 @@ pub(crate) fn tools(module: Module) -> Module {
             .duration(DurationCategory::Normal),
         )
         .tool(
-            Tool::new(
-                "disk_usage_top",
-                "Largest directories and files below a path, and what may go",
-                top::top,
-            )
-            .duration(DurationCategory::Normal),
+            Tool::new("disk_usage_top", "Largest directories and files, what may go", top::top)
+                .duration(DurationCategory::Normal),
         )
 }
 

@@ -23,12 +23,12 @@ const MOST_CROWDED: usize = 5;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TopArgs {
-    /// Default: the fullest file system
+    /// Default: the fullest
     path: Option<String>,
     /// Default 15
     #[schemars(range(min = 1, max = 100))]
     count: Option<usize>,
-    /// Stop after; default 20
+    /// Default 20
     #[schemars(range(min = 1, max = 100))]
     seconds: Option<u32>,
 }

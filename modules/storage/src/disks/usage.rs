@@ -13,7 +13,7 @@ const NEARLY_FULL: u64 = 90;
 /// A file system in memory that is less full, in percent, is left out.
 const MEMORY_TOLD: u64 = 50;
 /// The most file systems whose cause is looked for in one call.
-const MOST_CAUSES: usize = 3;
+const MOST_CAUSES: usize = 4;
 /// The time for all walks in seconds.
 const WALK_SECONDS: u32 = 24;
 
