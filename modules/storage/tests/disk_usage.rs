@@ -160,7 +160,7 @@ fn a_file_system_that_hangs_is_told_and_the_others_are_answered() {
         + "31 27 0:51 / /mnt/gone rw - fuse.sshfs me@x:/ rw\n32 27 0:52 / /tmp rw - tmpfs tmpfs rw\n";
     let of = |path: &'static str| [&STATFS[..], &[path]].concat();
     let target = FakeTarget::new()
-        .file("/proc/self/mountinfo", mounts)
+        .file("/proc/self/mountinfo", mounts + "33 27 8:9 / /mnt/line\\012break rw - xfs /dev/sdb rw\n")
         .answer(&[&STATFS[..], &["/", "/tmp"]].concat(), 0, format!("{ROOT}1000 900 900 4096 0 0 /tmp\0"), "")
         .answer(
             &of("/mnt/gone"),
@@ -177,7 +177,8 @@ fn a_file_system_that_hangs_is_told_and_the_others_are_answered() {
         .map(|one| (one["mount"].as_str().unwrap(), one["problem"].as_str().unwrap_or("")))
         .collect();
     let gone = ("/mnt/gone", "Transport endpoint is not connected");
-    assert_eq!(said, [("/mnt/a b", "doesn't answer within 10 s"), gone, ("/", "")]);
+    let odd = ("/mnt/line\nbreak", "not asked: its name can't be seen whole");
+    assert_eq!(said, [("/mnt/a b", "doesn't answer within 10 s"), gone, odd, ("/", "")]);
     assert_eq!(severity, "high");
     assert!(summary.contains("/mnt/a b (nfs4, nas:/a): doesn't answer"), "{summary}");
 }

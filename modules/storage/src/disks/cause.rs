@@ -8,7 +8,7 @@ use linux_sysadmin_sdk::prelude::*;
 use super::cleaning::{self, Cleaning};
 use super::deleted::{DeletedFile, DeletedFiles};
 use super::growth;
-use super::largest::telling;
+use super::largest::most_telling;
 use super::mount_table::{Mount, MountTable};
 use super::owners::Owners;
 use super::space::{Space, mib};
@@ -28,7 +28,7 @@ const HIDDEN_SHARE: u64 = 5;
 const CAUSE_SHARE: u64 = 20;
 
 /// What is known of the machine, for all file systems.
-pub(crate) struct Looks<'a> {
+pub(crate) struct Machine<'a> {
     pub(crate) table: &'a MountTable,
     pub(crate) deleted: &'a DeletedFiles,
     pub(crate) owners: &'a Owners,
@@ -116,8 +116,8 @@ impl Crowded {
     }
 }
 
-pub(crate) fn of(mount: &Mount, space: &Space, looks: &Looks<'_>, cx: &Context) -> Cause {
-    let Looks { table, deleted, owners, seconds } = looks;
+pub(crate) fn of(mount: &Mount, space: &Space, machine: &Machine<'_>, cx: &Context) -> Cause {
+    let Machine { table, deleted, owners, seconds } = machine;
     let (walk, failed) = match walk::walk(&mount.point, *seconds, cx) {
         Ok(walk) => (Some(walk), None),
         Err(problem) => (None, Some(problem.message)),
@@ -139,11 +139,12 @@ pub(crate) fn of(mount: &Mount, space: &Space, looks: &Looks<'_>, cx: &Context) 
     };
     if let Some(walk) = &walk {
         let all = walk.directories.iter().chain(&walk.files);
-        let told = telling(all, |taken| taken.bytes, least, FEW).into_iter().take(TOLD);
+        let told = most_telling(all, |taken| taken.bytes, least, FEW).into_iter().take(TOLD);
         cause.largest = told.map(|taken| Large::of(taken, owners)).collect();
         if space.inodes_used_pct() > space.used_pct() {
             let least = space.inodes_used() * SHARE / 100;
-            let told = telling(walk.crowded.iter(), |taken| taken.inodes, least, 1).into_iter().take(TOLD);
+            let told =
+                most_telling(walk.crowded.iter(), |taken| taken.inodes, least, 1).into_iter().take(TOLD);
             cause.most_files = told.map(Crowded::of).collect();
         }
         cause.changed = changed(walk, least, owners, &mut cause.largest, cx);

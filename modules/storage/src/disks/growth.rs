@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use linux_sysadmin_sdk::{Privilege, prelude::*, text::has_hidden};
 
 use super::walk::{Changed, Taken};
 
@@ -24,7 +24,7 @@ pub(crate) fn grants() -> [CommandGrant; 1] {
 pub(crate) fn rates(files: &[Taken], cx: &Context) -> BTreeMap<String, f64> {
     let is_watched = |file: &&Taken| file.changed == Some(Changed::TenMinutes) && file.bytes >= SMALL;
     // A grant takes no character that can't be seen.
-    let can_be_named = |file: &&Taken| !file.path.contains(char::is_control);
+    let can_be_named = |file: &&Taken| !has_hidden(&file.path);
     let watched = files.iter().filter(is_watched).filter(can_be_named).take(MOST);
     let paths: Vec<&str> = watched.map(|file| file.path.as_str()).collect();
     if paths.is_empty() {

@@ -60,7 +60,7 @@ const COMPARED: usize = 120;
 
 /// Those that say where the weight is. What weighs less than `least` is left out, and so is a directory whose weight is
 /// mostly that of at most `few` things below it, which are told instead.
-pub(crate) fn telling<'a>(
+pub(crate) fn most_telling<'a>(
     taken: impl Iterator<Item = &'a Taken>,
     weight: impl Fn(&Taken) -> u64,
     least: u64,
@@ -114,7 +114,7 @@ mod tests {
             .iter()
             .map(|(path, bytes)| Taken { path: (*path).into(), bytes: *bytes, inodes: 1, changed: None })
             .collect();
-        telling(taken.iter(), |one| one.bytes, least, 3).iter().map(|one| one.path.clone()).collect()
+        most_telling(taken.iter(), |one| one.bytes, least, 3).iter().map(|one| one.path.clone()).collect()
     }
 
     #[test]

@@ -22,12 +22,10 @@ impl Owners {
 
     /// The service that a path belongs to: the one whose path covers most of it.
     pub(crate) fn of(&self, path: &str) -> Option<&str> {
-        let covered = |(id, paths): &'_ (String, Vec<String>)| {
-            let longest = paths.iter().filter(|own| is_within(path, own)).map(String::len).max();
-            longest.map(|length| (length, id.clone()))
-        };
-        let (_, id) = self.0.iter().filter_map(covered).max()?;
-        self.0.iter().find(|(known, _)| *known == id).map(|(id, _)| id.as_str())
+        let covered =
+            |paths: &Vec<String>| paths.iter().filter(|own| is_within(path, own)).map(String::len).max();
+        let found = self.0.iter().filter_map(|(id, paths)| Some((covered(paths)?, id.as_str())));
+        found.max().map(|(_, id)| id)
     }
 
     /// The services with data or logs on a file system.

@@ -1,6 +1,6 @@
 //! The paths that callers name.
 
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text::excerpt};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text::excerpt, text::has_hidden};
 
 /// Follows the symlinks of a path. The hole takes the path as a text, as the walk does.
 const RESOLVE: CommandLine = CommandLine::new("realpath --canonicalize-existing --zero -- <text>");
@@ -16,7 +16,7 @@ pub(crate) fn grants() -> [CommandGrant; 1] {
 ///
 /// Problems: `INVALID_PATH`, `PATH_NOT_FOUND`, `PATH_UNREADABLE`, and `FILE_SYSTEM_HANGS`.
 pub(crate) fn resolved(path: &str, cx: &Context) -> Result<String> {
-    let is_plain = path.starts_with('/') && path.len() <= LONGEST && !path.contains(char::is_control);
+    let is_plain = path.starts_with('/') && path.len() <= LONGEST && !has_hidden(path);
     let shown = excerpt(path, 80);
     if !is_plain {
         let message =

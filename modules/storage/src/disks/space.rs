@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use linux_sysadmin_sdk::{Privilege, prelude::*, text::has_hidden};
 
 use super::mount_table::Mount;
 
@@ -85,7 +85,10 @@ pub(crate) fn mib(bytes: u64) -> f64 {
 
 /// The numbers of each mount, or why there are none.
 pub(crate) fn of(mounts: &[&Mount], cx: &Context) -> Vec<std::result::Result<Space, String>> {
-    let (alone, together): (Vec<&Mount>, Vec<&Mount>) = mounts.iter().partition(|mount| mount.may_hang());
+    // A grant takes no such name, and would refuse all that are asked with it.
+    let can_be_named = |mount: &&&Mount| !has_hidden(&mount.point);
+    let (alone, together): (Vec<&Mount>, Vec<&Mount>) =
+        mounts.iter().filter(can_be_named).partition(|mount| mount.may_hang());
     let mut groups: Vec<Vec<&Mount>> = alone.into_iter().take(MOST_ALONE).map(|mount| vec![mount]).collect();
     if !together.is_empty() {
         groups.push(together);
@@ -100,8 +103,11 @@ pub(crate) fn of(mounts: &[&Mount], cx: &Context) -> Vec<std::result::Result<Spa
         .map(|mount| vec![*mount])
         .collect();
     known.extend(answers(&again, cx));
-    let left_out = || Err("not asked: too many that may hang".to_owned());
-    mounts.iter().map(|mount| known.get(&mount.point).cloned().unwrap_or_else(left_out)).collect()
+    let left_out = |mount: &Mount| {
+        let why = if has_hidden(&mount.point) { "its name can't be seen whole" } else { "too many may hang" };
+        Err(format!("not asked: {why}"))
+    };
+    mounts.iter().map(|mount| known.get(&mount.point).cloned().unwrap_or_else(|| left_out(mount))).collect()
 }
 
 type Answers = BTreeMap<String, std::result::Result<Space, String>>;

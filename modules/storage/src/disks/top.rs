@@ -4,7 +4,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use super::cause::{Crowded, FEW, Large};
 use super::cleaning::{self, Cleaning};
-use super::largest::telling;
+use super::largest::most_telling;
 use super::mount_table::{Mount, MountTable};
 use super::owners::Owners;
 use super::place;
@@ -54,10 +54,10 @@ pub(crate) fn top(args: TopArgs, cx: &Context) -> Result<Noted<Top>> {
     let walk = walk(&path, args.seconds.unwrap_or(SECONDS), cx)?;
     let owners = Owners::look(cx);
     let all = walk.directories.iter().chain(&walk.files);
-    let largest = telling(all, |taken| taken.bytes, walk.bytes * SHARE / 100, FEW);
+    let largest = most_telling(all, |taken| taken.bytes, walk.bytes * SHARE / 100, FEW);
     let crowded = match walk.inodes {
         MANY_FILES.. => {
-            telling(walk.crowded.iter(), |taken| taken.inodes, walk.inodes * CROWDED_SHARE / 100, 1)
+            most_telling(walk.crowded.iter(), |taken| taken.inodes, walk.inodes * CROWDED_SHARE / 100, 1)
         }
         _ => Vec::new(),
     };

@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use super::cause::{self, Cause, Looks};
+use super::cause::{self, Cause, Machine};
 use super::deleted::DeletedFiles;
 use super::mount_table::{Mount, MountTable};
 use super::owners::Owners;
@@ -141,8 +141,8 @@ fn causes(full: &[(&Mount, Space)], table: &MountTable, cx: &Context) -> (Vec<Ca
         );
     }
     let owners = Owners::look(cx);
-    let looks = Looks { table, deleted: &deleted, owners: &owners, seconds: seconds(full.len()) };
-    let causes = full.iter().take(MOST_CAUSES).map(|(mount, space)| cause::of(mount, space, &looks, cx));
+    let machine = Machine { table, deleted: &deleted, owners: &owners, seconds: seconds(full.len()) };
+    let causes = full.iter().take(MOST_CAUSES).map(|(mount, space)| cause::of(mount, space, &machine, cx));
     (causes.collect(), missing)
 }
 
