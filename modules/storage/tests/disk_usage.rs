@@ -128,6 +128,12 @@ fn data_below_a_mount_point_is_told_with_the_mounts_that_can_hide_it() {
     );
     assert!(summary.contains("hidden below a mount point: /srv/data/backup"), "{summary}");
     assert!(hidden["next"].as_str().unwrap().contains("keep_fstab"), "{hidden}");
+    // xfs needs about as much for itself.
+    let (data, _, _) = usage(machine(&HIDING.replace("ext4 /dev/loop2", "xfs /dev/loop2")), json!({}));
+    assert!(data["causes"][0].is_object() && data["causes"][0]["hidden"].is_null(), "{data}");
+    // A whole that isn't seen tells nothing of what is hidden.
+    let part = HIDING.replace("7:2 / /srv/data", "7:2 /part /srv/data");
+    assert!(usage(machine(&part), json!({})).0["causes"][0]["hidden"].is_null());
 }
 
 #[test]

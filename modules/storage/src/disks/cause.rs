@@ -22,8 +22,11 @@ const TOLD: usize = 8;
 pub(crate) const FEW: usize = 3;
 /// The share of what is used that a directory or file has to take to be told, in percent.
 const SHARE: u64 = 3;
-/// From this share of the size on, hidden data is told, in percent. What xfs and ext4 need for themselves is less.
+/// From this share of the size on, hidden data is told, in percent.
 const HIDDEN_SHARE: u64 = 5;
+/// Less is never told as hidden, in bytes. xfs keeps space for itself: 20 MB of 320 MB, and smaller shares of larger ones.
+const HIDDEN_LEAST: u64 = 1 << 20;
+const HIDDEN_LEAST_XFS: u64 = 64 << 20;
 /// From this share on, deleted files and hidden data are named as the cause, in percent.
 const CAUSE_SHARE: u64 = 20;
 
@@ -174,7 +177,8 @@ fn changed(walk: &Walk, least: u64, owners: &Owners, largest: &mut [Large], cx: 
 fn hidden(mount: &Mount, space: &Space, walk: &Walk, in_deleted: u64, table: &MountTable) -> Option<Hidden> {
     let is_whole = mount.root == "/" && walk.is_complete() && !mount.may_hang();
     let bytes = space.used().saturating_sub(walk.bytes).saturating_sub(in_deleted);
-    if !is_whole || bytes < space.size / 100 * HIDDEN_SHARE || bytes < 1 << 20 {
+    let least = if mount.kind == "xfs" { HIDDEN_LEAST_XFS } else { HIDDEN_LEAST };
+    if !is_whole || bytes < space.size / 100 * HIDDEN_SHARE || bytes < least {
         return None;
     }
     let below_mounts: Vec<String> = table.on(&mount.device).into_iter().map(str::to_owned).collect();
