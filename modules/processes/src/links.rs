@@ -4,7 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::{Output, Privilege, prelude::*, text::excerpt};
+use linux_sysadmin_sdk::processes::links::{DELETED, Link, is_partial, parse};
+use linux_sysadmin_sdk::{Privilege, prelude::*, text::excerpt, text::has_hidden};
 
 /// Prints the links of one process, and the namespaces of PID 1 to compare with. The open files come last, because they may be
 /// more than are kept of the output.
@@ -29,9 +30,6 @@ const RESOLVE_MISSING: CommandLine = CommandLine::new("realpath --canonicalize-m
 /// The longest path in bytes (PATH_MAX).
 const LONGEST_PATH: usize = 4095;
 
-/// What the kernel adds to the name of a deleted file.
-pub(crate) const DELETED: &str = " (deleted)";
-
 pub(crate) fn grants() -> [CommandGrant; 4] {
     [
         OF_ONE.read("program, open files and namespaces of one process").as_root_if_available(),
@@ -44,38 +42,6 @@ pub(crate) fn grants() -> [CommandGrant; 4] {
 /// The command that prints the links of a process.
 pub(crate) fn of_one(pid: u32) -> Command {
     OF_ONE.with(vec![pid.to_string(); 5]).privilege(Privilege::RootIfAvailable)
-}
-
-/// A link below `/proc/PID`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Link {
-    pub(crate) pid: u32,
-    /// The path below `/proc/PID`, such as `exe` and `fd/3`.
-    pub(crate) name: String,
-    pub(crate) target: String,
-}
-
-/// The links in the output of these commands. A target may hold any characters but NUL.
-pub(crate) fn parse(output: &Output) -> Vec<Link> {
-    let text = output.text();
-    // A last link without its NUL is cut.
-    let whole = text.rfind('\0').map_or("", |end| &text[..end]);
-    let link = |line: &str| {
-        let (path, target) = line.split_once('\t')?;
-        let (pid, name) = path.strip_prefix("/proc/")?.split_once('/')?;
-        (!target.is_empty()).then_some(Link {
-            pid: pid.parse().ok()?,
-            name: name.to_owned(),
-            target: target.to_owned(),
-        })
-    };
-    whole.split('\0').filter_map(link).collect()
-}
-
-/// Whether the rights didn't suffice for some of the links below a directory.
-pub(crate) fn is_partial(output: &Output, directory: &str) -> bool {
-    let refused = |line: &str| line.contains(directory) && line.contains("Permission denied");
-    output.error_text().lines().any(refused)
 }
 
 /// The processes that use a file, or something below a directory.
@@ -111,22 +77,9 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
 
 /// The path without a slash at its end.
 fn checked(file: &str) -> Result<&str> {
-    // Grants refuse characters that can't be seen.
-    let is_hidden = |c: char| {
-        let formats = [
-            '\u{200b}'..='\u{200f}',
-            '\u{2028}'..='\u{202e}',
-            '\u{2060}'..='\u{206f}',
-            '\u{e0000}'..='\u{e0fff}',
-        ];
-        c.is_control() || matches!(c, '\u{ad}' | '\u{feff}') || formats.iter().any(|range| range.contains(&c))
-    };
     let bare = file.strip_suffix('/').unwrap_or(file);
     let mut parts = bare.strip_prefix('/').unwrap_or_default().split('/');
-    if parts.all(|part| !matches!(part, "" | "." | ".."))
-        && !file.contains(is_hidden)
-        && file.len() <= LONGEST_PATH
-    {
+    if parts.all(|part| !matches!(part, "" | "." | "..")) && !has_hidden(file) && file.len() <= LONGEST_PATH {
         return Ok(bare);
     }
     let expected = "expected the absolute path of a file or directory, without . and .., and of characters that can be seen";
@@ -181,17 +134,6 @@ fn quoted(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux_sysadmin_sdk::testkit::output;
-
-    #[test]
-    fn a_target_may_hold_tabs_and_line_breaks_and_a_cut_link_is_none() {
-        let said = "/proc/7/exe\t/bin/a\tb\nc\0/proc/7/fd/3\tsocket:[12]\0/proc/7/fd/4\t\0/proc/x/exe\t/y\0/proc/7/fd/5\t/cu";
-        let links = parse(&output(1, said, "find: '/proc/1/ns': Permission denied"));
-        let shown: Vec<_> =
-            links.iter().map(|link| (link.pid, link.name.as_str(), link.target.as_str())).collect();
-        assert_eq!(shown, [(7, "exe", "/bin/a\tb\nc"), (7, "fd/3", "socket:[12]")]);
-        assert!(parse(&output(0, "", "")).is_empty() && parse(&output(0, "garbage", "")).is_empty());
-    }
 
     #[test]
     fn a_pattern_matches_only_its_own_path() {

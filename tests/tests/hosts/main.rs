@@ -7,6 +7,7 @@ mod everywhere {
     mod changing_services;
     mod changing_services_refused;
     mod commands;
+    mod disks;
     mod everyday;
     mod files;
     mod files_refused;
