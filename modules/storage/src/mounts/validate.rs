@@ -1,0 +1,47 @@
+//! `fstab_validate`: everything that is wrong with fstab, in one answer.
+
+use linux_sysadmin_sdk::prelude::*;
+
+use super::checks::{self, Facts, Finding};
+use super::devices::{Device, Devices};
+use super::fstab::{self, Table};
+use super::{place, verify};
+
+#[derive(Serialize)]
+pub(crate) struct Validated {
+    entries: usize,
+    findings: Vec<Finding>,
+}
+
+pub(crate) fn validate(_: NoArgs, cx: &Context) -> Result<Analysis<Validated>> {
+    let table = Table::read(cx)?;
+    let findings = findings(&table, cx);
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    let (errors, warnings) = (count(Severity::High), count(Severity::Warning));
+    let summary = match (errors, warnings) {
+        (0, 0) => format!("{} has no errors", fstab::PATH),
+        _ => format!("{errors} errors and {warnings} warnings in {}", fstab::PATH),
+    };
+    let severity = findings.first().map_or(Severity::Info, |finding| finding.severity);
+    Ok(Analysis { data: Validated { entries: table.entries.len(), findings }, summary, severity })
+}
+
+/// What is wrong with a table on this machine.
+pub(crate) fn findings(table: &Table, cx: &Context) -> Vec<Finding> {
+    let [lsblk, blkid] = Devices::commands();
+    let [lsblk, blkid, verified] = cx.run_each([lsblk, blkid, verify::command()]);
+    let devices = Devices::of([lsblk, blkid]);
+    let points: Vec<&str> = table.entries.iter().map(|entry| entry.mount_point.as_str()).collect();
+    // Only absolute paths can be looked at.
+    let is_absolute = |point: &&&str| point.starts_with('/');
+    let mut looked = place::all(&points.iter().filter(is_absolute).collect::<Vec<_>>(), cx).into_iter();
+    let directory = |point: &&str| {
+        let place = if point.starts_with('/') { looked.next() } else { None };
+        place.unwrap_or(place::Place::Directory)
+    };
+    let places: Vec<_> = points.iter().map(directory).collect();
+    let sources: Vec<Option<Vec<&Device>>> =
+        table.entries.iter().map(|entry| devices.resolved(&entry.source, cx)).collect();
+    let said = verified.map(|output| verify::said(&output)).unwrap_or_default();
+    checks::all(&Facts { table, devices: &devices, places: &places, sources: &sources }, &said)
+}
