@@ -69,8 +69,14 @@ pub(crate) fn all(facts: &Facts, said: &[Said]) -> Vec<Finding> {
 fn fields(entry: &Entry, found: &mut Findings) {
     let secrets = options::secrets(&entry.options);
     if !secrets.is_empty() {
-        let message = format!("options hold a secret ({}), and every account can read fstab", secrets.join(", "));
-        found.add(entry.line, Severity::High, message, "move it to a file with mode 0600 and say credentials=FILE");
+        let message =
+            format!("options hold a secret ({}), and every account can read fstab", secrets.join(", "));
+        found.add(
+            entry.line,
+            Severity::High,
+            message,
+            "move it to a file with mode 0600 and say credentials=FILE",
+        );
     }
     let pass = entry.pass.parse::<u8>();
     let is_root = entry.mount_point == "/";
@@ -166,8 +172,14 @@ fn network(entry: &Entry, facts: &Facts, index: usize, found: &mut Findings) {
     }
     let devices = facts.sources.get(index).and_then(Option::as_ref);
     if kinds::is_network(&entry.fs_type, &entry.options) {
-        let message = "without nofail, services wait for the network's file system, and stay away where it fails";
-        found.add(entry.line, Severity::Warning, message, "nofail, or x-systemd.automount to mount it on use");
+        let message =
+            "without nofail, services wait for the network's file system, and stay away where it fails";
+        found.add(
+            entry.line,
+            Severity::Warning,
+            message,
+            "nofail, or x-systemd.automount to mount it on use",
+        );
     } else if devices.is_some_and(|devices| devices.iter().any(|device| device.is_removable)) {
         let message = "the device is removable: without nofail, a start without it stops in emergency mode";
         found.add(entry.line, Severity::Warning, message, "nofail");
@@ -210,7 +222,9 @@ fn order(entry: &Entry, behind: &[Entry], found: &mut Findings) {
 /// Finds entries that need each other: the source or the mount point of each lies below the mount point of the next.
 fn loops(entries: &[Entry], found: &mut Findings) {
     let needs = |entry: &Entry, other: &Entry| {
-        let is_below = |path: &str| path.starts_with('/') && !path.starts_with("/dev/") && within(&other.mount_point, path);
+        let is_below = |path: &str| {
+            path.starts_with('/') && !path.starts_with("/dev/") && within(&other.mount_point, path)
+        };
         !other.is_swap()
             && !std::ptr::eq(entry, other)
             && other.mount_point.starts_with('/')
@@ -260,7 +274,10 @@ fn findmnt(entries: &[Entry], said: &[Said], found: &mut Findings) {
         if !is_known {
             let line = rest.peek().filter(|_| !said.target.is_empty()).map(|entry| entry.line);
             let severity = if said.is_error { Severity::High } else { Severity::Warning };
-            let help = said.target.is_empty().then(|| "command_run argv=[\"systemctl\",\"daemon-reload\"] as_root=true".to_owned());
+            let help = said
+                .target
+                .is_empty()
+                .then(|| "command_run argv=[\"systemctl\",\"daemon-reload\"] as_root=true".to_owned());
             found.0.push(Finding { line, severity, message: said.message.clone(), help });
         }
     }

@@ -98,12 +98,14 @@ impl Devices {
         let mut devices: Vec<Device> = Vec::new();
         for row in rows.iter().flat_map(|rows| rows["blockdevices"].as_array()).flatten() {
             // A device of several others, such as an array, is printed for each of them.
-            let device = Device::of_lsblk(row).filter(|new| devices.iter().all(|old| old.kernel != new.kernel));
+            let device =
+                Device::of_lsblk(row).filter(|new| devices.iter().all(|old| old.kernel != new.kernel));
             devices.extend(device);
         }
         let text = blkid.map(|output| output.text().into_owned()).unwrap_or_default();
         for block in text.split("\n\n") {
-            let pair = |line| str::split_once(line, '=').map(|(name, value)| (name, without_backslashes(value)));
+            let pair =
+                |line| str::split_once(line, '=').map(|(name, value)| (name, without_backslashes(value)));
             let block: Vec<_> = block.lines().filter_map(pair).collect();
             let Some((_, name)) = block.iter().find(|(key, _)| *key == "DEVNAME") else { continue };
             let known = devices.iter_mut().find(|device| device.name == *name || device.kernel == *name);
@@ -144,7 +146,8 @@ impl Devices {
             return Some(named);
         }
         let output = cx.run(REALPATH.with([source]).privilege(Privilege::RootIfAvailable));
-        let path = output.ok().filter(|output| output.exit_code == 0).map(|output| output.text().trim().to_owned());
+        let path =
+            output.ok().filter(|output| output.exit_code == 0).map(|output| output.text().trim().to_owned());
         path.and_then(|path| self.named(&path))
     }
 }
@@ -211,7 +214,9 @@ mod tests {
     fn a_source_stands_for_devices() {
         let devices = some();
         let named = |source: &str| {
-            devices.named(source).map(|found| found.iter().map(|device| device.name.as_str()).collect::<Vec<_>>())
+            devices
+                .named(source)
+                .map(|found| found.iter().map(|device| device.name.as_str()).collect::<Vec<_>>())
         };
         for (source, expected) in [
             ("UUID=7608cc09", Some(vec!["/dev/loop2"])),
@@ -244,7 +249,15 @@ mod tests {
         for name in ["/dev/sda1", "/dev/nvme0n1p2", "/dev/md0", "/dev/dm-3", "/dev/loop0"] {
             assert!(is_unstable(name), "{name}");
         }
-        for name in ["/dev/mapper/vg-a", "/dev/vg0/a", "/dev/md/home", "UUID=sda", "/dev/disk/by-path/x", "sda", "/sda1"] {
+        for name in [
+            "/dev/mapper/vg-a",
+            "/dev/vg0/a",
+            "/dev/md/home",
+            "UUID=sda",
+            "/dev/disk/by-path/x",
+            "sda",
+            "/sda1",
+        ] {
             assert!(!is_unstable(name), "{name}");
         }
     }

@@ -127,7 +127,8 @@ impl Table {
         if bytes.last().is_some_and(|last| *last != b'\n') {
             bytes.push(b'\n');
         }
-        let last = self.entries.last().and_then(|last| self.bytes.split(|byte| *byte == b'\n').nth(last.line - 1));
+        let last =
+            self.entries.last().and_then(|last| self.bytes.split(|byte| *byte == b'\n').nth(last.line - 1));
         let separator = if last.is_some_and(|line| line.contains(&b'\t')) { "\t" } else { " " };
         bytes.extend(entry.written(separator).into_bytes());
         bytes
@@ -153,7 +154,12 @@ mod tests {
         let shown: Vec<_> = table
             .entries
             .iter()
-            .map(|e| format!("{} {} {} {} {} {} {}", e.line, e.source, e.mount_point, e.fs_type, e.options, e.dump, e.pass))
+            .map(|e| {
+                format!(
+                    "{} {} {} {} {} {} {}",
+                    e.line, e.source, e.mount_point, e.fs_type, e.options, e.dump, e.pass
+                )
+            })
             .collect();
         assert_eq!(
             shown,

@@ -2,7 +2,19 @@
 
 /// File systems of other machines, as systemd knows them (fstype_is_network).
 const NETWORK: [&str; 13] = [
-    "9p", "afs", "ceph", "cifs", "davfs", "glusterfs", "lustre", "ncpfs", "nfs", "nfs4", "pvfs2", "smb3", "smbfs",
+    "9p",
+    "afs",
+    "ceph",
+    "cifs",
+    "davfs",
+    "glusterfs",
+    "lustre",
+    "ncpfs",
+    "nfs",
+    "nfs4",
+    "pvfs2",
+    "smb3",
+    "smbfs",
 ];
 
 /// Types that a program as fsck can't check, besides those of the network.
@@ -21,7 +33,11 @@ pub(crate) fn is_unchecked(fs_type: &str) -> bool {
 pub(crate) fn mounts(asked: &str, found: &str) -> bool {
     matches!(
         (asked, found),
-        ("auto", _) | ("ext4" | "ext3", "ext2") | ("ext4", "ext3") | ("msdos", "vfat") | ("ntfs3" | "ntfs-3g", "ntfs")
+        ("auto", _)
+            | ("ext4" | "ext3", "ext2")
+            | ("ext4", "ext3")
+            | ("msdos", "vfat")
+            | ("ntfs3" | "ntfs-3g", "ntfs")
     ) || asked.split(',').any(|asked| asked == found)
 }
 
@@ -43,8 +59,13 @@ pub(crate) fn not_mountable(found: &str) -> Option<(&'static str, &'static str)>
     Some(match found {
         "swap" => ("a swap area", "swap_add device=… uses it"),
         "LVM2_member" => ("a physical volume of LVM", "lvm_list tells the volumes on it"),
-        "crypto_LUKS" => ("an encrypted volume", "Have a person open it with cryptsetup, and mount the device below /dev/mapper"),
-        "linux_raid_member" | "isw_raid_member" | "ddf_raid_member" => ("a member of an array", "Mount the array, which disk_list tells"),
+        "crypto_LUKS" => (
+            "an encrypted volume",
+            "Have a person open it with cryptsetup, and mount the device below /dev/mapper",
+        ),
+        "linux_raid_member" | "isw_raid_member" | "ddf_raid_member" => {
+            ("a member of an array", "Mount the array, which disk_list tells")
+        }
         "zfs_member" => ("a member of a pool of ZFS", "zfs mounts its file systems"),
         "mpath_member" => ("a path of a multipath device", "Mount the device below /dev/mapper"),
         _ => return None,

@@ -76,7 +76,16 @@ impl Mount {
         if options.contains(&"ro") {
             options.retain(|option| *option != "rw");
         }
-        Some(Self { id, parent, number, root, point, options: unescaped(&options.join(",")), fs_type, source })
+        Some(Self {
+            id,
+            parent,
+            number,
+            root,
+            point,
+            options: unescaped(&options.join(",")),
+            fs_type,
+            source,
+        })
     }
 }
 
@@ -155,7 +164,10 @@ mod tests {
         let mounts = Mounts::parse(TABLE);
         assert_eq!(mounts.0.len(), 8);
         let x = mounts.at("/mnt/x").unwrap();
-        assert_eq!((x.source.as_str(), x.root.as_str(), x.options.as_str()), ("/dev/loop4", "/@", "ro,relatime,subvol=/@"));
+        assert_eq!(
+            (x.source.as_str(), x.root.as_str(), x.options.as_str()),
+            ("/dev/loop4", "/@", "ro,relatime,subvol=/@")
+        );
         assert_eq!(mounts.at("/mnt/a b").unwrap().options, "rw,relatime");
         assert_eq!(mounts.of("/srv/a/b").unwrap().source, "/dev/loop5");
         assert_eq!(mounts.of("/mnt/xy").unwrap().point, "/");

@@ -76,7 +76,8 @@ pub(crate) fn differences(wanted: &str, actual: &str) -> Vec<String> {
     }
     let is_ro = has(actual, "ro") && !all(wanted).any(|option| matches!(option, "ro" | "rw"));
     if is_ro {
-        found.push("it is mounted ro, and fstab doesn't say so: the kernel does that after errors".to_owned());
+        found
+            .push("it is mounted ro, and fstab doesn't say so: the kernel does that after errors".to_owned());
     }
     found
 }
@@ -85,7 +86,8 @@ pub(crate) fn differences(wanted: &str, actual: &str) -> Vec<String> {
 pub(crate) fn check(options: &str) -> Result<()> {
     let is_odd = |option: &str| option.is_empty() || option.chars().any(|c| c.is_control() || c == '\'');
     if all(options).any(is_odd) || options.matches('"').count() % 2 == 1 || options.starts_with('-') {
-        let message = "expected options as in fstab, such as \"defaults,nofail\": joined by commas, none of them empty";
+        let message =
+            "expected options as in fstab, such as \"defaults,nofail\": joined by commas, none of them empty";
         return Err(Problem::validation("INVALID_OPTIONS", message));
     }
     let secrets = secrets(options);
@@ -97,10 +99,12 @@ pub(crate) fn check(options: &str) -> Result<()> {
         return Err(Problem::validation("SECRET_IN_OPTIONS", message)
             .remedy("Have a person put username= and password= into a file of root with mode 0600, and pass credentials=FILE"));
     }
-    let once = ["remount", "move", "make-private", "make-shared", "make-slave", "x-mount.mkdir", "X-mount.mkdir"];
+    let once =
+        ["remount", "move", "make-private", "make-shared", "make-slave", "x-mount.mkdir", "X-mount.mkdir"];
     match once.into_iter().find(|name| has(options, name)) {
         Some(name) => {
-            let message = format!("{name} is no option for a mount that stays: expected options of the file system");
+            let message =
+                format!("{name} is no option for a mount that stays: expected options of the file system");
             Err(Problem::validation("INVALID_OPTIONS", message))
         }
         None => Ok(()),
@@ -121,7 +125,8 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_shown_and_refused() {
-        for options in ["user=a,password=hunter2", "PASS=hunter2", "username=a%hunter2", "rw,passwd=hunter2"] {
+        for options in ["user=a,password=hunter2", "PASS=hunter2", "username=a%hunter2", "rw,passwd=hunter2"]
+        {
             assert!(!shown(options).contains("hunter2"), "{options}");
             let problem = check(options).unwrap_err();
             assert_eq!(problem.code, "SECRET_IN_OPTIONS");
@@ -135,7 +140,9 @@ mod tests {
         for options in ["", "rw,,ro", ",", "rw\nx", "-o", "a=\"b", "remount,rw", "rw,x-mount.mkdir", "a'b"] {
             assert_eq!(check(options).unwrap_err().code, "INVALID_OPTIONS", "{options:?}");
         }
-        for options in ["defaults", "x-systemd.device-timeout=10s,nofail", "context=\"a,b\"", "subvol=/@ home"] {
+        for options in
+            ["defaults", "x-systemd.device-timeout=10s,nofail", "context=\"a,b\"", "subvol=/@ home"]
+        {
             assert!(check(options).is_ok(), "{options}");
         }
     }

@@ -70,7 +70,8 @@ fn place(path: &str, real: Result<Output>, kind: Result<Output>) -> Place {
 
 /// The number of entries in a directory.
 pub(crate) fn entries(path: &str, cx: &Context) -> Result<u64> {
-    let command = ENTRIES.with([path]).privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick);
+    let command =
+        ENTRIES.with([path]).privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick);
     Ok(cx.run(command)?.stdout_bytes)
 }
 
@@ -103,8 +104,9 @@ pub(crate) fn checked(path: &str) -> Result<&str> {
 pub(crate) fn check_coverable(path: &str) -> Result<()> {
     if ITSELF.contains(&path) || KERNELS.iter().any(|directory| within(directory, path)) {
         let message = format!("{path} is a part of the running system, which a mount there would cover");
-        return Err(Problem::validation("SYSTEM_DIRECTORY", message)
-            .remedy("Mount it below /mnt or /srv; a part of the system moves to another disk from a rescue system"));
+        return Err(Problem::validation("SYSTEM_DIRECTORY", message).remedy(
+            "Mount it below /mnt or /srv; a part of the system moves to another disk from a rescue system",
+        ));
     }
     Ok(())
 }
@@ -136,7 +138,9 @@ mod tests {
 
     #[test]
     fn the_system_is_neither_covered_nor_taken_away() {
-        for path in ["/", "/usr", "/usr/local/x", "/etc/x", "/var", "/var/lib", "/proc/x", "/boot/efi", "/root"] {
+        for path in
+            ["/", "/usr", "/usr/local/x", "/etc/x", "/var", "/var/lib", "/proc/x", "/boot/efi", "/root"]
+        {
             assert_eq!(check_coverable(path).unwrap_err().code, "SYSTEM_DIRECTORY", "{path}");
         }
         for path in ["/mnt", "/srv/a", "/home", "/var/lib/mysql", "/usrlocal", "/tmp", "/opt"] {

@@ -4,23 +4,20 @@ use std::fmt::Write as _;
 
 use linux_sysadmin_sdk::{DurationCategory, JournalEntry, Privilege, prelude::*, text};
 
+const SHOW: CommandLine = CommandLine::new("systemctl show --property=ActiveState -- <unit>...");
 const DAEMON_RELOAD: CommandLine = CommandLine::new("systemctl daemon-reload");
 const START: CommandLine = CommandLine::new("systemctl start -- <unit>");
 const STOP: CommandLine = CommandLine::new("systemctl stop -- <unit>");
 const JOURNAL: CommandLine =
-    CommandLine::new("journalctl --output=json --no-pager --boot --lines=20 --unit=<unit>");
+    CommandLine::new("journalctl --output=json --no-pager --quiet --boot --lines=20 --unit=<unit>");
 
 pub(crate) fn grants(module: Module) -> Module {
     module
+        .command(SHOW.read("which mounts failed"))
         .command(JOURNAL.read("why a mount failed").as_root_if_available())
         .command(DAEMON_RELOAD.change(Risk::Low, "let systemd read fstab again"))
         .command(START.change(Risk::Moderate, "start a unit that mounts on use again"))
         .command(STOP.change(Risk::Moderate, "stop a unit that mounts on use"))
-}
-
-/// The name of the unit that mounts a path.
-pub(crate) fn mount_unit(path: &str) -> String {
-    escaped(path) + ".mount"
 }
 
 /// The name of a path in units.
@@ -64,14 +61,24 @@ pub(crate) fn stop_automount(path: &str) -> Step {
     Step::run(STOP.with([&unit]).as_root()).undo(START.with([&unit]).as_root())
 }
 
-/// What each unit said last when it failed in this boot.
-pub(crate) fn reasons(units: &[String], cx: &Context) -> Vec<Option<String>> {
-    let command = |unit: &String| JOURNAL.with([unit]).privilege(Privilege::RootIfAvailable);
-    let outputs = cx.run_all(units.iter().map(command).collect());
-    outputs.into_iter().map(|output| reason(&output.ok()?.stdout)).collect()
+/// Why the mount of each path failed: what its unit said last, which may be nothing. `None` where it didn't fail.
+pub(crate) fn failures(points: &[&str], cx: &Context) -> Vec<Option<String>> {
+    let units: Vec<String> = points.iter().map(|point| escaped(point) + ".mount").collect();
+    if units.is_empty() || cx.distro().init_system != "systemd" {
+        return vec![None; points.len()];
+    }
+    let states = cx.run(SHOW.with(&units)).map(|output| output.text().into_owned()).unwrap_or_default();
+    let states: Vec<&str> = states.split_whitespace().collect();
+    let has_failed = |index: usize| states.get(index) == Some(&"ActiveState=failed");
+    let failed: Vec<&String> =
+        units.iter().enumerate().filter(|(index, _)| has_failed(*index)).map(|(_, unit)| unit).collect();
+    let command = |unit: &&String| JOURNAL.with([*unit]).privilege(Privilege::RootIfAvailable);
+    let mut outputs = cx.run_all(failed.iter().map(command).collect()).into_iter();
+    let mut said = || outputs.next()?.ok().and_then(|output| reason(&output.stdout)).or(Some(String::new()));
+    (0..units.len()).map(|index| if has_failed(index) { said() } else { None }).collect()
 }
 
-/// What the program said last, or else systemd's last error. A later mount that succeeded ends in no reason.
+/// What the program said last, or else systemd's last error.
 fn reason(journal: &[u8]) -> Option<String> {
     let entries: Vec<_> = journal.split(|byte| *byte == b'\n').filter_map(JournalEntry::parse).collect();
     let of_program = entries.iter().rev().find(|entry| !entry.is_of_manager() && entry.message().is_some());
@@ -100,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_program_says_why_before_systemd() {
-        let program = r#"{"MESSAGE":"mount: /mnt/x: can't find UUID=1.","PRIORITY":"3","_SYSTEMD_UNIT":"mnt-x.mount"}"#;
+        let program =
+            r#"{"MESSAGE":"mount: /mnt/x: can't find UUID=1.","PRIORITY":"3","_SYSTEMD_UNIT":"mnt-x.mount"}"#;
         let manager = r#"{"MESSAGE":"Failed to mount /mnt/x.","PRIORITY":"3","UNIT":"mnt-x.mount"}"#;
         let said = |lines: &[&str]| reason(lines.join("\n").as_bytes());
         assert_eq!(said(&[program, manager]).as_deref(), Some("mount: /mnt/x: can't find UUID=1."));

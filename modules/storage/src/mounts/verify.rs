@@ -69,7 +69,8 @@ mod tests {
         let text = "\n1 parse error, 1 error, 2 warnings\nnone\n   [W] your fstab has been modified, but systemd still uses the old version;\n       use 'systemctl daemon-reload' to reload\n\
             /mnt/a b\n   [E] ext4 does not match with on-disk xfs\n   [ ] target exists\n   [W] target specified more than once\n";
         let found = said(&output(1, text, "findmnt: fstab: parse error at line 9 -- ignored\n"));
-        let shown: Vec<_> = found.iter().map(|said| (said.target.as_str(), said.is_error, said.message.as_str())).collect();
+        let shown: Vec<_> =
+            found.iter().map(|said| (said.target.as_str(), said.is_error, said.message.as_str())).collect();
         assert_eq!(
             shown,
             [
