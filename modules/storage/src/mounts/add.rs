@@ -3,19 +3,17 @@
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use super::devices::Devices;
-use super::fstab::{self, Entry, Table};
+use super::fstab::{Entry, Table};
 use super::mounted::Mounts;
+use super::options;
 use super::place::{self, Place};
+use super::plan::{findings, with_fstab};
 use super::source::{self, Asked, Source};
-use super::{options, units, validate, verify};
 
 /// Makes directories that are missing.
 const MKDIR: CommandLine = CommandLine::new("mkdir --mode=0755 -- <path>...");
 /// Takes them away again, the lower ones first.
 const RMDIR: CommandLine = CommandLine::new("rmdir -- <path>...");
-/// Goes through everything but the system call.
-const FAKE: CommandLine =
-    CommandLine::new("mount --fake --no-mtab --types=<text> --options=<text> -- <text> <path>");
 /// Mounts what fstab has for a mount point.
 pub(crate) const MOUNT: CommandLine = CommandLine::new("mount -- <path>");
 
@@ -23,7 +21,6 @@ pub(crate) fn grants(module: Module) -> Module {
     module
         .command(MKDIR.change(Risk::Moderate, "make a mount point that is missing"))
         .command(RMDIR.change(Risk::Moderate, "remove a mount point that the same plan made"))
-        .command(FAKE.change(Risk::Low, "check the options of a mount"))
         .command(MOUNT.change(Risk::High, "mount what fstab has for a mount point"))
 }
 
@@ -97,13 +94,9 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
     let mut change = Change::new(format!("Mount {} at {point} now and at each start", source.written));
     if !is_mounted {
         (change, answer.made) = with_directory(change, point, &source, cx)?;
-        let fake = FAKE.with([source.fs_type.as_str(), options, &source.written, point]);
-        change = change.step(Step::run(fake.as_root().duration(DurationCategory::Normal)));
     }
     if !is_in_fstab {
-        let (write, warning) = written(table.with(&entry), cx)?;
-        change = units::with_fstab(change.lock(Lock::File(fstab::PATH.to_owned())), write, cx);
-        source.warnings.extend(warning);
+        change = with_fstab(change, table.with(&entry), cx);
     }
     if !is_mounted {
         // A program of the network's file systems tries for two minutes.
@@ -195,32 +188,6 @@ fn with_directory(
         }
         None => state("MOUNT_POINT_UNKNOWN", format!("{point} can't be looked at")),
     }
-}
-
-/// The step that writes fstab. findmnt checks it first, unless the file has errors already: they would count as new ones.
-pub(crate) fn written(contents: Vec<u8>, cx: &Context) -> Result<(Step, Option<String>)> {
-    let is_clean = cx.run(verify::command()).is_ok_and(|output| output.exit_code == 0);
-    let write = Step::write(fstab::PATH, contents);
-    match is_clean {
-        true => Ok((write.validate(verify::of_staged()), None)),
-        false => Ok((
-            write,
-            Some(
-                "fstab has errors already, so that findmnt can't check the change: fstab_validate tells them"
-                    .to_owned(),
-            ),
-        )),
-    }
-}
-
-/// A note where fstab has errors after the change.
-pub(crate) fn findings(cx: &Context) -> Option<String> {
-    let table = Table::read(cx).ok()?;
-    let found = validate::findings(&table, cx);
-    let errors = found.iter().filter(|finding| finding.severity == Severity::High).count();
-    let first = found.first().filter(|_| errors > 0)?;
-    let line = first.line.map(|line| format!(" in line {line}")).unwrap_or_default();
-    Some(format!("fstab_validate tells {errors} errors, the first one{line}: {}", first.message))
 }
 
 /// What a person should know of the options.

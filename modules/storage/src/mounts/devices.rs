@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const LSBLK: CommandLine = CommandLine::new(
     "lsblk --json --list --bytes --paths \
-     --output=NAME,KNAME,MAJ:MIN,TYPE,FSTYPE,UUID,LABEL,PARTUUID,PARTLABEL,RM,HOTPLUG,TRAN,RO,SIZE",
+     --output=NAME,KNAME,PKNAME,MAJ:MIN,TYPE,FSTYPE,UUID,LABEL,PARTUUID,PARTLABEL,RM,HOTPLUG,TRAN,RO,SIZE",
 );
 /// A cache would show devices that are gone, and root would write it.
 const BLKID: CommandLine = CommandLine::new("blkid --cache-file /dev/null --output export");
@@ -32,6 +32,8 @@ pub(crate) struct Device {
     pub(crate) name: String,
     /// The kernel's name, such as `/dev/dm-0`.
     kernel: String,
+    /// The kernel's names of the devices that it lies on.
+    parents: Vec<String>,
     /// The number, as `8:1`.
     pub(crate) number: String,
     pub(crate) fs_type: Option<String>,
@@ -51,6 +53,7 @@ impl Device {
         Some(Self {
             name: text("name")?,
             kernel: text("kname")?,
+            parents: text("pkname").into_iter().collect(),
             number: text("maj:min").unwrap_or_default().trim().to_owned(),
             fs_type: text("fstype"),
             is_removable: is("rm") || is("hotplug") || row["tran"] == "usb",
@@ -77,6 +80,16 @@ impl Device {
         self.tags[1].as_deref()
     }
 
+    /// Whether the path is a name of it.
+    pub(crate) fn is_called(&self, path: &str) -> bool {
+        self.name == path || self.kernel == path
+    }
+
+    /// Whether it lies on the other one, as a partition or a volume does.
+    pub(crate) fn is_part_of(&self, other: &Self) -> bool {
+        self.parents.contains(&other.kernel)
+    }
+
     /// Whether it is only a part of something that has the same UUID, as the members of an array have.
     fn is_member(&self) -> bool {
         self.fs_type.as_deref().is_some_and(|kind| kind == "btrfs" || kind.ends_with("_member"))
@@ -98,9 +111,11 @@ impl Devices {
         let mut devices: Vec<Device> = Vec::new();
         for row in rows.iter().flat_map(|rows| rows["blockdevices"].as_array()).flatten() {
             // A device of several others, such as an array, is printed for each of them.
-            let device =
-                Device::of_lsblk(row).filter(|new| devices.iter().all(|old| old.kernel != new.kernel));
-            devices.extend(device);
+            let Some(mut device) = Device::of_lsblk(row) else { continue };
+            match devices.iter_mut().find(|known| known.kernel == device.kernel) {
+                Some(known) => known.parents.append(&mut device.parents),
+                None => devices.push(device),
+            }
         }
         let text = blkid.map(|output| output.text().into_owned()).unwrap_or_default();
         for block in text.split("\n\n") {
@@ -129,7 +144,7 @@ impl Devices {
     /// common. `None` for a source that names no block device.
     pub(crate) fn named(&self, source: &str) -> Option<Vec<&Device>> {
         let Some((tag, value)) = tag(source) else {
-            let is_name = |device: &&Device| device.name == source || device.kernel == source;
+            let is_name = |device: &&Device| device.is_called(source);
             return source.starts_with("/dev/").then(|| self.0.iter().filter(is_name).collect());
         };
         let has_it = |device: &&Device| device.tags[tag].as_deref() == Some(value);

@@ -3,13 +3,14 @@
 mod add;
 mod busy;
 mod checks;
-mod devices;
-mod fstab;
+pub(crate) mod devices;
+pub(crate) mod fstab;
 mod kinds;
 mod list;
-mod mounted;
+pub(crate) mod mounted;
 mod options;
-mod place;
+pub(crate) mod place;
+pub(crate) mod plan;
 mod remove;
 mod source;
 mod units;

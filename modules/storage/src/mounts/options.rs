@@ -31,11 +31,6 @@ pub(crate) fn has(options: &str, name: &str) -> bool {
     all(options).any(|option| name_of(option) == name)
 }
 
-/// The value of an option.
-pub(crate) fn value<'a>(options: &'a str, name: &str) -> Option<&'a str> {
-    all(options).find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
-}
-
 fn name_of(option: &str) -> &str {
     option.split_once('=').map_or(option, |(name, _)| name)
 }
@@ -120,7 +115,6 @@ mod tests {
         let options = "rw,context=\"a:b:c0,c1\",pri=5,nofail";
         assert_eq!(all(options).collect::<Vec<_>>(), ["rw", "context=\"a:b:c0,c1\"", "pri=5", "nofail"]);
         assert!(has(options, "pri") && has(options, "nofail") && !has(options, "c1\"") && !has(options, "r"));
-        assert_eq!((value(options, "pri"), value(options, "rw")), (Some("5"), None));
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*, text};
 
-use super::add::{MOUNT, findings, written};
+use super::add::MOUNT;
 use super::devices::Devices;
-use super::fstab::{self, Table};
+use super::fstab::Table;
 use super::mounted::Mounts;
+use super::plan::{findings, with_fstab};
 use super::{busy, place, units};
 
 const UMOUNT: CommandLine = CommandLine::new("umount -- <path>");
@@ -79,11 +80,7 @@ pub(crate) fn remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Answer>> {
     }
     let mut notes = Vec::new();
     if !lines.is_empty() {
-        let (write, warning) = written(table.without(&lines), cx)?;
-        change = units::with_fstab(change.lock(Lock::File(fstab::PATH.to_owned())), write, cx);
-        if let Some(warning) = warning {
-            change = change.warning(warning);
-        }
+        change = with_fstab(change, table.without(&lines), cx);
     }
     let applied = cx.apply(change)?;
     answer.would = applied.dry_run.then_some("unmount");

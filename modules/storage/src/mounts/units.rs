@@ -40,19 +40,10 @@ pub(crate) fn escaped(path: &str) -> String {
     name
 }
 
-/// The commands that end a plan which changes fstab, or none without systemd.
+/// The command with which systemd reads fstab again; none on a machine without systemd.
 pub(crate) fn reload(cx: &Context) -> Option<Command> {
     let command = DAEMON_RELOAD.command().as_root().duration(DurationCategory::Normal);
     (cx.distro().init_system == "systemd").then_some(command)
-}
-
-/// A plan with a new fstab as its steps, so that systemd knows it after the plan and after an undo.
-pub(crate) fn with_fstab(change: Change, write: Step, cx: &Context) -> Change {
-    let change = change.step(write);
-    match reload(cx) {
-        Some(reload) => change.step(Step::run(reload.clone())).after_undo(reload),
-        None => change,
-    }
 }
 
 /// The step that stops the unit which mounts a path once it is used.
@@ -107,9 +98,8 @@ mod tests {
 
     #[test]
     fn the_program_says_why_before_systemd() {
-        let program =
-            r#"{"MESSAGE":"mount: /mnt/x: can't find UUID=1.","PRIORITY":"3","_SYSTEMD_UNIT":"mnt-x.mount"}"#;
-        let manager = r#"{"MESSAGE":"Failed to mount /mnt/x.","PRIORITY":"3","UNIT":"mnt-x.mount"}"#;
+        let program = r#"{"__REALTIME_TIMESTAMP":"1","MESSAGE":"mount: /mnt/x: can't find UUID=1.","PRIORITY":"3","_SYSTEMD_UNIT":"mnt-x.mount"}"#;
+        let manager = r#"{"__REALTIME_TIMESTAMP":"1","MESSAGE":"Failed to mount /mnt/x.","PRIORITY":"3","UNIT":"mnt-x.mount"}"#;
         let said = |lines: &[&str]| reason(lines.join("\n").as_bytes());
         assert_eq!(said(&[program, manager]).as_deref(), Some("mount: /mnt/x: can't find UUID=1."));
         assert_eq!(said(&[manager]).as_deref(), Some("Failed to mount /mnt/x."));
