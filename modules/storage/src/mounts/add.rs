@@ -26,15 +26,14 @@ pub(crate) fn grants(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
-    /// /dev/…, UUID=…, host:/path, //host/share
+    /// /dev/…, UUID=…, host:/path
     device: String,
     mount_point: String,
-    /// auto: what is on it
+    /// Or auto
     fs_type: String,
-    /// Default "defaults"
     options: Option<String>,
-    dump: Option<u8>,
-    pass: Option<u8>,
+    dump: Option<u32>,
+    pass: Option<u32>,
 }
 
 #[derive(Serialize)]

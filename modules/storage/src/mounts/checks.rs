@@ -1,6 +1,7 @@
 //! What is wrong with fstab, or will be at the next start.
 
-use linux_sysadmin_sdk::{prelude::*, text::excerpt};
+use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::text::{excerpt, list};
 
 use super::devices::{Device, Devices, is_unstable};
 use super::fstab::{Entry, Table};
@@ -25,7 +26,7 @@ pub(crate) struct Finding {
 pub(crate) struct Facts<'a> {
     pub(crate) table: &'a Table,
     pub(crate) devices: &'a Devices,
-    /// What is at the mount point of each entry.
+    /// What is at the path of each entry that [`place_of`] tells.
     pub(crate) places: &'a [Place],
     /// The devices that the source of each entry stands for, as [`Devices::resolved`] says.
     pub(crate) sources: &'a [Option<Vec<&'a Device>>],
@@ -53,12 +54,14 @@ pub(crate) fn all(facts: &Facts, said: &[Said]) -> Vec<Finding> {
     for (index, entry) in entries.iter().enumerate() {
         fields(entry, &mut found);
         source(entry, facts, index, &mut found);
-        if !entry.is_swap() {
+        if entry.is_swap() {
+            file(entry, facts.places.get(index), &mut found);
+        } else {
             point(entry, facts.places.get(index), &mut found);
             network(entry, facts, index, &mut found);
         }
         twice(entry, &entries[..index], &mut found);
-        order(entry, &entries[index + 1..], &mut found);
+        order(entry, &entries[..index], &mut found);
     }
     loops(entries, &mut found);
     findmnt(entries, said, &mut found);
@@ -136,6 +139,20 @@ fn source(entry: &Entry, facts: &Facts, index: usize, found: &mut Findings) {
     }
 }
 
+/// The path of an entry that can be looked at: its mount point, or its swap file.
+pub(crate) fn place_of(entry: &Entry) -> Option<&str> {
+    let path = if entry.is_swap() { &entry.source } else { &entry.mount_point };
+    Some(path.as_str()).filter(|path| path.starts_with('/') && !path.starts_with("/dev/"))
+}
+
+fn file(entry: &Entry, place: Option<&Place>, found: &mut Findings) {
+    if place == Some(&Place::Missing) {
+        let shown = excerpt(&entry.source, 120);
+        let message = format!("no swap file {shown} is there");
+        found.add(entry.line, Severity::Warning, message, format!("swap_remove path={shown}"));
+    }
+}
+
 fn point(entry: &Entry, place: Option<&Place>, found: &mut Findings) {
     let shown = excerpt(&entry.mount_point, 120);
     if !entry.mount_point.starts_with('/') {
@@ -199,23 +216,21 @@ fn twice(entry: &Entry, before: &[Entry], found: &mut Findings) {
 }
 
 /// `mount -a` goes from the first line to the last one.
-fn order(entry: &Entry, behind: &[Entry], found: &mut Findings) {
-    if entry.is_swap() {
+fn order(entry: &Entry, before: &[Entry], found: &mut Findings) {
+    if entry.is_swap() || !entry.mount_point.starts_with('/') {
         return;
     }
-    let above = behind.iter().find(|other| {
-        other.mount_point.starts_with('/')
+    let is_covered = |other: &&Entry| {
+        !other.is_swap()
             && other.mount_point != entry.mount_point
-            && within(&other.mount_point, &entry.mount_point)
-    });
-    if let Some(above) = above {
-        let message = format!(
-            "{} stands in front of {} in line {}, which `mount -a` mounts over it",
-            excerpt(&entry.mount_point, 120),
-            excerpt(&above.mount_point, 120),
-            above.line
-        );
-        found.add(entry.line, Severity::Warning, message, format!("move it behind line {}", above.line));
+            && within(&entry.mount_point, &other.mount_point)
+    };
+    let lines: Vec<String> = before.iter().filter(is_covered).map(|other| other.line.to_string()).collect();
+    if let Some(first) = lines.first() {
+        let shown = excerpt(&entry.mount_point, 120);
+        let message =
+            format!("`mount -a` mounts {shown} over what line {} mounted below it", list(&lines, 10));
+        found.add(entry.line, Severity::Warning, message, format!("move it in front of line {first}"));
     }
 }
 

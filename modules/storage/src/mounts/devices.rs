@@ -163,7 +163,7 @@ impl Devices {
         let output = cx.run(REALPATH.with([source]).privilege(Privilege::RootIfAvailable));
         let path =
             output.ok().filter(|output| output.exit_code == 0).map(|output| output.text().trim().to_owned());
-        path.and_then(|path| self.named(&path))
+        Some(path.and_then(|path| self.named(&path)).unwrap_or_default())
     }
 }
 

@@ -31,15 +31,11 @@ pub(crate) fn findings(table: &Table, cx: &Context) -> Vec<Finding> {
     let [lsblk, blkid] = Devices::commands();
     let [lsblk, blkid, verified] = cx.run_each([lsblk, blkid, verify::command()]);
     let devices = Devices::of([lsblk, blkid]);
-    let points: Vec<&str> = table.entries.iter().map(|entry| entry.mount_point.as_str()).collect();
-    // Only absolute paths can be looked at.
-    let is_absolute = |point: &&&str| point.starts_with('/');
-    let mut looked = place::all(&points.iter().filter(is_absolute).collect::<Vec<_>>(), cx).into_iter();
-    let directory = |point: &&str| {
-        let place = if point.starts_with('/') { looked.next() } else { None };
-        place.unwrap_or(place::Place::Directory)
-    };
-    let places: Vec<_> = points.iter().map(directory).collect();
+    let paths: Vec<Option<&str>> = table.entries.iter().map(checks::place_of).collect();
+    let mut looked = place::all(&paths.iter().flatten().collect::<Vec<_>>(), cx).into_iter();
+    // Of what can't be looked at, only the text is judged.
+    let place = |path: &Option<&str>| path.and_then(|_| looked.next()).unwrap_or(place::Place::Directory);
+    let places: Vec<_> = paths.iter().map(place).collect();
     let sources: Vec<Option<Vec<&Device>>> =
         table.entries.iter().map(|entry| devices.resolved(&entry.source, cx)).collect();
     let said = verified.map(|output| verify::said(&output)).unwrap_or_default();
