@@ -4,10 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::processes::links::{TO_A_FILE, to_a_file, uses};
+use linux_sysadmin_sdk::processes::links::{TO_A_FILE, is_partial, parse, to_a_file, uses};
 use linux_sysadmin_sdk::{Privilege, prelude::*, text::excerpt};
-
-pub(crate) use linux_sysadmin_sdk::processes::links::{DELETED, Link, is_partial, parse};
 
 /// Prints the links of one process, and the namespaces of PID 1 to compare with. The open files come last, because they may be
 /// more than are kept of the output.

@@ -113,6 +113,13 @@ mod tests {
     }
 
     #[test]
+    fn missing_rights_are_told_by_the_directory_that_they_lack() {
+        let refused = output(1, "", "find: '/proc/1/fd': Permission denied\n");
+        assert!(is_partial(&refused, "/proc/") && !is_partial(&refused, "/proc/2/"));
+        assert!(!is_partial(&output(1, "", "find: '/proc/9': No such file or directory\n"), "/proc/"));
+    }
+
+    #[test]
     fn a_pattern_matches_only_its_own_path() {
         assert_eq!(quoted("/a[1]*?\\b c"), "/a\\[1\\]\\*\\?\\\\b c");
     }

@@ -56,7 +56,7 @@ fn grants(module: Module) -> Module {
         .command(TO_A_FILE.read("which processes keep a file system busy").as_root_if_available())
         .commands(devices::grants())
         .commands(place::grants())
-        .commands(verify::grants())
+        .command(verify::grant())
         .commands(source::grants());
     remove::grants(add::grants(units::grants(module)))
 }

@@ -4,11 +4,8 @@ use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*, text};
 
 const VERIFY: CommandLine = CommandLine::new("findmnt --verify --tab-file=/etc/fstab");
 
-pub(crate) fn grants() -> [CommandGrant; 2] {
-    [
-        VERIFY.read("what findmnt says of fstab").as_root_if_available(),
-        VERIFY.change(Risk::Low, "to check a new fstab before it takes the old one's place"),
-    ]
+pub(crate) fn grant() -> CommandGrant {
+    VERIFY.read("what findmnt says of fstab, also of a new one before it takes the old one's place").as_root()
 }
 
 pub(crate) fn command() -> Command {

@@ -45,6 +45,7 @@ pub(crate) fn grants(module: Module) -> Module {
         .command(ROOM.read("how much room there is for a swap file").as_root_if_available())
         .path(PathGrant::read(BOOT, "a part of the name of a swap file"))
         .path(PathGrant::write("/**/linux-sysadmin-swap", "the directory for swap files"))
+        .path(PathGrant::read("/**/linux-sysadmin-swap/*", "whether a swap file is there").as_root())
         .command(INSTALL.change(Risk::Moderate, "make a swap file that only root reads"))
         .command(NO_COW.change(Risk::Moderate, "have btrfs write a swap file in place"))
         .command(SELINUX.change(Risk::Moderate, "give a swap file its SELinux type"))
