@@ -503,3 +503,48 @@ fn the_tools_take_little_room_in_a_clients_context() {
         }
     }
 }
+
+#[test]
+fn an_account_that_could_redirect_a_mount_is_told() {
+    let owner = |path: &str| ["stat", "--format=%U:%a", "--", path].map(str::to_owned);
+    let warned = |home: &str| {
+        let [a, b] = [owner("/home"), owner("/home/ada")];
+        let [a, b] = [&a, &b].map(|argv| argv.iter().map(String::as_str).collect::<Vec<_>>());
+        let target =
+            empty(machine(FSTAB), "/home/ada/x").answer(&a, 0, "root:755\n", "").answer(&b, 0, home, "");
+        answer(target, "mount_add", add("tmpfs", "/home/ada/x", "tmpfs")).1
+    };
+    assert_eq!(
+        warned("ada:700\n"),
+        ["ada can write to /home/ada, and put a symlink in the place of /home/ada/x"]
+    );
+    assert_eq!(
+        warned("root:1777\n"),
+        ["other accounts can write to /home/ada, and put a symlink in the place of /home/ada/x"]
+    );
+    assert!(warned("root:755\n").is_empty());
+}
+
+#[test]
+fn without_rights_a_uuid_that_nobody_knows_is_no_fault() {
+    let lsblk = include_str!("fixtures/mounts/lsblk.json");
+    let target = || {
+        let fstab = "UUID=1 /mnt/y ext4 defaults 0 0\n";
+        at(bare(fstab), "/mnt/y", At::Directory).answer(&machine::LSBLK_ARGV, 0, lsblk, "")
+    };
+    assert_eq!(findings(target()).0, Vec::<Value>::new());
+    let problem = refused(target(), "mount_add", add("UUID=2", "/mnt/z", "ext4"));
+    assert_eq!(problem.code, "DEVICE_NOT_FOUND");
+    assert!(problem.remediation[0].contains("below /dev"), "{problem:?}");
+}
+
+#[test]
+fn an_automount_that_nothing_has_used_is_stopped_with_its_line() {
+    let fstab = format!("{FSTAB}host:/x /mnt/n nfs x-systemd.automount 0 0\n");
+    let over = format!("{MOUNTINFO}62 43 0:50 / /mnt/n rw - autofs systemd-1 rw,fd=50\n");
+    let target = machine(fstab).file("/proc/self/mountinfo", over);
+    let plans = target.plans();
+    answer(target, "mount_remove", json!({"mount_point": "/mnt/n"}));
+    assert_eq!(plan(&plans).steps().len(), 3);
+    assert!(format!("{:?}", plan(&plans).steps()[0]).contains("mnt-n.automount"));
+}

@@ -101,6 +101,11 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
         // A program of the network's file systems tries for two minutes.
         change = change.step(Step::run(MOUNT.with([point]).as_root().duration(DurationCategory::Slow)));
     }
+    if let Some((directory, who)) = place::redirected_by(point, cx) {
+        source
+            .warnings
+            .push(format!("{who} can write to {directory}, and put a symlink in the place of {point}"));
+    }
     source.warnings.extend(risks(&source, options));
     for warning in &source.warnings {
         change = change.warning(warning.clone());

@@ -104,8 +104,7 @@ fn source(entry: &Entry, facts: &Facts, index: usize, found: &mut Findings) {
     let Some(devices) = facts.sources.get(index).and_then(Option::as_ref) else { return };
     let shown = excerpt(&entry.source, 120);
     match devices[..] {
-        // Where no device is known at all, nothing can be said.
-        [] if facts.devices.0.is_empty() => {}
+        [] if !facts.devices.could_tell(&entry.source) => {}
         [] if entry.is_optional() => {
             found.add(entry.line, Severity::Warning, format!("no device {shown} is there now"), "");
         }

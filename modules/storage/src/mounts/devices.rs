@@ -140,6 +140,14 @@ impl Devices {
         Self::of(cx.run_each(Self::commands()))
     }
 
+    /// Whether it would be known if a source stood for a device. Without udev and without root's rights, no UUID is.
+    pub(crate) fn could_tell(&self, source: &str) -> bool {
+        match tag(source) {
+            Some(_) => self.0.iter().any(|device| device.tags.iter().any(Option::is_some)),
+            None => !self.0.is_empty(),
+        }
+    }
+
     /// The devices that a source stands for: none where there is no such device, and several where they have one tag in
     /// common. `None` for a source that names no block device.
     pub(crate) fn named(&self, source: &str) -> Option<Vec<&Device>> {

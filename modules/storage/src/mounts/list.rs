@@ -117,7 +117,7 @@ fn not_mounted(entries: &[&Entry], mounts: &Mounts, devices: &Devices, cx: &Cont
     let failures = units::failures(&points, cx);
     let item = |((entry, place), failure): ((&&Entry, place::Place), Option<String>)| {
         let named = devices.resolved(&entry.source, cx);
-        let is_gone = named.as_ref().is_some_and(Vec::is_empty) && !devices.0.is_empty();
+        let is_gone = named.as_ref().is_some_and(Vec::is_empty) && devices.could_tell(&entry.source);
         let reason = match place {
             _ if is_gone => Some(format!("there is no device {}", text::excerpt(&entry.source, 120))),
             place::Place::Missing => Some(format!("{} isn't there", entry.mount_point)),

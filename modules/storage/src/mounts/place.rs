@@ -7,6 +7,7 @@ use super::mounted::within;
 
 const REALPATH: CommandLine = CommandLine::new("realpath --canonicalize-missing -- <path>");
 const STAT: CommandLine = CommandLine::new("stat --format=%F -- <path>");
+const OWNER: CommandLine = CommandLine::new("stat --format=%U:%a -- <path>");
 /// Prints a dot for each entry, so that the size of the output counts them.
 const ENTRIES: CommandLine = CommandLine::new("find <path> -mindepth 1 -maxdepth 1 -printf .");
 
@@ -19,10 +20,11 @@ const ITSELF: [&str; 8] = ["/", "/root", "/run", "/var", "/var/lib", "/var/log",
 const NEEDED: [&str; 9] =
     ["/", "/efi", "/run", "/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/root"];
 
-pub(crate) fn grants() -> [CommandGrant; 3] {
+pub(crate) fn grants() -> [CommandGrant; 4] {
     [
         REALPATH.read("whether a mount point is a symlink").as_root_if_available(),
         STAT.read("whether a mount point is a directory").as_root_if_available(),
+        OWNER.read("who else could put something in the place of a mount point").as_root_if_available(),
         ENTRIES.read("whether a mount point is empty").as_root_if_available(),
     ]
 }
@@ -77,11 +79,31 @@ pub(crate) fn entries(path: &str, cx: &Context) -> Result<u64> {
 
 /// The directories on the path that are missing, the upper ones first.
 pub(crate) fn missing(path: &str, cx: &Context) -> Vec<String> {
-    let ends = path.match_indices('/').skip(1).map(|(end, _)| end).chain([path.len()]);
-    let directories: Vec<&str> = ends.map(|end| &path[..end]).collect();
+    let directories = upwards(path);
     let places = all(&directories, cx);
     let found = directories.into_iter().zip(places).filter(|(_, place)| *place == Place::Missing);
     found.map(|(directory, _)| directory.to_owned()).collect()
+}
+
+/// The directory above a path in which an account other than root can put something in its place, and who that is.
+pub(crate) fn redirected_by(path: &str, cx: &Context) -> Option<(String, String)> {
+    let mut above = upwards(path);
+    above.pop();
+    let command = |directory: &&str| OWNER.with([*directory]).privilege(Privilege::RootIfAvailable);
+    let outputs = cx.run_all(above.iter().map(command).collect());
+    above.into_iter().zip(outputs).find_map(|(directory, output)| {
+        let text = output.ok().filter(|output| output.exit_code == 0)?.text().trim().to_owned();
+        let (owner, mode) = text.split_once(':')?;
+        let is_open = u32::from_str_radix(mode, 8).is_ok_and(|mode| mode & 0o022 != 0);
+        let who = if owner != "root" { owner } else { "other accounts" };
+        (owner != "root" || is_open).then(|| (directory.to_owned(), who.to_owned()))
+    })
+}
+
+/// The directories on the path below the root, the upper ones first, and the path itself.
+fn upwards(path: &str) -> Vec<&str> {
+    let ends = path.match_indices('/').skip(1).map(|(end, _)| end).chain([path.len()]);
+    ends.map(|end| &path[..end]).collect()
 }
 
 /// The path without a slash at its end, where it is absolute and says what it means.

@@ -68,9 +68,11 @@ pub(crate) fn remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Answer>> {
                 .remedy(format!("mount_remove mount_point={} keep_fstab=true", over.point)));
         }
         busy::check(&point, &mounts, cx)?;
-        if mounts.has_automount(&point) {
-            change = change.step(units::stop_automount(&point));
-        }
+    }
+    if mounts.has_automount(&point) {
+        change = change.step(units::stop_automount(&point));
+    }
+    if mount.is_some() {
         let umount = Step::run(UMOUNT.with([&point]).as_root().duration(DurationCategory::Slow));
         // Without an entry in fstab, no step follows that could fail.
         change = change.step(match known.is_empty() {

@@ -271,6 +271,10 @@ fn not_found(device: &str, devices: &Devices, mounts: &Mounts) -> Problem {
         format!("{} ({}{label})", device.name, device.fs_type.as_deref().unwrap_or_default())
     };
     let free: Vec<String> = devices.0.iter().filter(is_free).map(name).collect();
+    if !devices.could_tell(device) {
+        return problem
+            .remedy("Without root's rights and without udev, no UUID is known: name the device below /dev");
+    }
     match free.is_empty() {
         true => problem.remedy("disk_list tells which devices there are"),
         false => problem.remedy(format!("Not mounted: {}", text::list(&free, MOST))),

@@ -5,6 +5,7 @@ use linux_sysadmin_sdk::prelude::*;
 use super::checks::{self, Facts, Finding};
 use super::devices::{Device, Devices};
 use super::fstab::{self, Table};
+use super::mounted::Mounts;
 use super::{place, verify};
 
 #[derive(Serialize)]
@@ -31,7 +32,10 @@ pub(crate) fn findings(table: &Table, cx: &Context) -> Vec<Finding> {
     let [lsblk, blkid] = Devices::commands();
     let [lsblk, blkid, verified] = cx.run_each([lsblk, blkid, verify::command()]);
     let devices = Devices::of([lsblk, blkid]);
-    let paths: Vec<Option<&str>> = table.entries.iter().map(checks::place_of).collect();
+    let mounts = Mounts::read(cx).unwrap_or_default();
+    // What is mounted is a directory without symlinks. It isn't looked at, since it may hang.
+    let path = |entry| checks::place_of(entry).filter(|path| mounts.at(path).is_none());
+    let paths: Vec<Option<&str>> = table.entries.iter().map(path).collect();
     let mut looked = place::all(&paths.iter().flatten().collect::<Vec<_>>(), cx).into_iter();
     // Of what can't be looked at, only the text is judged.
     let place = |path: &Option<&str>| path.and_then(|_| looked.next()).unwrap_or(place::Place::Directory);

@@ -86,7 +86,8 @@ pub(crate) fn list(_: NoArgs, cx: &Context) -> Result<Single<Swap>> {
         });
     }
     for (entry, named) in entries.iter().filter(|entry| !used.iter().any(|area| is_of(entry, area))) {
-        let is_gone = named.is_empty() && !devices.0.is_empty() && !entry.source.starts_with('/');
+        let is_gone =
+            named.is_empty() && devices.named(&entry.source).is_some() && devices.could_tell(&entry.source);
         items.push(Item {
             path: entry.source.clone(),
             kind: if named.is_empty() { "file" } else { "partition" }.to_owned(),
