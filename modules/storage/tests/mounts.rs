@@ -458,6 +458,15 @@ fn who_keeps_a_mount_busy_is_told_with_the_call_that_helps() {
     let problem =
         refused(machine(FSTAB).file("/proc/swaps", swaps), "mount_remove", json!({"mount_point": "/mnt/x"}));
     assert_eq!(problem.remediation, ["swap_remove path=/mnt/x/s w"]);
+    let target = machine(FSTAB)
+        .file("/sys/block/loop1/loop/backing_file", "/srv/other\n")
+        .file("/sys/block/loop7/loop/backing_file", "/mnt/x/disk.img\n");
+    let problem = refused(target, "mount_remove", json!({"mount_point": "/mnt/x"}));
+    assert!(
+        problem.message.ends_with("/dev/loop7 shows the file /mnt/x/disk.img on it"),
+        "{}",
+        problem.message
+    );
 }
 
 #[test]
@@ -547,4 +556,29 @@ fn an_automount_that_nothing_has_used_is_stopped_with_its_line() {
     answer(target, "mount_remove", json!({"mount_point": "/mnt/n"}));
     assert_eq!(plan(&plans).steps().len(), 3);
     assert!(format!("{:?}", plan(&plans).steps()[0]).contains("mnt-n.automount"));
+}
+
+#[test]
+fn a_file_system_is_only_made_where_nothing_is() {
+    let lsblk = r#"{"blockdevices": [
+        {"name":"/dev/sda","kname":"/dev/sda","pkname":null,"maj:min":"8:0","size":1},
+        {"name":"/dev/sda1","kname":"/dev/sda1","pkname":"/dev/sda","maj:min":"8:1","fstype":"ext4","uuid":"1","size":1},
+        {"name":"/dev/sdb","kname":"/dev/sdb","pkname":null,"maj:min":"8:16","size":1},
+        {"name":"/dev/sdc","kname":"/dev/sdc","pkname":null,"maj:min":"8:32","size":1},
+        {"name":"/dev/sdd","kname":"/dev/sdd","pkname":null,"maj:min":"8:48","fstype":"crypto_LUKS","uuid":"2","size":1}
+    ]}"#;
+    let blkid = "DEVNAME=/dev/sdb\nPTUUID=3\nPTTYPE=gpt\n";
+    for (device, message, help) in [
+        ("/dev/sda", "has partitions or volumes on it: /dev/sda1", ""),
+        ("/dev/sdb", "no file system that blkid knows", "disk_list"),
+        ("/dev/sdc", "no file system that blkid knows", "mkfs.ext4"),
+        ("/dev/sdd", "is an encrypted volume", "cryptsetup"),
+    ] {
+        let target =
+            bare(FSTAB).answer(&machine::LSBLK_ARGV, 0, lsblk, "").answer(&machine::BLKID_ARGV, 0, blkid, "");
+        let problem = refused(target, "mount_add", add(device, "/mnt/y", "ext4"));
+        assert_eq!(problem.code, "NO_FILE_SYSTEM", "{device}");
+        assert!(problem.message.contains(message), "{device} {}", problem.message);
+        assert!(problem.remediation.concat().contains(help), "{device} {:?}", problem.remediation);
+    }
 }

@@ -1,13 +1,22 @@
 //! What keeps a file system from being unmounted: processes, mounts below it, swap files and loop devices.
 
-use linux_sysadmin_sdk::processes::links::{self, to_a_file};
+use linux_sysadmin_sdk::processes::links::{self, TO_A_FILE, to_a_file};
 use linux_sysadmin_sdk::processes::{self, Process, Stat};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*, text};
 
 use super::mounted::{Mounts, within};
 
+const BLOCKS: &str = "/sys/block";
 /// The most processes that are named.
 const MOST: usize = 5;
+
+pub(crate) fn grants(module: Module) -> Module {
+    module
+        .path(PathGrant::read(BLOCKS, "which loop devices there are"))
+        .path(PathGrant::read("/sys/block/loop*/loop/backing_file", "which files loop devices show"))
+        .path(PathGrant::read("/proc/swaps", "which swap areas are in use"))
+        .command(TO_A_FILE.read("which processes keep a file system busy").as_root_if_available())
+}
 
 /// A process with what it has of the file system.
 struct Holder {
@@ -29,6 +38,10 @@ pub(crate) fn check(point: &str, mounts: &Mounts, cx: &Context) -> Result<()> {
     if let Some(file) = paths.into_iter().find(|path| within(point, path)) {
         return Err(busy(format!("{point} is busy: the swap area {file} lies on it"))
             .remedy(format!("swap_remove path={file}")));
+    }
+    if let Some((device, file)) = loop_device(point, cx) {
+        return Err(busy(format!("{point} is busy: {device} shows the file {file} on it"))
+            .remedy(format!("command_run argv=[\"losetup\",\"--detach\",\"{device}\"] as_root=true")));
     }
     let holders = holders(point, cx)?;
     // Where some processes can't be looked at, umount itself finds out.
@@ -56,6 +69,18 @@ pub(crate) fn check(point: &str, mounts: &Mounts, cx: &Context) -> Result<()> {
         problem = problem.remedy(format!("proc_signal pid=[{}]", others.join(",")));
     }
     Err(problem)
+}
+
+/// A loop device whose file lies there, with the file.
+fn loop_device(point: &str, cx: &Context) -> Option<(String, String)> {
+    let names = cx.list_dir(BLOCKS).ok()?;
+    let names: Vec<&String> = names.iter().filter(|name| name.starts_with("loop")).collect();
+    let files = cx
+        .read_all(&names.iter().map(|name| format!("{BLOCKS}/{name}/loop/backing_file")).collect::<Vec<_>>());
+    let found = names.into_iter().zip(files).filter_map(|(name, file)| Some((name, file.ok()?)));
+    let mut found =
+        found.map(|(name, file)| (format!("/dev/{name}"), file.trim_end_matches('\n').to_owned()));
+    found.find(|(_, file)| within(point, file))
 }
 
 fn busy(message: String) -> Problem {

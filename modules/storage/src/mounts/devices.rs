@@ -10,7 +10,7 @@ const LSBLK: CommandLine = CommandLine::new(
 );
 /// A cache would show devices that are gone, and root would write it.
 const BLKID: CommandLine = CommandLine::new("blkid --cache-file /dev/null --output export");
-const REALPATH: CommandLine = CommandLine::new("realpath --canonicalize-existing -- <text>");
+const REALPATH: CommandLine = CommandLine::new("realpath --canonicalize-existing -- <disk>");
 
 /// The tags that a source of fstab may have in place of a device's name.
 const TAGS: [&str; 4] = ["UUID", "LABEL", "PARTUUID", "PARTLABEL"];
@@ -39,6 +39,8 @@ pub(crate) struct Device {
     pub(crate) fs_type: Option<String>,
     pub(crate) is_removable: bool,
     pub(crate) is_read_only: bool,
+    /// Whether there is a table of partitions on it, by blkid.
+    pub(crate) has_table: bool,
     pub(crate) size: u64,
     /// The values of [`TAGS`].
     tags: [Option<String>; 4],
@@ -58,6 +60,7 @@ impl Device {
             fs_type: text("fstype"),
             is_removable: is("rm") || is("hotplug") || row["tran"] == "usb",
             is_read_only: is("ro"),
+            has_table: false,
             size: size.unwrap_or_default(),
             tags: ["uuid", "label", "partuuid", "partlabel"].map(text),
         })
@@ -67,6 +70,7 @@ impl Device {
     fn complete(&mut self, block: &[(&str, String)]) {
         let value = |name: &str| block.iter().find(|(key, _)| *key == name).map(|(_, value)| value.clone());
         self.fs_type = self.fs_type.take().or_else(|| value("TYPE"));
+        self.has_table |= value("PTTYPE").is_some();
         for (own, name) in self.tags.iter_mut().zip(TAGS) {
             *own = own.take().or_else(|| value(name));
         }

@@ -17,8 +17,7 @@ mod units;
 mod validate;
 mod verify;
 
-use linux_sysadmin_sdk::processes::{self, links::TO_A_FILE};
-use linux_sysadmin_sdk::{DurationCategory, prelude::*};
+use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
 
 /// Adds the tools of this folder, with their grants.
 pub(crate) fn tools(module: Module) -> Module {
@@ -51,12 +50,9 @@ fn grants(module: Module) -> Module {
     let module = module
         .path(PathGrant::write(fstab::PATH, "the file systems that are mounted at each start"))
         .path(PathGrant::read(mounted::PATH, "what is mounted"))
-        .path(PathGrant::read("/proc/swaps", "which swap areas are in use"))
         .paths(processes::grants())
-        .command(TO_A_FILE.read("which processes keep a file system busy").as_root_if_available())
         .commands(devices::grants())
         .commands(place::grants())
-        .command(verify::grant())
-        .commands(source::grants());
-    remove::grants(add::grants(units::grants(module)))
+        .command(verify::grant());
+    busy::grants(remove::grants(add::grants(units::grants(module))))
 }

@@ -23,7 +23,8 @@ const NEEDED: [&str; 9] =
 pub(crate) fn grants() -> [CommandGrant; 4] {
     [
         REALPATH.read("whether a mount point is a symlink").as_root_if_available(),
-        STAT.read("whether a mount point is a directory").as_root_if_available(),
+        STAT.read("whether a mount point is a directory, and whether its source is there")
+            .as_root_if_available(),
         OWNER.read("who else could put something in the place of a mount point").as_root_if_available(),
         ENTRIES.read("whether a mount point is empty").as_root_if_available(),
     ]
@@ -68,6 +69,12 @@ fn place(path: &str, real: Result<Output>, kind: Result<Output>) -> Place {
         _ if kind.error_text().contains("No such file or directory") => Place::Missing,
         _ => Place::Unknown(kind.error_text()),
     }
+}
+
+/// The kind of file at a path, as stat(1) names it. `None` where nothing can be seen there.
+pub(crate) fn kind(path: &str, cx: &Context) -> Option<String> {
+    let output = cx.run(STAT.with([path]).privilege(Privilege::RootIfAvailable)).ok()?;
+    (output.exit_code == 0).then(|| output.text().trim().to_owned())
 }
 
 /// The number of entries in a directory.

@@ -1,22 +1,15 @@
 //! What is to be mounted: a block device, another machine's directory, a directory or an image of this one, or memory.
 
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text};
+use linux_sysadmin_sdk::{Category, prelude::*, text};
 
 use super::devices::{Device, Devices, is_unstable};
 use super::fstab::Table;
 use super::mounted::Mounts;
+use super::place::kind;
 use super::{kinds, options};
-
-const STAT: CommandLine = CommandLine::new("stat --format=%F -- <text>");
 
 /// The most devices that a message names.
 const MOST: usize = 6;
-
-pub(crate) fn grants() -> [CommandGrant; 1] {
-    [STAT
-        .read("whether the source of a mount and the program that mounts it are there")
-        .as_root_if_available()]
-}
 
 /// A source that can be mounted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -125,12 +118,6 @@ fn invalid(device: &str) -> Problem {
     Problem::validation("INVALID_DEVICE", message)
 }
 
-/// The kind of file at a path, as stat(1) names it.
-fn kind(path: &str, cx: &Context) -> Option<String> {
-    let output = cx.run(STAT.with([path]).privilege(Privilege::RootIfAvailable)).ok()?;
-    (output.exit_code == 0).then(|| output.text().trim().to_owned())
-}
-
 fn network(source: Source, cx: &Context) -> Result<Source> {
     let device = &source.written;
     let is_share = device.strip_prefix("//").is_some_and(|rest| rest.contains('/') && !rest.starts_with('/'));
@@ -173,7 +160,7 @@ fn block(
                 .remedy("Give one of them another UUID (tune2fs -U, xfs_admin -U, btrfstune -u) or name the device below /dev"));
         }
     };
-    let fs_type = checked_type(device, asked)?;
+    let fs_type = checked_type(device, asked, devices)?;
     check_unused(device, &fs_type, asked, devices, mounts, table)?;
     let mut source = Source { fs_type, device: Some(device.clone()), ..source };
     if is_unstable(asked.device) {
@@ -199,14 +186,10 @@ fn block(
 }
 
 /// The type of the file system on the device.
-fn checked_type(device: &Device, asked: &Asked) -> Result<String> {
+fn checked_type(device: &Device, asked: &Asked, devices: &Devices) -> Result<String> {
     let name = &device.name;
     let Some(found) = device.fs_type.as_deref() else {
-        let message = format!("{name} has no file system that blkid knows");
-        let make = format!("mkfs.{}", asked.fs_type);
-        return Err(Problem::new("NO_FILE_SYSTEM", Category::State, message).remedy(format!(
-            "Where nothing on it is needed: command_run argv=[\"{make}\",\"{name}\"] as_root=true makes one"
-        )));
+        return Err(no_file_system(device, asked.fs_type, devices));
     };
     if let Some((what, help)) = kinds::not_mountable(found) {
         let message = format!("{name} is {what}, no file system");
@@ -217,6 +200,24 @@ fn checked_type(device: &Device, asked: &Asked) -> Result<String> {
         return Err(Problem::validation("FS_TYPE_MISMATCH", message).remedy(format!("fs_type={found}")));
     }
     Ok(if asked.fs_type == "auto" { found } else { asked.fs_type }.to_owned())
+}
+
+/// Says what there is in place of a file system. Making one is advised only where it is certain that nothing is there.
+fn no_file_system(device: &Device, asked: &str, devices: &Devices) -> Problem {
+    let name = &device.name;
+    let problem = |message: String| Problem::new("NO_FILE_SYSTEM", Category::State, message);
+    let parts: Vec<&str> =
+        devices.0.iter().filter(|other| other.is_part_of(device)).map(|part| part.name.as_str()).collect();
+    if !parts.is_empty() {
+        return problem(format!("{name} has partitions or volumes on it: {}", text::list(&parts, MOST)));
+    }
+    let problem = problem(format!("{name} has no file system that blkid knows"));
+    if device.has_table || !devices.could_tell("UUID=") {
+        return problem.remedy("disk_list tells what is on it, with root's rights");
+    }
+    problem.remedy(format!(
+        "Where nothing on it is needed: command_run argv=[\"mkfs.{asked}\",\"{name}\"] as_root=true makes one"
+    ))
 }
 
 /// Refuses a device that is mounted elsewhere, or that fstab has for another mount point. Subvolumes are mounted each by
