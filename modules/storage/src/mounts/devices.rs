@@ -55,7 +55,7 @@ impl Device {
         Some(Self {
             name: text("name")?,
             kernel: text("kname")?,
-            parents: text("pkname").into_iter().collect(),
+            parents: text("pkname").map(with_directory).into_iter().collect(),
             number: text("maj:min").unwrap_or_default().trim().to_owned(),
             fs_type: text("fstype"),
             is_removable: is("rm") || is("hotplug") || row["tran"] == "usb",
@@ -197,6 +197,11 @@ pub(crate) fn is_unstable(source: &str) -> bool {
         name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
     };
     UNSTABLE.into_iter().any(of)
+}
+
+/// Some versions of lsblk leave out the directory of the device below.
+fn with_directory(name: String) -> String {
+    if name.starts_with('/') { name } else { format!("/dev/{name}") }
 }
 
 /// blkid writes a backslash in front of characters that a shell would read.

@@ -37,7 +37,7 @@ pub(crate) enum Place {
     Directory,
     /// A symlink on the path leads to another one.
     Symlink(String),
-    /// Such as `regular file`.
+    /// Another kind of file, such as `regular file`.
     Other(String),
     /// It can't be looked at, as where a file system hangs. The text is the reason.
     Unknown(String),

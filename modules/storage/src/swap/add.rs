@@ -63,11 +63,11 @@ pub(crate) fn remove_file(path: &str) -> Command {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
-    /// Of a new file, such as 2G
+    /// A new file's, such as 2G
     size: Option<String>,
-    /// Where the file goes; default /var/lib
+    /// For the file; default /var/lib
     directory: Option<String>,
-    /// In place of a file
+    /// A partition, in place of a file
     device: Option<String>,
     priority: Option<u16>,
 }
@@ -79,7 +79,7 @@ pub(crate) struct Answer {
     would: Option<&'static str>,
     path: String,
     size_mib: f64,
-    /// As fstab has it.
+    /// The source as fstab has it.
     source: String,
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     path: String,
-    /// What comes back into memory.
+    /// The amount that comes back into memory.
     used_mib: f64,
     /// The numbers of the lines that were taken out of fstab.
     fstab_lines: Vec<usize>,
