@@ -10,7 +10,7 @@ const LSBLK: CommandLine = CommandLine::new(
 );
 /// A cache would show devices that are gone, and root would write it.
 const BLKID: CommandLine = CommandLine::new("blkid --cache-file /dev/null --output export");
-const REALPATH: CommandLine = CommandLine::new("realpath --canonicalize-existing -- <disk>");
+const REALPATH: CommandLine = CommandLine::new("realpath --canonicalize-existing -- <text>");
 
 /// The tags that a source of fstab may have in place of a device's name.
 const TAGS: [&str; 4] = ["UUID", "LABEL", "PARTUUID", "PARTLABEL"];

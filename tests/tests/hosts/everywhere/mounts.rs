@@ -132,11 +132,14 @@ async fn who_keeps_a_mount_busy_is_told() {
 #[tokio::test]
 async fn mounts_and_fstab_are_compared() {
     let Some(machine) = changing("mounts_and_fstab_are_compared") else { return };
-    machine.sh(
-        "mkdir /mnt/lsa-x && ln -sfn /srv /mnt/lsa-link && mount $(cat /run/lsa-xfs) /mnt/lsa-x && \
-         printf '\\nLABEL=lsa\\\\040data /mnt/lsa-x xfs noexec 0 0\\nUUID=lsa-none /mnt/lsa-none ext4 nofail 0 0\\n\
-         /dev/lsa-none /mnt/lsa-link ext4 defaults 0 0\\n//h/s /mnt/lsa-c cifs nofail,password=lsa-secret 0 0\\n' >> /etc/fstab",
+    let uuid = machine.sh("blkid -p -s UUID -o value $(cat /run/lsa-ext4)");
+    machine.sh("mkdir /mnt/lsa-x && ln -sfn /srv /mnt/lsa-link && mount $(cat /run/lsa-xfs) /mnt/lsa-x");
+    let lines = format!(
+        "UUID={} /mnt/lsa-x xfs noexec 0 0\nUUID=lsa-none /mnt/lsa-none ext4 nofail 0 0\n\
+         /dev/lsa-none /mnt/lsa-link ext4 defaults 0 0\n//h/s /mnt/lsa-c cifs nofail,password=lsa-secret 0 0",
+        uuid.trim()
     );
+    machine.sh(&format!("printf '\\n%s\\n' '{lines}' >> /etc/fstab"));
     let mut client = machine.serve_default().await;
     let listed = client.envelope("mount_list", json!({"filter": "lsa"})).await;
     let states: Vec<(&Value, &Value)> = listed["data"]
