@@ -21,18 +21,19 @@ disk() { # NAME
 }
 disk ext4 && mkfs.ext4 -q -L 'lsa data' $device
 disk xfs && mkfs.xfs -q $device
+disk btrfs && mkfs.btrfs -q $device
 systemctl daemon-reload
 "#;
 
 const CLEAN: &str = r"
 systemctl stop lsa-busy 2>/dev/null
 systemctl reset-failed lsa-busy 2>/dev/null
-for point in '/mnt/lsa dir/a b' /mnt/lsa-x; do umount $point 2>/dev/null; umount '/mnt/lsa dir/a b' 2>/dev/null; done
-for disk in ext4 xfs; do
+umount '/mnt/lsa dir/a b' /mnt/lsa-x /mnt/lsa-b 2>/dev/null
+for disk in ext4 xfs btrfs; do
     losetup --associated /var/tmp/lsa-$disk --noheadings --output NAME | xargs --no-run-if-empty losetup --detach
     rm -f /var/tmp/lsa-$disk /run/lsa-$disk
 done
-rmdir '/mnt/lsa dir/a b' '/mnt/lsa dir' /mnt/lsa-x 2>/dev/null
+rmdir '/mnt/lsa dir/a b' '/mnt/lsa dir' /mnt/lsa-x /mnt/lsa-b 2>/dev/null
 rm -f /mnt/lsa-link
 test ! -e /run/lsa-fstab || mv /run/lsa-fstab /etc/fstab
 systemctl daemon-reload
@@ -57,9 +58,11 @@ async fn file_systems_are_mounted_and_unmounted_for_real() {
     let mut client = machine.serve_default().await;
     // The last line has no newline at first.
     let before = machine.sh("cat /etc/fstab");
-    for (kind, point, escaped) in
-        [("ext4", "/mnt/lsa dir/a b", "/mnt/lsa\\040dir/a\\040b"), ("xfs", "/mnt/lsa-x", "/mnt/lsa-x")]
-    {
+    for (kind, point, escaped) in [
+        ("ext4", "/mnt/lsa dir/a b", "/mnt/lsa\\040dir/a\\040b"),
+        ("xfs", "/mnt/lsa-x", "/mnt/lsa-x"),
+        ("btrfs", "/mnt/lsa-b", "/mnt/lsa-b"),
+    ] {
         let device = machine.sh(&format!("cat /run/lsa-{kind}")).trim().to_owned();
         let uuid = machine.sh(&format!("blkid -p -s UUID -o value {device}")).trim().to_owned();
         let arguments = json!({"device": device, "mount_point": point, "fs_type": kind, "options": "nofail,noatime", "pass": 0});
@@ -180,14 +183,16 @@ async fn swap_that_is_refused_leaves_nothing_behind() {
     let Some(machine) = changing("swap_that_is_refused_leaves_nothing_behind") else { return };
     let mut client = machine.serve_default().await;
     // The filter of system calls around a host refuses swapon.
-    machine.sh("mkdir /mnt/lsa-x && mount $(cat /run/lsa-xfs) /mnt/lsa-x");
-    let before = machine.sh("sha256sum /etc/fstab; ls -A /mnt/lsa-x");
-    let arguments = json!({"size": "32M", "directory": "/mnt/lsa-x"});
-    let failed = agreed(&mut client, "swap_add", &arguments).await;
-    assert_eq!(failed["status"], "error", "{failed}");
-    assert!(failed.to_string().contains("swapon"), "{failed}");
-    assert_eq!(failed["not_undone"], json!([]), "{failed}");
-    assert_eq!(machine.sh("sha256sum /etc/fstab; ls -A /mnt/lsa-x"), before);
+    machine.sh("mkdir /mnt/lsa-x /mnt/lsa-b && mount $(cat /run/lsa-xfs) /mnt/lsa-x && mount $(cat /run/lsa-btrfs) /mnt/lsa-b");
+    let before = machine.sh("sha256sum /etc/fstab; ls -A /mnt/lsa-x /mnt/lsa-b");
+    for point in ["/mnt/lsa-x", "/mnt/lsa-b"] {
+        let arguments = json!({"size": "32M", "directory": point});
+        let failed = agreed(&mut client, "swap_add", &arguments).await;
+        assert_eq!(failed["status"], "error", "{failed}");
+        assert!(failed.to_string().contains("swapon"), "{failed}");
+        assert_eq!(failed["not_undone"], json!([]), "{failed}");
+    }
+    assert_eq!(machine.sh("sha256sum /etc/fstab; ls -A /mnt/lsa-x /mnt/lsa-b"), before);
     let device = machine.sh("cat /run/lsa-ext4").trim().to_owned();
     machine.refuses(&mut client, "swap_add", &json!({"device": device}), "DEVICE_HAS_DATA").await;
     machine.sh(&format!("wipefs --quiet --all {device}"));
