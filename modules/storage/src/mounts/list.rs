@@ -61,7 +61,11 @@ pub(crate) fn list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
         table.entries.iter().filter(is_missing).filter(|entry| entry.mount_point != "none").collect();
     items.extend(not_mounted(&missing, &mounts, &devices, cx));
     items.sort_by_key(|item| item.state.map_or(State::Noauto as u8 + 1, |state| state as u8));
-    Ok(items.into())
+    let is_away = |item: &Item| matches!(item.state, Some(State::Failed | State::NotMounted));
+    let note = items.iter().any(is_away).then(|| {
+        "mount_add with what fstab has for a mount point mounts it now, and changes nothing else".to_owned()
+    });
+    Ok(Listing { items, total: None, notes: note.into_iter().collect() })
 }
 
 fn mounted(mount: &Mount, entry: Option<&Entry>, mounts: &Mounts, devices: &Devices, cx: &Context) -> Item {
