@@ -56,9 +56,44 @@ pub fn has_hidden(text: &str) -> bool {
     text.chars().any(|c| c.is_control() || (!c.is_ascii() && is_invisible(c)))
 }
 
+/// The text with the bytes that `\040` and the like stand for, as in fstab(5), `/proc/self/mountinfo` and getfacl(1). Bytes
+/// that aren't UTF-8 become U+FFFD.
+pub fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_octal_escape_is_the_byte_that_it_names() {
+        for (escaped, plain) in [
+            ("/mnt/a\\040b", "/mnt/a b"),
+            ("\\303\\244\\134", "ä\\"),
+            ("\\04", "\\04"),
+            ("\\999", "\\999"),
+            ("\\377", "\u{fffd}"),
+            ("", ""),
+        ] {
+            assert_eq!(unescaped(escaped), plain);
+        }
+    }
 
     #[test]
     fn a_long_text_is_cut_and_a_long_list_counts_its_others() {

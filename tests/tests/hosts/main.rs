@@ -17,6 +17,7 @@ mod everywhere {
     mod logs;
     mod machine_info;
     mod machine_settings;
+    mod mounts;
     mod package_upkeep;
     pub(crate) mod packages;
     mod process_signals;
