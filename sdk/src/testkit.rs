@@ -329,16 +329,20 @@ impl FakeTarget {
     }
 }
 
-/// A complete output of a command: its exit code, stdout (text or bytes) and stderr.
+/// The most bytes of stdout that the host keeps.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// The output of a command: its exit code, stdout (text or bytes) and stderr. A long one is cut, as by the host.
 pub fn output(exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Output {
     let stdout = stdout.as_ref();
+    let kept = stdout.get(..KEPT_BYTES).unwrap_or(stdout);
     Output {
         exit_code,
-        stdout: stdout.to_vec(),
+        stdout: kept.to_vec(),
         stderr: stderr.into(),
         stdout_bytes: stdout.len() as u64,
         stdout_lines: stdout.split_inclusive(|byte| *byte == b'\n').count() as u64,
-        truncated: false,
+        truncated: kept.len() < stdout.len(),
         duration_ms: 1,
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Users {
     pub(crate) by_pid: BTreeMap<u32, Vec<String>>,
     /// Whether processes of other accounts couldn't be looked at.
     pub(crate) is_partial: bool,
+    /// Whether there are more links than the host keeps of the output.
+    pub(crate) is_cut: bool,
 }
 
 /// Finds the processes that have a file open, are running from it, or work in it.
@@ -106,7 +108,7 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
         let message = format!("there is no {file}, and no process that can be seen has a deleted one open");
         return Err(Problem::not_found("FILE_NOT_FOUND", message));
     }
-    Ok(Users { by_pid, is_partial })
+    Ok(Users { by_pid, is_partial, is_cut: output.truncated })
 }
 
 /// The path without a slash at its end.

@@ -142,8 +142,11 @@ pub(crate) fn info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
         cx.run_each([links::of_one(stat.pid), replaced_files::command(stat.pid.into())]);
     let found_links = found_links?;
     let links = Links::of(stat.pid, &found_links);
-    if !links.are_known && stat.state != 'Z' && !stat.is_kernel_thread {
+    if !links.are_known && !stat.is_zombie() && !stat.is_kernel_thread {
         notes.push("only root can see the program, open files and namespaces of this process".to_owned());
+    }
+    if found_links.truncated {
+        notes.push("it has more open files than are counted here, and maybe more sockets".to_owned());
     }
     let sockets = sockets::of(&links.sockets, &files, is_big_endian(cx));
     let maps = maps.map(|output| output.text().into_owned()).unwrap_or_default();
@@ -317,6 +320,12 @@ fn real_user(status: &Status, cx: &Context) -> Option<String> {
 /// What a state means that isn't an ordinary one, and what ends it.
 fn meaning(stat: &Stat, status: &Status, parent: Option<&Stat>, cx: &Context) -> Option<String> {
     Some(match stat.state {
+        'Z' if !stat.is_zombie() => {
+            let others = stat.threads - 1;
+            format!(
+                "its first thread has ended, and it goes on with {others} more: /proc shows its files and command no longer"
+            )
+        }
         'Z' => {
             let parent = parent.map_or_else(
                 || "its parent".to_owned(),

@@ -208,7 +208,10 @@ fn of_port(port: u16, cx: &Context, notes: &mut Vec<String>) -> Result<BTreeMap<
     for socket in on_it {
         let shown = format!("{} {}", socket.protocol(), socket.shown());
         if socket.processes.is_empty() {
-            notes.push(format!("{shown} belongs to the kernel, or to a process that only root can see"));
+            let note = format!("{shown} belongs to the kernel, or to a process that only root can see");
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
         for (_, pid) in &socket.processes {
             let all = of_port.entry(u32::try_from(*pid).unwrap_or_default()).or_default();
@@ -224,6 +227,11 @@ fn of_file(file: &str, cx: &Context, notes: &mut Vec<String>) -> Result<BTreeMap
     let users = links::users(file, cx)?;
     if users.is_partial {
         notes.push("only root can see which files processes of other accounts have open".to_owned());
+    }
+    if users.is_cut {
+        let note =
+            "more files are open there than can be told: processes may be missing here; name a deeper path";
+        notes.push(note.to_owned());
     }
     Ok(users.by_pid)
 }

@@ -6,9 +6,9 @@ use linux_sysadmin_sdk::{Category, time};
 
 use super::number::Signal;
 
-/// Shows which processes systemd itself watches.
+/// Shows the main processes of units.
 pub(crate) const MAIN_PROCESSES: CommandLine =
-    CommandLine::new("systemctl show --property=Id,MainPID,ControlPID -- <unit>...");
+    CommandLine::new("systemctl show --property=Id,MainPID -- <unit>...");
 
 /// The number of characters of a container's id that are shown, as its program shows it.
 const ID: usize = 12;
@@ -84,7 +84,7 @@ impl Process {
             let message = format!("{pid} {command} is a thread of the kernel, which takes no signals");
             return Err(Problem::new("PROTECTED_PROCESS", Category::Denied, message));
         }
-        if self.stat.state == 'Z' {
+        if self.stat.is_zombie() {
             let parent = self.stat.parent;
             let message = format!(
                 "{pid} {command} has ended already: its parent {parent} hasn't noticed it (a zombie)"
