@@ -20,9 +20,12 @@ pub(crate) struct Disk {
     rotational: bool,
 }
 
-/// Whether a device isn't made of files, memory or other disks.
+/// Says whether a device is a disk. It is none where it is made of files, memory or other disks, or has its medium put in:
+/// an empty CD drive claims a size.
 fn is_disk(name: &str) -> bool {
-    !["loop", "ram", "zram", "dm-", "md", "nbd", "drbd", "bcache"].iter().any(|kind| name.starts_with(kind))
+    !["loop", "ram", "zram", "dm-", "md", "nbd", "drbd", "bcache", "sr", "fd"]
+        .iter()
+        .any(|kind| name.starts_with(kind))
 }
 
 pub(crate) fn paths(listings: &Listings) -> Vec<String> {

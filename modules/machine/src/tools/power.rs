@@ -9,16 +9,8 @@ use crate::power::units::{NotUp, Units, states};
 
 #[derive(Deserialize, JsonSchema)]
 struct RebootArgs {
-    /// now (default), +MINUTES or HH:MM
-    at: Option<String>,
-    /// Cancels what is planned
-    #[serde(default)]
-    cancel: bool,
-    /// For those who are logged in
-    message: Option<String>,
-    /// Though somebody blocks it
-    #[serde(default)]
-    force: bool,
+    #[serde(flatten)]
+    shutdown: ShutdownArgs,
     /// Over SSH: how long to wait until it is back
     #[serde(default = "default_wait")]
     #[schemars(range(min = 10, max = 1800))]
@@ -82,18 +74,18 @@ struct Request {
 }
 
 fn reboot(args: RebootArgs, cx: &Context) -> Result<Noted<Answer>> {
-    let RebootArgs { at, cancel, message, force, wait_seconds } = args;
-    match cancel {
-        true => cancelled(at.is_some() || message.is_some(), cx),
-        false => goes_down(&Request { at, message, force, wait_seconds: Some(wait_seconds) }, cx),
-    }
+    ordered(args.shutdown, Some(args.wait_seconds), cx)
 }
 
 fn shutdown(args: ShutdownArgs, cx: &Context) -> Result<Noted<Answer>> {
+    ordered(args, None, cx)
+}
+
+fn ordered(args: ShutdownArgs, wait_seconds: Option<u32>, cx: &Context) -> Result<Noted<Answer>> {
     let ShutdownArgs { at, cancel, message, force } = args;
     match cancel {
         true => cancelled(at.is_some() || message.is_some(), cx),
-        false => goes_down(&Request { at, message, force, wait_seconds: None }, cx),
+        false => goes_down(&Request { at, message, force, wait_seconds }, cx),
     }
 }
 
