@@ -32,6 +32,7 @@ pub struct FakeTarget {
     recordings: Vec<Files>,
     /// The metadata of paths that aren't plain files or directories of root.
     metadata: BTreeMap<String, Metadata>,
+    devices: BTreeSet<String>,
     answers: Vec<(Vec<String>, Output)>,
     /// The outputs of commands after a plan has run.
     later: Vec<(Vec<String>, Output)>,
@@ -73,6 +74,7 @@ impl Default for FakeTarget {
             distro,
             recordings: Vec::new(),
             metadata: BTreeMap::new(),
+            devices: BTreeSet::new(),
             answers: Vec::new(),
             later: Vec::new(),
             has_run: Cell::new(false),
@@ -139,6 +141,12 @@ impl FakeTarget {
             files.insert(path.to_owned(), contents.into());
         }
         self
+    }
+
+    /// Adds a path that leads to a device, such as a link to `/dev/null`.
+    pub fn device(mut self, path: &str) -> Self {
+        self.devices.insert(path.to_owned());
+        self.file(path, "")
     }
 
     /// Sets the account that the target is reached as.
@@ -286,6 +294,12 @@ impl FakeTarget {
 
     pub(crate) fn read_part(&self, request: &Request) -> Result<Vec<u8>> {
         let path = &request.path;
+        if self.devices.contains(path) {
+            return Err(Problem::validation(
+                "NOT_A_REGULAR_FILE",
+                format!("{path} is a device, not a regular file"),
+            ));
+        }
         let contents = self.files().and_then(|files| files.get(path)).ok_or_else(|| no_such(path))?;
         let from = match usize::try_from(request.offset) {
             Ok(offset) => offset,

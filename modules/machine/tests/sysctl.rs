@@ -170,6 +170,27 @@ fn both_values_are_set_and_can_be_taken_back() {
 }
 
 #[test]
+fn an_empty_value_can_be_taken_back() {
+    let key = "net.ipv4.ip_local_reserved_ports";
+    let target = target().file("/proc/sys/net/ipv4/ip_local_reserved_ports", "\n");
+    let expected = [sets(key, "8080", ""), writes(&format!("{key} = 8080\n"))];
+    assert_eq!(steps(target, json!({"set": {key: 8080}})), expected);
+    // No other grant has an empty value.
+    let commands = module().description().capabilities.commands;
+    assert!(commands.iter().any(|grant| grant.pattern == "sysctl -w <text>="));
+}
+
+#[test]
+fn a_file_that_is_masked_sets_nothing_and_hinders_nothing() {
+    let target = || target().device("/etc/sysctl.d/50-pid-max.conf");
+    assert_eq!(
+        get(target(), json!(["kernel.pid_max"])),
+        (json!([{"key": "kernel.pid_max", "value": "4194304"}]), vec![])
+    );
+    assert_eq!(steps(target(), json!({"set": {"vm.swappiness": 10}})).len(), 2);
+}
+
+#[test]
 fn what_holds_already_needs_no_plan() {
     let target = target();
     let plans = target.plans();

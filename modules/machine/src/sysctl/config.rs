@@ -60,6 +60,8 @@ impl Config {
             match text {
                 Ok(text) => drop(config.files.insert(name, (path, text))),
                 Err(problem) if problem.category == Category::NotFound => {}
+                // A link to /dev/null, which is how sysctl.d(5) masks a file of a package.
+                Err(problem) if problem.code == "NOT_A_REGULAR_FILE" => {}
                 Err(_) => config.unreadable.push(path),
             }
         }
