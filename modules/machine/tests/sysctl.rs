@@ -113,6 +113,11 @@ fn a_prefix_and_a_glob_list_and_secrets_are_not_shown() {
     };
     assert_eq!(keys(target(), json!(["vm"])), ["vm.dirty_ratio", "vm.max_map_count", "vm.swappiness"]);
     assert_eq!(keys(target(), json!(["vm.*ss"])), ["vm.swappiness"]);
+    // The directories net.core and net.ipv4 match, and one of them has the value.
+    let core = || target().file("/proc/sys/net/core/somaxconn", "4096\n");
+    assert_eq!(keys(core(), json!(["net.*.ip_forward"])), ["net.ipv4.ip_forward"]);
+    let problem = call(core(), "sysctl_get", json!({"keys": ["net.*.none"]})).unwrap_err();
+    assert_eq!(problem.code, "SYSCTL_NOT_FOUND");
     let (data, _) = get(target(), json!(["net.ipv4.tcp_*"]));
     assert_eq!(data[0], json!({"key": "net.ipv4.tcp_fastopen_key", "unreadable": "it is a secret"}));
     assert!(!data.to_string().contains("05060708"));
