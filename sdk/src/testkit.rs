@@ -22,6 +22,9 @@ use crate::{
     Category, Change, Command, Context, Distro, Metadata, Module, Output, Pipeline, Problem, Result,
 };
 
+/// The most bytes of stdout that the host keeps of a command.
+const KEPT_BYTES: usize = 1 << 20;
+
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// A target that answers with files and outputs which were recorded on a real machine.
@@ -271,7 +274,15 @@ impl FakeTarget {
         self.clock.get()
     }
 
+    /// The output of a command, as much of it as the host keeps.
     pub(crate) fn run(&self, command: &Command) -> Result<Output> {
+        let mut output = self.whole_output(command)?;
+        output.truncated = output.stdout.len() > KEPT_BYTES;
+        output.stdout.truncate(KEPT_BYTES);
+        Ok(output)
+    }
+
+    pub(crate) fn whole_output(&self, command: &Command) -> Result<Output> {
         let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
         let later = self.later.iter().filter(|_| self.has_run.get());
         let found = later.chain(&self.answers).find(|(recorded, _)| *recorded == argv);
@@ -343,20 +354,16 @@ impl FakeTarget {
     }
 }
 
-/// The most bytes of stdout that the host keeps.
-const KEPT_BYTES: usize = 1 << 20;
-
-/// The output of a command: its exit code, stdout (text or bytes) and stderr. A long one is cut, as by the host.
+/// A complete output of a command: its exit code, stdout (text or bytes) and stderr.
 pub fn output(exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Output {
     let stdout = stdout.as_ref();
-    let kept = stdout.get(..KEPT_BYTES).unwrap_or(stdout);
     Output {
         exit_code,
-        stdout: kept.to_vec(),
+        stdout: stdout.to_vec(),
         stderr: stderr.into(),
         stdout_bytes: stdout.len() as u64,
         stdout_lines: stdout.split_inclusive(|byte| *byte == b'\n').count() as u64,
-        truncated: kept.len() < stdout.len(),
+        truncated: false,
         duration_ms: 1,
     }
 }
