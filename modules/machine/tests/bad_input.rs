@@ -1,4 +1,4 @@
-//! What `machine_info` answers where files are missing, odd or many, and what it refuses.
+//! Tests what `machine_info` answers where files are missing, odd or many, and what it refuses.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::testkit::FakeTarget;

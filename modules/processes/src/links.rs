@@ -29,7 +29,7 @@ const RESOLVE_MISSING: CommandLine = CommandLine::new("realpath --canonicalize-m
 /// The longest path in bytes (PATH_MAX).
 const LONGEST_PATH: usize = 4095;
 
-/// What the kernel adds to the name of a deleted file.
+/// The words that the kernel adds to the name of a deleted file.
 pub(crate) const DELETED: &str = " (deleted)";
 
 pub(crate) fn grants() -> [CommandGrant; 4] {
@@ -72,7 +72,7 @@ pub(crate) fn parse(output: &Output) -> Vec<Link> {
     whole.split('\0').filter_map(link).collect()
 }
 
-/// Whether the rights didn't suffice for some of the links below a directory.
+/// Says whether the rights didn't suffice for some of the links below a directory.
 pub(crate) fn is_partial(output: &Output, directory: &str) -> bool {
     let refused = |line: &str| line.contains(directory) && line.contains("Permission denied");
     output.error_text().lines().any(refused)
@@ -80,11 +80,11 @@ pub(crate) fn is_partial(output: &Output, directory: &str) -> bool {
 
 /// The processes that use a file, or something below a directory.
 pub(crate) struct Users {
-    /// What each process has of it.
+    /// The uses that each process makes of it.
     pub(crate) by_pid: BTreeMap<u32, Vec<String>>,
-    /// Whether processes of other accounts couldn't be looked at.
+    /// True where processes of other accounts couldn't be looked at.
     pub(crate) is_partial: bool,
-    /// Whether there are more links than the host keeps of the output.
+    /// True where there are more links than the host keeps of the output.
     pub(crate) is_cut: bool,
 }
 
@@ -135,12 +135,12 @@ fn checked(file: &str) -> Result<&str> {
     Err(Problem::validation("INVALID_PATH", format!("{:?} is refused: {expected}", excerpt(file, 80))))
 }
 
-/// Whether a file is there, for this account.
+/// Says whether a file is there, for this account.
 pub(crate) fn is_there(path: &str, cx: &Context) -> bool {
     checked(path).and_then(|path| cx.run(RESOLVE.with([path]))).is_ok_and(|output| output.exit_code == 0)
 }
 
-/// What each process has of a path, such as `fd 3,4` and `cwd`, with what lies below it where that was found.
+/// The uses that each process makes of a path, such as `fd 3,4` and `cwd`, with what lies below it where that was found.
 fn uses(links: Vec<Link>, asked: &str) -> BTreeMap<u32, Vec<String>> {
     let mut by_target: BTreeMap<(u32, String), (Vec<String>, Vec<String>)> = BTreeMap::new();
     for Link { pid, name, target } in links {

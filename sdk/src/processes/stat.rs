@@ -17,7 +17,7 @@ pub struct Stat {
     pub state: char,
     /// The number of the parent, 0 where it has none that is visible.
     pub parent: u32,
-    /// Whether it is a thread of the kernel.
+    /// True where it is a thread of the kernel.
     pub is_kernel_thread: bool,
     /// The user and system time in clock ticks, with virtual machines.
     pub ticks: u64,

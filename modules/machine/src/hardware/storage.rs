@@ -15,7 +15,7 @@ pub(crate) struct Disk {
     model: Option<String>,
     /// In GiB, as lsblk counts.
     size_gb: f64,
-    /// Whether the disk says that it rotates. It is left out where it doesn't.
+    /// True where the disk says that it rotates. It is left out where it doesn't.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     rotational: bool,
 }

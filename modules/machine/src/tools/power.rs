@@ -35,10 +35,10 @@ fn default_wait() -> u32 {
     300
 }
 
-/// What has become of the machine.
+/// The state that the machine is in now.
 #[derive(Serialize)]
 struct Answer {
-    /// What a dry run would do.
+    /// The change that a dry run would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     /// `scheduled`, `cancelled`, `going_down`, or `up` after a restart.
@@ -47,7 +47,7 @@ struct Answer {
     /// The time that is planned, or that was cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
-    /// What needs the restart.
+    /// The reasons for the restart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     required_by: Vec<String>,
     #[serde(flatten)]
@@ -69,7 +69,7 @@ struct Request {
     at: Option<String>,
     message: Option<String>,
     force: bool,
-    /// How long to wait for a restart. None where the machine is turned off.
+    /// The seconds to wait for a restart. None where the machine is turned off.
     wait_seconds: Option<u32>,
 }
 
