@@ -206,7 +206,9 @@ mod tests {
     /// The lines come from dpkg 1.21.23 as root, and those of sudo as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, (&str, &[&str], bool, bool)); 7] = [
+        // Path, what differs, whether it is configuration, whether it is unreadable.
+        type Told<'a> = (&'a str, &'a [&'a str], bool, bool);
+        let table: [(&str, Told<'_>); 7] = [
             ("??5?????? c /etc/lab-conf.conf", ("/etc/lab-conf.conf", &["digest"], true, false)),
             ("??5??????   /usr/bin/lsattr", ("/usr/bin/lsattr", &["digest"], false, false)),
             ("missing     /usr/bin/free", ("/usr/bin/free", &["missing"], false, false)),

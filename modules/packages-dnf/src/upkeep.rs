@@ -227,7 +227,9 @@ mod tests {
     /// The lines come from rpm 4.18.0 as root, and the one with `?` as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, (&str, &[&str], bool, bool)); 6] = [
+        // Path, what differs, whether it is configuration, whether it is unreadable.
+        type Told<'a> = (&'a str, &'a [&'a str], bool, bool);
+        let table: [(&str, Told<'_>); 6] = [
             (
                 "S.5....T.    /usr/bin/lab-hello",
                 ("/usr/bin/lab-hello", &["size", "digest", "time"], false, false),
