@@ -325,7 +325,7 @@ impl Context {
     }
 
     fn host_open(&self, command: Command) -> Result<OutputStream> {
-        self.fake.run(&command).map(|output| OutputStream { stdout: output.stdout, read: 0 })
+        self.fake.whole_output(&command).map(|output| OutputStream { stdout: output.stdout, read: 0 })
     }
 
     fn host_read_all(&self, requests: Vec<Request>) -> Vec<Result<Vec<u8>>> {

@@ -22,6 +22,9 @@ use crate::{
     Category, Change, Command, Context, Distro, Metadata, Module, Output, Pipeline, Problem, Result,
 };
 
+/// The most bytes of stdout that the host keeps of a command.
+const KEPT_BYTES: usize = 1 << 20;
+
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// A target that answers with files and outputs which were recorded on a real machine.
@@ -32,6 +35,7 @@ pub struct FakeTarget {
     recordings: Vec<Files>,
     /// The metadata of paths that aren't plain files or directories of root.
     metadata: BTreeMap<String, Metadata>,
+    devices: BTreeSet<String>,
     answers: Vec<(Vec<String>, Output)>,
     /// The problems of commands that the host didn't run to their end.
     failures: Vec<(Vec<String>, Problem)>,
@@ -75,6 +79,7 @@ impl Default for FakeTarget {
             distro,
             recordings: Vec::new(),
             metadata: BTreeMap::new(),
+            devices: BTreeSet::new(),
             answers: Vec::new(),
             failures: Vec::new(),
             later: Vec::new(),
@@ -142,6 +147,12 @@ impl FakeTarget {
             files.insert(path.to_owned(), contents.into());
         }
         self
+    }
+
+    /// Adds a path that leads to a device, such as a link to `/dev/null`.
+    pub fn device(mut self, path: &str) -> Self {
+        self.devices.insert(path.to_owned());
+        self.file(path, "")
     }
 
     /// Sets the account that the target is reached as.
@@ -272,7 +283,15 @@ impl FakeTarget {
         self.clock.get()
     }
 
+    /// The output of a command, as much of it as the host keeps.
     pub(crate) fn run(&self, command: &Command) -> Result<Output> {
+        let mut output = self.whole_output(command)?;
+        output.truncated = output.stdout.len() > KEPT_BYTES;
+        output.stdout.truncate(KEPT_BYTES);
+        Ok(output)
+    }
+
+    pub(crate) fn whole_output(&self, command: &Command) -> Result<Output> {
         let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
         if let Some((_, problem)) = self.failures.iter().find(|(recorded, _)| *recorded == argv) {
             return Err(problem.clone());
@@ -298,6 +317,12 @@ impl FakeTarget {
 
     pub(crate) fn read_part(&self, request: &Request) -> Result<Vec<u8>> {
         let path = &request.path;
+        if self.devices.contains(path) {
+            return Err(Problem::validation(
+                "NOT_A_REGULAR_FILE",
+                format!("{path} is a device, not a regular file"),
+            ));
+        }
         let contents = self.files().and_then(|files| files.get(path)).ok_or_else(|| no_such(path))?;
         let from = match usize::try_from(request.offset) {
             Ok(offset) => offset,

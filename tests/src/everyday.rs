@@ -10,7 +10,7 @@ macro_rules! known {
     () => {
         r"
 known() {
-    for place in / /etc /etc/systemd/system /etc/cron.d /etc/sudoers.d /srv /tmp /opt /home /var/www /var/lib /root /root/.ssh /usr/local/bin; do
+    for place in / /etc /etc/sysctl.d /etc/systemd/system /etc/cron.d /etc/sudoers.d /srv /tmp /opt /home /var/www /var/lib /root /root/.ssh /usr/local/bin; do
         ls -A $place | sed s:^:$place/:
     done
 }
@@ -24,6 +24,9 @@ const PREPARE: &str = concat!(
 mkdir -p /run/lsa-everyday
 known | sort > /run/lsa-everyday/files
 getent passwd | cut -d: -f1 | sort > /run/lsa-everyday/accounts
+cp -a /etc/hostname /etc/hosts /run/lsa-everyday
+readlink /etc/localtime > /run/lsa-everyday/localtime
+sysctl --all > /run/lsa-everyday/sysctl
 getent group | cut -d: -f1 | sort > /run/lsa-everyday/groups
 "
 );
@@ -33,6 +36,14 @@ const CLEAN: &str = concat!(
     r"
 if test -e /run/lsa-everyday/groups; then
     cd /
+    cat /run/lsa-everyday/hostname > /etc/hostname
+    cat /run/lsa-everyday/hosts > /etc/hosts
+    hostname $(cat /etc/hostname)
+    systemctl try-restart systemd-hostnamed
+    timedatectl set-timezone $(sed s:.*/zoneinfo/:: /run/lsa-everyday/localtime)
+    sed -n 's/ *=.*//p' /etc/sysctl.d/90-linux-sysadmin.conf | while read -r key; do
+        sysctl $key=$(sed -n s/^$key' = '//p /run/lsa-everyday/sysctl)
+    done
     for account in $(getent passwd | cut -d: -f1 | sort | comm -13 /run/lsa-everyday/accounts -); do
         crontab -u $account -r; pkill -KILL -u $account
     done

@@ -1,4 +1,4 @@
-//! What `machine_info` answers where files are missing, odd or many, and what it refuses.
+//! Tests what `machine_info` answers where files are missing, odd or many, and what it refuses.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::testkit::FakeTarget;
@@ -95,7 +95,9 @@ fn devices_are_counted_in_short_and_listed_in_full() {
             .file(&format!("{usb}/1-1/product"), "DataTraveler 3.0\n")
             .file("/sys/block/vda/size", "268435456\n")
             .file("/sys/block/loop0/size", "8\n")
-            .file("/sys/block/sr0/size", "0\n")
+            .file("/sys/block/sda/size", "0\n")
+            // An empty drive of QEMU.
+            .file("/sys/block/sr0/size", "2097151\n")
             .file("/sys/class/net/eth0/device/uevent", "DRIVER=virtio_net\n")
             .file("/sys/class/net/eth0/speed", "-1\n")
     };

@@ -113,6 +113,11 @@ fn a_prefix_and_a_glob_list_and_secrets_are_not_shown() {
     };
     assert_eq!(keys(target(), json!(["vm"])), ["vm.dirty_ratio", "vm.max_map_count", "vm.swappiness"]);
     assert_eq!(keys(target(), json!(["vm.*ss"])), ["vm.swappiness"]);
+    // The directories net.core and net.ipv4 match, and one of them has the value.
+    let core = || target().file("/proc/sys/net/core/somaxconn", "4096\n");
+    assert_eq!(keys(core(), json!(["net.*.ip_forward"])), ["net.ipv4.ip_forward"]);
+    let problem = call(core(), "sysctl_get", json!({"keys": ["net.*.none"]})).unwrap_err();
+    assert_eq!(problem.code, "SYSCTL_NOT_FOUND");
     let (data, _) = get(target(), json!(["net.ipv4.tcp_*"]));
     assert_eq!(data[0], json!({"key": "net.ipv4.tcp_fastopen_key", "unreadable": "it is a secret"}));
     assert!(!data.to_string().contains("05060708"));
@@ -167,6 +172,27 @@ fn both_values_are_set_and_can_be_taken_back() {
             writes("net.ipv4.tcp_rmem = 4096 131072 33554432\nvm.dirty_ratio = 20\nvm.swappiness = 10\n"),
         ]
     );
+}
+
+#[test]
+fn an_empty_value_can_be_taken_back() {
+    let key = "net.ipv4.ip_local_reserved_ports";
+    let target = target().file("/proc/sys/net/ipv4/ip_local_reserved_ports", "\n");
+    let expected = [sets(key, "8080", ""), writes(&format!("{key} = 8080\n"))];
+    assert_eq!(steps(target, json!({"set": {key: 8080}})), expected);
+    // No other grant has an empty value.
+    let commands = module().description().capabilities.commands;
+    assert!(commands.iter().any(|grant| grant.pattern == "sysctl -w <text>="));
+}
+
+#[test]
+fn a_file_that_is_masked_sets_nothing_and_hinders_nothing() {
+    let target = || target().device("/etc/sysctl.d/50-pid-max.conf");
+    assert_eq!(
+        get(target(), json!(["kernel.pid_max"])),
+        (json!([{"key": "kernel.pid_max", "value": "4194304"}]), vec![])
+    );
+    assert_eq!(steps(target(), json!({"set": {"vm.swappiness": 10}})).len(), 2);
 }
 
 #[test]

@@ -186,8 +186,10 @@ fn owners(text: &str, paths: &[String]) -> Vec<Owners> {
             let to = lines.next_if(|_| by.ends_with("from")).unwrap_or(line);
             let to = to.split_once(": /").map_or("", |(_, rest)| rest);
             let by = by.strip_suffix(" from").or_else(|| by.strip_suffix(" to")).unwrap_or(by);
-            let said = format!("other packages' file is /{to}, diverted by {by}");
-            of(&path, &mut |owners| owners.diversion = Some(said.clone()));
+            let from_it = format!("other packages' file is /{to}, diverted by {by}");
+            let to_it = format!("it is the {path} of other packages, diverted by {by}");
+            of(&path, &mut |owners| owners.diversion = Some(from_it.clone()));
+            of(&format!("/{to}"), &mut |owners| owners.diversion = Some(to_it.clone()));
             continue;
         }
         let names = who.split(", ").map(|name| name.split(':').next().unwrap_or(name).to_owned());
@@ -204,25 +206,21 @@ mod tests {
     /// The lines come from dpkg 1.21.23 as root, and those of sudo as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, &str, &[&str], bool, bool); 7] = [
-            ("??5?????? c /etc/lab-conf.conf", "/etc/lab-conf.conf", &["digest"], true, false),
-            ("??5??????   /usr/bin/lsattr", "/usr/bin/lsattr", &["digest"], false, false),
-            ("missing     /usr/bin/free", "/usr/bin/free", &["missing"], false, false),
-            ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
-            ("missing     /root/x (Permission denied)", "/root/x", &[], false, true),
-            ("?M5??????   /usr/bin/uptime", "/usr/bin/uptime", &["digest", "type"], false, false),
-            ("????????? c /etc/sudoers", "/etc/sudoers", &[], true, true),
+        // Path, what differs, whether it is configuration, whether it is unreadable.
+        type Told<'a> = (&'a str, &'a [&'a str], bool, bool);
+        let table: [(&str, Told<'_>); 7] = [
+            ("??5?????? c /etc/lab-conf.conf", ("/etc/lab-conf.conf", &["digest"], true, false)),
+            ("??5??????   /usr/bin/lsattr", ("/usr/bin/lsattr", &["digest"], false, false)),
+            ("missing     /usr/bin/free", ("/usr/bin/free", &["missing"], false, false)),
+            ("missing   c /etc/a b", ("/etc/a b", &["missing"], true, false)),
+            ("missing     /root/x (Permission denied)", ("/root/x", &[], false, true)),
+            ("?M5??????   /usr/bin/uptime", ("/usr/bin/uptime", &["digest", "type"], false, false)),
+            ("????????? c /etc/sudoers", ("/etc/sudoers", &[], true, true)),
         ];
-        for (line, path, differs, config, unreadable) in table {
+        for (line, expected) in table {
             let found = difference(line).expect(line);
-            let expected = Difference {
-                path: path.to_owned(),
-                differs: differs.to_vec(),
-                config,
-                unreadable,
-                ..Difference::default()
-            };
-            assert_eq!(found, expected, "{line}");
+            let told = (found.path.as_str(), found.differs.as_slice(), found.config, found.unreadable);
+            assert_eq!(told, expected, "{line}");
         }
         for line in ["", "missing", "??5??????", "dpkg: error: x y z", "??5?????? é /x", "ééééééééé"]
         {
@@ -243,6 +241,12 @@ mod tests {
         assert_eq!(found[1].packages, ["cron-daemon-common", "git", "binutils-common"]);
         assert_eq!(found[2].packages, ["coreutils"]);
         assert_eq!(found[3], Owners::default());
+        // The other place of a diversion has no package in dpkg's list.
+        let text = "diversion by postgresql-common from: /usr/bin/pg_config\n\
+            diversion by postgresql-common to: /usr/bin/pg_config.libpq-dev\n";
+        let found = owners(text, &["/usr/bin/pg_config.libpq-dev".to_owned()]);
+        let diversion = "it is the /usr/bin/pg_config of other packages, diverted by postgresql-common";
+        assert_eq!(found[0].diversion.as_deref(), Some(diversion));
         assert_eq!(owners("", &paths), vec![Owners::default(); 4]);
     }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Failure;
-use linux_sysadmin_sdk::testkit::FakeTarget;
-use linux_sysadmin_sdk::{Category, Change, Output, Problem};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output};
+use linux_sysadmin_sdk::{Category, Change, Problem};
 use module_packages_apt::module;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn target() -> FakeTarget {
             "Types: deb\nURIs: http://127.0.0.1:8088/good\nSuites: stable\nComponents: main\nSigned-By: /etc/apt/keyrings/k2good.asc\n",
         )
         .file("/etc/apt/keyrings/k2good.asc", GOOD)
-        .file("/etc/apt/preferences.d/k2good", "Package: *\nPin: origin \"127.0.0.1\"\nPin-Priority: 400\n")
+        .file("/etc/apt/preferences.d/k2good.pref", "Package: *\nPin: origin \"127.0.0.1\"\nPin-Priority: 400\n")
         .file("/var/lib/apt/lists/127.0.0.1:8088_good_dists_stable_InRelease", "")
         .file("/var/lib/apt/lists/_opt_aptrepo_._Release", "")
         .answer(&["apt-cache", "policy"], 0, POLICY, "")
@@ -168,7 +168,7 @@ fn a_new_repository_gets_its_key_and_its_file_and_is_read_alone() {
         &text(GOOD),
         "/etc/apt/sources.list.d/new.sources",
         &text(source),
-        "/etc/apt/preferences.d/new",
+        "/etc/apt/preferences.d/new.pref",
         &text(pin),
         "Dir::Etc::sourcelist=/etc/apt/sources.list.d/new.sources",
         "APT::Get::List-Cleanup=0",
@@ -238,23 +238,15 @@ fn bad_input_is_refused_before_a_plan_is_made() {
 
 #[test]
 fn a_repository_that_another_key_signed_is_untrusted_and_the_key_is_named() {
-    let output = Output {
-        exit_code: 100,
-        stdout: b"Get:1 http://127.0.0.1:8088/other stable InRelease [1129 B]\n".to_vec(),
-        stderr: b"W: GPG error: http://127.0.0.1:8088/other stable InRelease: The following signatures couldn't be verified \
-            because the public key is not available: NO_PUBKEY CFA937B303FB7B7E\nE: The repository \
-            'http://127.0.0.1:8088/other stable InRelease' is not signed.\n"
-            .to_vec(),
-        stdout_bytes: 0,
-        stdout_lines: 0,
-            duration_ms: 0,
-        truncated: false,
-    };
+    let got = "Get:1 http://127.0.0.1:8088/other stable InRelease [1129 B]\n";
+    let said = "W: GPG error: http://127.0.0.1:8088/other stable InRelease: The following signatures couldn't be verified \
+        because the public key is not available: NO_PUBKEY CFA937B303FB7B7E\nE: The repository \
+        'http://127.0.0.1:8088/other stable InRelease' is not signed.\n";
     let problem = Problem::new("COMMAND_FAILED", Category::Other, "apt-get ended with another exit code");
     let failure = Failure {
         problem,
         step: 2,
-        outputs: vec![output],
+        outputs: vec![output(100, got, said)],
         undone: vec![],
         not_undone: vec![],
         uncertain: false,
@@ -270,7 +262,7 @@ fn a_removal_takes_the_stanza_or_line_and_what_nothing_else_needs() {
     let files = [
         "/etc/apt/sources.list.d/k2good.sources",
         "/etc/apt/keyrings/k2good.asc",
-        "/etc/apt/preferences.d/k2good",
+        "/etc/apt/preferences.d/k2good.pref",
     ];
     assert_eq!(answer, json!({"removed": "k2good", "files": files}));
     // Another repository uses the key.
@@ -309,4 +301,12 @@ fn a_removal_takes_the_stanza_or_line_and_what_nothing_else_needs() {
     assert!(problem.message.contains("k2good, lab"), "{}", problem.message);
     let (answer, notes) = call(target(), "repo_remove", json!({"id": "lab", "enabled": true})).unwrap();
     assert_eq!((answer, notes), (json!({}), vec!["lab is enabled already".to_owned()]));
+}
+
+#[test]
+fn a_repository_is_the_distributions_own_though_its_address_has_a_password() {
+    let line = "deb https://me:hunter2@deb.debian.org/debian bookworm main\n";
+    let own = target().file("/etc/apt/sources.list.d/own.list", line);
+    let plan = format!("{:?}", plan(own, "repo_remove", json!({"id": "own"})));
+    assert!(plan.contains("the repository is the distribution's own"), "{plan}");
 }

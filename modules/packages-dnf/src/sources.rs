@@ -223,7 +223,7 @@ fn definition(section: &Section, main: &Section, path: &str, variables: &Variabl
     }
 }
 
-/// Whether it is the distribution's own: by the names that distributions give.
+/// Says whether it is the distribution's own: by the names that distributions give.
 fn is_base(id: &str, path: &str) -> bool {
     let id = id.to_ascii_lowercase();
     let ids = ["fedora", "updates", "base", "baseos", "appstream", "crb", "extras", "powertools"];

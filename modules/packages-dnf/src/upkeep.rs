@@ -227,36 +227,29 @@ mod tests {
     /// The lines come from rpm 4.18.0 as root, and the one with `?` as nobody.
     #[test]
     fn a_line_says_what_differs_and_whether_it_is_configuration() {
-        let table: [(&str, &str, &[&str], bool, bool); 6] = [
+        // Path, what differs, whether it is configuration, whether it is unreadable.
+        type Told<'a> = (&'a str, &'a [&'a str], bool, bool);
+        let table: [(&str, Told<'_>); 6] = [
             (
                 "S.5....T.    /usr/bin/lab-hello",
-                "/usr/bin/lab-hello",
-                &["size", "digest", "time"],
-                false,
-                false,
+                ("/usr/bin/lab-hello", &["size", "digest", "time"], false, false),
             ),
             (
                 "S.5....T.  c /etc/lab-conf.conf",
-                "/etc/lab-conf.conf",
-                &["size", "digest", "time"],
-                true,
-                false,
+                ("/etc/lab-conf.conf", &["size", "digest", "time"], true, false),
             ),
-            ("missing     /usr/bin/lab-service", "/usr/bin/lab-service", &["missing"], false, false),
-            ("SM?....T.    /usr/bin/lab-hello", "/usr/bin/lab-hello", &["size", "mode", "time"], false, true),
-            ("missing   c /etc/a b", "/etc/a b", &["missing"], true, false),
-            ("missing     /root/x (Permission denied)", "/root/x", &[], false, true),
+            ("missing     /usr/bin/lab-service", ("/usr/bin/lab-service", &["missing"], false, false)),
+            (
+                "SM?....T.    /usr/bin/lab-hello",
+                ("/usr/bin/lab-hello", &["size", "mode", "time"], false, true),
+            ),
+            ("missing   c /etc/a b", ("/etc/a b", &["missing"], true, false)),
+            ("missing     /root/x (Permission denied)", ("/root/x", &[], false, true)),
         ];
-        for (line, path, differs, config, unreadable) in table {
+        for (line, expected) in table {
             let found = difference(line).expect(line);
-            let expected = Difference {
-                path: path.to_owned(),
-                differs: differs.to_vec(),
-                config,
-                unreadable,
-                ..Difference::default()
-            };
-            assert_eq!(found, expected, "{line}");
+            let told = (found.path.as_str(), found.differs.as_slice(), found.config, found.unreadable);
+            assert_eq!(told, expected, "{line}");
         }
         for line in [
             "",

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Failure;
-use linux_sysadmin_sdk::testkit::FakeTarget;
-use linux_sysadmin_sdk::{Category, Output, Problem};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output};
+use linux_sysadmin_sdk::{Category, Problem};
 use module_packages_dnf::module;
 use serde_json::{Value, json};
 
@@ -158,20 +158,12 @@ fn bad_input_is_refused() {
 #[test]
 fn an_index_without_a_signature_is_untrusted() {
     let said = |text: &str| {
-        let output = Output {
-            exit_code: 1,
-            stdout: Vec::new(),
-            stderr: format!("Error: Failed to download metadata for repo 't': {text}\n").into_bytes(),
-            stdout_bytes: 0,
-            stdout_lines: 0,
-            duration_ms: 0,
-            truncated: false,
-        };
+        let said = format!("Error: Failed to download metadata for repo 't': {text}\n");
         let problem = Problem::new("COMMAND_FAILED", Category::Other, "dnf ended with another exit code");
         let failure = Failure {
             problem,
             step: 3,
-            outputs: vec![output],
+            outputs: vec![output(1, "", &said)],
             undone: vec![],
             not_undone: vec![],
             uncertain: false,
@@ -213,4 +205,12 @@ fn a_removal_takes_the_section_and_its_own_key() {
         target().file("/etc/yum.repos.d/own.repo", own).file("/etc/pki/rpm-gpg/RPM-GPG-KEY-own", GOOD);
     let (answer, _) = call(with_key, "repo_remove", json!({"id": "own"})).unwrap();
     assert_eq!(answer["files"], json!(["/etc/yum.repos.d/own.repo", "/etc/pki/rpm-gpg/RPM-GPG-KEY-own"]));
+}
+
+#[test]
+fn an_address_of_mirrors_is_told_and_one_with_a_password_isnt_shown() {
+    let file = "[m]\nmirrorlist=https://u:hunter2@a.example/\n[n]\nmetalink=https://b.example/\n";
+    let plan = plan(target().file("/etc/yum.repos.d/m.repo", file), "repo_remove", json!({"id": "n"}));
+    assert!(plan.contains("Remove the package repository n (https://b.example/)"), "{plan}");
+    assert!(plan.contains("sensitive: true"), "{plan}");
 }

@@ -39,10 +39,12 @@ pub(crate) fn of_one(pid: u32) -> Command {
 
 /// The processes that use a file, or something below a directory.
 pub(crate) struct Users {
-    /// What each process has of it.
+    /// The uses that each process makes of it.
     pub(crate) by_pid: BTreeMap<u32, Vec<String>>,
-    /// Whether processes of other accounts couldn't be looked at.
+    /// True where processes of other accounts couldn't be looked at.
     pub(crate) is_partial: bool,
+    /// True where there are more links than the host keeps of the output.
+    pub(crate) is_cut: bool,
 }
 
 /// Finds the processes that have a file open, are running from it, or work in it.
@@ -63,7 +65,7 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
         let message = format!("there is no {file}, and no process that can be seen has a deleted one open");
         return Err(Problem::not_found("FILE_NOT_FOUND", message));
     }
-    Ok(Users { by_pid, is_partial })
+    Ok(Users { by_pid, is_partial, is_cut: output.truncated })
 }
 
 /// The path without a slash at its end.
@@ -90,7 +92,7 @@ fn checked(file: &str) -> Result<&str> {
     Err(Problem::validation("INVALID_PATH", format!("{:?} is refused: {expected}", excerpt(file, 80))))
 }
 
-/// Whether a file is there, for this account.
+/// Says whether a file is there, for this account.
 pub(crate) fn is_there(path: &str, cx: &Context) -> bool {
     checked(path).and_then(|path| cx.run(RESOLVE.with([path]))).is_ok_and(|output| output.exit_code == 0)
 }

@@ -8,7 +8,6 @@ use linux_sysadmin_sdk::listening::Socket;
 /// The files, below `/proc/PID/net`.
 pub(crate) const TABLES: [&str; 4] = ["tcp", "tcp6", "udp", "udp6"];
 
-const CONNECTED: &str = "01";
 /// The state of a UDP socket without a peer (TCP_CLOSE).
 const UNCONNECTED: &str = "07";
 const LISTENING: &str = "0A";
@@ -35,13 +34,14 @@ pub(crate) fn of(inodes: &BTreeSet<u64>, texts: &[String], big_endian: bool) -> 
                 continue;
             }
             match state {
-                CONNECTED => sockets.connections += 1,
                 LISTENING | UNCONNECTED if is_udp == (state == UNCONNECTED) => {
                     let Some((address, port)) = address(local, big_endian) else { continue };
                     let socket = Socket { is_udp, address: Some(address), port, processes: Vec::new() };
                     sockets.listening.insert(format!("{} {}", socket.protocol(), socket.shown()));
                 }
-                _ => {}
+                LISTENING | UNCONNECTED => {}
+                // A connection that its peer has closed counts until the process closes it, too.
+                _ => sockets.connections += 1,
             }
         }
     }
@@ -75,6 +75,7 @@ mod tests {
    0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4242 1 0000000000000000 100 0 0 10 0                      
    1: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4243 1 0000000000000000 100 0 0 10 0                      
    2: 0200C612:0016 0100C612:C8DE 01 00000000:00000000 02:0007F3C5 00000000     0        0 4244 2 0000000000000000 20 4 29 10 -1                     
+   3: 0200C612:0016 0100C612:C8E0 08 00000000:00000001 00:00000000 00000000     0        0 4248 1 0000000000000000 20 4 28 10 -1                     
 ";
     const TCP6: &str = "\
    0: 00000000000000000000000000000000:0016 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4245 1 0
@@ -95,6 +96,7 @@ mod tests {
         let found = sockets(&[4242, 4244, 4245, 4246, 4247]);
         assert_eq!(listening(&found), ["tcp 0.0.0.0:22", "tcp [::1]:80", "tcp [::]:22", "udp 127.0.0.53:53"]);
         assert_eq!(found.connections, 1);
+        assert_eq!(sockets(&[4244, 4248]).connections, 2);
         assert_eq!(listening(&sockets(&[4243])), ["tcp 127.0.0.1:8080"]);
         assert_eq!(sockets(&[1]), Sockets::default());
     }

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
-use linux_sysadmin_sdk::testkit::FakeTarget;
-use linux_sysadmin_sdk::{Change, Output, Privilege, ProcessSignal, SignalTarget, Step};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output};
+use linux_sysadmin_sdk::{Change, Privilege, ProcessSignal, SignalTarget, Step};
 use module_processes::module;
 use serde_json::{Value, json};
 
@@ -162,6 +162,15 @@ fn bad_input_says_what_is_expected() {
 }
 
 #[test]
+fn a_process_whose_first_thread_has_ended_is_ended_with_the_others() {
+    let stat = "4711 (x) Z 900 1 1 0 -1 4194304 1 0 0 0 5 3 0 0 20 0 2 0 360000 0 0 1844 0 0 0\n";
+    let target = target(&[Made { command: "", ..JOB }]).file("/proc/4711/stat", stat);
+    let plans = target.plans();
+    target.call(&module(), "proc_signal", json!({"pid": 4711})).unwrap();
+    assert_eq!(plans.borrow()[0].steps(), [order(15, 10, true, false, Privilege::Caller)]);
+}
+
+#[test]
 fn what_no_signal_ends_is_explained() {
     // Recorded on Linux 6.18.
     let kthreadd = Made { name: "kthreadd", flags: 2_129_984, uids: "0\t0\t0\t0", command: "", ..JOB };
@@ -174,13 +183,8 @@ fn what_no_signal_ends_is_explained() {
 }
 
 fn in_unit(target: FakeTarget, main: u32) -> FakeTarget {
-    let shown = format!("Id=nginx.service\nMainPID={main}\nControlPID=0\n");
-    target.answer(
-        &["systemctl", "show", "--property=Id,MainPID,ControlPID", "--", "nginx.service"],
-        0,
-        &shown,
-        "",
-    )
+    let shown = format!("Id=nginx.service\nMainPID={main}\n");
+    target.answer(&["systemctl", "show", "--property=Id,MainPID", "--", "nginx.service"], 0, &shown, "")
 }
 
 #[test]
@@ -232,16 +236,7 @@ fn a_container_is_told() {
 }
 
 fn answered(said: &str, arguments: Value) -> (Value, Vec<String>) {
-    let output = Output {
-        exit_code: 0,
-        stdout: said.as_bytes().to_vec(),
-        stderr: Vec::new(),
-        stdout_bytes: said.len() as u64,
-        stdout_lines: said.lines().count() as u64,
-        truncated: false,
-        duration_ms: 1,
-    };
-    let applied = confirm::Applied { outputs: vec![output], dry_run: false };
+    let applied = confirm::Applied { outputs: vec![output(0, said, "")], dry_run: false };
     let (data, reply) =
         target(&[JOB]).outcome(Ok(applied)).call(&module(), "proc_signal", arguments).unwrap();
     (data, reply.notes)

@@ -6,26 +6,17 @@ use linux_sysadmin_sdk::{Category, Problem};
 use module_processes::module;
 use serde_json::{Value, json};
 
-/// A process of the machine.
-struct Made<'a> {
-    pid: u32,
-    name: &'a str,
-    state: char,
-    parent: u32,
-    uid: u32,
-    pages: u64,
-    cgroup: &'a str,
-    command: &'a str,
-}
+/// A process of the machine: PID, name, state, parent, user, pages of memory, control group and command line.
+type Made = (u32, &'static str, char, u32, u32, u64, &'static str, &'static str);
 
 const NGINX: &str = "/system.slice/nginx.service";
 
-const MACHINE: [Made<'_>; 7] = [
-    made(1, "systemd", 'S', 0, 0, 30, "/init.scope", "/sbin/init\0"),
-    made(2, "kthreadd", 'S', 0, 0, 0, "/", ""),
-    made(62, "nginx", 'S', 1, 0, 10, NGINX, "nginx: master process /usr/sbin/nginx\0"),
-    made(63, "nginx", 'S', 62, 33, 90, NGINX, "nginx: worker process\0"),
-    made(
+const MACHINE: [Made; 7] = [
+    (1, "systemd", 'S', 0, 0, 30, "/init.scope", "/sbin/init\0"),
+    (2, "kthreadd", 'S', 0, 0, 0, "/", ""),
+    (62, "nginx", 'S', 1, 0, 10, NGINX, "nginx: master process /usr/sbin/nginx\0"),
+    (63, "nginx", 'S', 62, 33, 90, NGINX, "nginx: worker process\0"),
+    (
         70,
         "python3",
         'D',
@@ -35,23 +26,9 @@ const MACHINE: [Made<'_>; 7] = [
         "/system.slice/app.service",
         "python3\0/opt/App.py\0--token=hunter2\0",
     ),
-    made(71, "sh (x) Z\n1", 'Z', 70, 1234, 0, "/system.slice/app.service", ""),
-    made(80, "bash", 'T', 1, 1000, 20, "/user.slice/user-1000.slice/session-3.scope", "-bash\0"),
+    (71, "sh (x) Z\n1", 'Z', 70, 1234, 0, "/system.slice/app.service", ""),
+    (80, "bash", 'T', 1, 1000, 20, "/user.slice/user-1000.slice/session-3.scope", "-bash\0"),
 ];
-
-#[allow(clippy::too_many_arguments)]
-const fn made<'a>(
-    pid: u32,
-    name: &'a str,
-    state: char,
-    parent: u32,
-    uid: u32,
-    pages: u64,
-    cgroup: &'a str,
-    command: &'a str,
-) -> Made<'a> {
-    Made { pid, name, state, parent, uid, pages, cgroup, command }
-}
 
 fn machine() -> FakeTarget {
     let mut target = FakeTarget::new()
@@ -62,7 +39,7 @@ fn machine() -> FakeTarget {
         )
         .answer(&["getent", "passwd", "--", "ada"], 0, "ada:x:1000:1000::/:/bin/sh\n", "")
         .answer(&["getent", "passwd", "--", "lsa-none"], 2, "", "");
-    for Made { pid, name, state, parent, uid, pages, cgroup, command } in MACHINE {
+    for (pid, name, state, parent, uid, pages, cgroup, command) in MACHINE {
         let flags = if pid == 2 { 0x0020_0040 } else { 0x0040_0100 };
         let path = |file: &str| format!("/proc/{pid}/{file}");
         let memory = if pages == 0 { String::new() } else { format!("VmRSS:\t{} kB\n", pages * 4) };
@@ -202,6 +179,9 @@ tcp   LISTEN 0      64           0.0.0.0:2049       0.0.0.0:*
     ] {
         assert_eq!(list(target(), json!({"port": port})), (json!([]), vec![note.to_owned()]));
     }
+    // Several sockets may share an address. They are told once.
+    let (data, notes) = list(machine().answer(&SS, 0, said.repeat(2), ""), json!({"port": 2049}));
+    assert_eq!((data, notes.len()), (json!([]), 1));
 }
 
 fn resolve(target: FakeTarget, path: &str, resolved: &str) -> FakeTarget {
@@ -369,6 +349,15 @@ fn what_a_state_means_is_told_with_who_or_what_can_end_it() {
         data["meaning"],
         "it has ended, and PID 70 (python3) doesn't reap it; it goes when that process reaps it or ends"
     );
+    // A process whose first thread has ended is no zombie while it has others.
+    let stat = "71 (sh) Z 70 1 1 0 -1 4194560 0 0 0 0 100 50 9 9 20 0 3 0 7100 4096 0 1\n";
+    let (data, _) = info(about(71, "", "", "").file("/proc/71/stat", stat), 71);
+    assert!(
+        data["meaning"]
+            .as_str()
+            .unwrap()
+            .starts_with("its first thread has ended, and it goes on with 2 more")
+    );
     // The stack is recorded from Linux 6.1, of a process that waits for an NFS server.
     let stack = "[<0>] rpc_wait_bit_killable+0x1e/0xb0 [sunrpc]\n[<0>] __rpc_execute+0x11a/0x360 [sunrpc]\n";
     for (stack, wchan, place) in [
@@ -426,6 +415,24 @@ fn many_files_are_counted_and_few_are_named() {
     assert_eq!(data["open_files"], 5000);
     let files = data["files"].as_array().unwrap();
     assert_eq!((files.len(), &files[0], &files[10]), (11, &json!("0 /srv/0 x"), &json!("and 4990 more")));
+}
+
+#[test]
+fn more_open_files_than_the_host_keeps_of_the_output_are_said_to_be_more() {
+    let said: String = (0..30_000).map(|fd| format!("/proc/63/fd/{fd}\t/srv/a/directory/{fd}\0")).collect();
+    let limits = "Max open files            1048576              1048576              files     \n";
+    let (data, notes) = info(about(63, &said, "", "").file("/proc/63/limits", limits), 63);
+    assert!(data["open_files"].as_u64().unwrap() > 20_000, "{data}");
+    assert_eq!(notes, ["it has more open files than are counted here, and maybe more sockets"]);
+    let said = said.replace("/srv/a/directory", "/srv/directory/of");
+    let patterns = ["/srv", "/srv (deleted)", "/srv/*"];
+    let (data, notes) =
+        list(find(resolve(machine(), "/srv", "/srv"), patterns, &said, ""), json!({"file": "/srv"}));
+    assert_eq!(pids(&data), [63]);
+    assert_eq!(
+        notes,
+        ["more files are open there than can be told: processes may be missing here; name a deeper path"]
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub fn path(cgroup: &str) -> Option<&str> {
     unified.filter(|path| *path != "/").or(named).or(unified)
 }
 
-/// Whether what stands before the separator is the number of the hierarchy.
+/// Says whether what stands before the separator is the number of the hierarchy.
 fn found_at_begin((number, _): &(&str, &str)) -> bool {
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -26,7 +26,7 @@ pub fn unit(cgroup: &str) -> Option<&str> {
         .then_some(part)
 }
 
-/// Whether one part of the path is this unit or slice. A unit of a user's manager counts as well.
+/// Says whether one part of the path is this unit or slice. A unit of a user's manager counts as well.
 pub fn is_below(cgroup: &str, unit: &str) -> bool {
     path(cgroup)
         .is_some_and(|path| path.split('/').any(|part| part.strip_prefix('_').unwrap_or(part) == unit))

@@ -302,13 +302,13 @@ fn is_numeric(value: &str) -> bool {
     value.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | '.'))
 }
 
-/// Whether a word is a scheme of the header `Authorization`.
+/// Says whether a word is a scheme of the header `Authorization`.
 fn is_scheme(word: &str) -> bool {
     let schemes = ["bearer", "basic", "token", "digest", "negotiate", "apikey", "key"];
     schemes.iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Whether a variable holds a working directory, and no password, although its name ends with `PWD`.
+/// Says whether a variable holds a working directory, and no password, although its name ends with `PWD`.
 fn is_directory(name: &str, value: &str) -> bool {
     matches!(name, "PWD" | "OLDPWD") && value.starts_with('/')
 }
@@ -388,8 +388,8 @@ fn url(word: &str) -> String {
     shown + rest
 }
 
-/// Whether an option or a variable with this name has a secret value: `--password`, `DB_PASSWORD`, `--api-key`. Names of
-/// files with a secret, and similar names such as `--max-tokens`, don't count.
+/// Says whether an option or a variable with this name has a secret value: `--password`, `DB_PASSWORD`, `--api-key`. Names
+/// of files with a secret, and similar names such as `--max-tokens`, don't count.
 fn is_secret(name: &str) -> bool {
     let name = name.trim_start_matches('-').to_ascii_lowercase();
     if name.starts_with("no-") || ["file", "path", "dir", "stdin"].iter().any(|end| name.ends_with(end)) {

@@ -13,7 +13,7 @@ pub const TO_A_FILE: CommandLine = CommandLine::new(
      -o -type l '(' -lname <text> -o -lname <text> -o -lname <text> ')' -printf '%p\\t%l\\0'",
 );
 
-/// What the kernel adds to the name of a deleted file.
+/// The words that the kernel adds to the name of a deleted file.
 pub const DELETED: &str = " (deleted)";
 
 /// The command that prints the links of all processes that lead to a path or to what lies below it.
@@ -51,13 +51,13 @@ pub fn parse(output: &Output) -> Vec<Link> {
     whole.split('\0').filter_map(link).collect()
 }
 
-/// Whether the rights didn't suffice for some of the links below a directory.
+/// Says whether the rights didn't suffice for some of the links below a directory.
 pub fn is_partial(output: &Output, directory: &str) -> bool {
     let refused = |line: &str| line.contains(directory) && line.contains("Permission denied");
     output.error_text().lines().any(refused)
 }
 
-/// What each process has of a path, such as `fd 3,4` and `cwd`, with what lies below it where that was found.
+/// The uses that each process makes of a path, such as `fd 3,4` and `cwd`, with what lies below it where that was found.
 pub fn uses(links: Vec<Link>, asked: &str) -> BTreeMap<u32, Vec<String>> {
     let mut by_target: BTreeMap<(u32, String), (Vec<String>, Vec<String>)> = BTreeMap::new();
     for Link { pid, name, target } in links {

@@ -17,7 +17,7 @@ pub struct Stat {
     pub state: char,
     /// The number of the parent, 0 where it has none that is visible.
     pub parent: u32,
-    /// Whether it is a thread of the kernel.
+    /// True where it is a thread of the kernel.
     pub is_kernel_thread: bool,
     /// The user and system time in clock ticks, with virtual machines.
     pub ticks: u64,
@@ -30,6 +30,12 @@ pub struct Stat {
 }
 
 impl Stat {
+    /// Says whether it has ended, and its parent hasn't noticed that. A process whose first thread has ended shows the same
+    /// state, and goes on while it has other threads.
+    pub fn is_zombie(&self) -> bool {
+        self.state == 'Z' && self.threads <= 1
+    }
+
     /// Parses the file. The name ends at the last parenthesis, because it may hold spaces, parentheses and line breaks.
     pub fn parse(text: &str) -> Option<Self> {
         let (head, rest) = text.rsplit_once(')')?;
@@ -81,6 +87,15 @@ mod tests {
         let kthreadd =
             "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 1 0 0 18446744073709551615 0";
         assert!(Stat::parse(kthreadd).unwrap().is_kernel_thread);
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_goes_on_with_the_others() {
+        // Recorded on Linux 6.18: the main function calls pthread_exit(3).
+        let first_ended = "4622 (z) Z 1 4558 10352 0 -1 4227084 124 0 0 0 0 0 0 0 20 0 2 0 63376 0 0 18446744073709551615 0";
+        assert!(!Stat::parse(first_ended).unwrap().is_zombie());
+        let ended = first_ended.replace(" 20 0 2 0 ", " 20 0 1 0 ");
+        assert!(Stat::parse(&ended).unwrap().is_zombie());
     }
 
     #[test]

@@ -21,7 +21,11 @@ stat() {
   fields ${line##*) }
   [ "$state" != X ]
 }
-fields() { state=$1 parent=$2 flags=$7 start=${20}; }
+# A process whose first thread has ended goes on while it has others. The kernel calls it Z all the same, and it is L here.
+fields() {
+  state=$1 parent=$2 flags=$7 start=${20}
+  if [ "$state" = Z ] && [ "${18}" -gt 1 ]; then state=L; fi
+}
 
 # The processes that carry this script: its shell, sudo, the server or sshd, and so on up to the first one of all.
 own=' 1 ' pid=$$

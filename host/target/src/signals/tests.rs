@@ -77,6 +77,26 @@ async fn a_process_that_ignores_the_end_is_killed_after_the_time() {
 }
 
 #[tokio::test]
+async fn a_process_whose_first_thread_has_ended_is_ended_with_the_others() {
+    // SYS_exit ends one thread, and os._exit all of them.
+    let script = r#"exec python3 -c '
+import ctypes, platform, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+print(flush=True)
+ctypes.CDLL(None).syscall(60 if platform.machine() == "x86_64" else 93, 0)'"#;
+    let running = Running::start(script);
+    while fields(running.id().pid).is_some_and(|fields| fields[0] != "Z") {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let pid = running.id().pid;
+    assert_eq!(sent(&signal(&[running.id()], 0)).await.1, [(pid, "sent".to_owned())]);
+    let ending = ProcessSignal { wait_seconds: 10, ..signal(&[running.id()], 15) };
+    // The test hasn't reaped it, so that it is a zombie then.
+    assert!(sent(&ending).await.1[0].1.starts_with("zombie "));
+    assert_eq!(fields(pid).unwrap()[17], "1");
+}
+
+#[tokio::test]
 async fn another_process_with_the_number_gets_nothing_and_neither_do_the_others() {
     let (one, other) = (Running::start("echo; exec sleep 60"), Running::start("echo; exec sleep 60"));
     let reused = ProcessId { start_ticks: one.id().start_ticks + 1, ..one.id() };

@@ -66,10 +66,10 @@ pub(crate) struct Cpu {
     /// The CPU's own support for virtual machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     runs_vms_by: Option<&'static str>,
-    /// Whether the CPU says that it is one of a virtual machine.
+    /// True where the CPU says that it is one of a virtual machine.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     under_hypervisor: bool,
-    /// What the kernel calls vulnerable, with its details.
+    /// The weaknesses to which the kernel calls the CPU vulnerable, with its details.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     vulnerable: BTreeMap<String, String>,
 }

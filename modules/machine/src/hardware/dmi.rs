@@ -1,4 +1,4 @@
-//! What the firmware says of the machine: DMI on PCs and servers, the device tree elsewhere.
+//! Reads what the firmware says of the machine: DMI on PCs and servers, the device tree elsewhere.
 
 use super::Files;
 use linux_sysadmin_sdk::prelude::*;
@@ -69,7 +69,7 @@ impl Dmi {
     }
 }
 
-/// Whether a value tells something: vendors fill fields with placeholders that they forget to replace.
+/// Says whether a value tells something: vendors fill fields with placeholders that they forget to replace.
 fn is_told(text: &str) -> bool {
     const PLACEHOLDERS: &[&str] = &[
         "to be filled by o.e.m.",

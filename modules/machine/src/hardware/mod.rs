@@ -1,4 +1,4 @@
-//! What the kernel shows of the hardware. Each file holds one kind of it: which files it lies in, and what they mean.
+//! Reads what the kernel shows of the hardware. Each file holds one kind of it: which files it lies in, and what they mean.
 
 pub(crate) mod arm;
 pub(crate) mod cpu;

@@ -15,14 +15,17 @@ pub(crate) struct Disk {
     model: Option<String>,
     /// In GiB, as lsblk counts.
     size_gb: f64,
-    /// Whether the disk says that it rotates. It is left out where it doesn't.
+    /// True where the disk says that it rotates. It is left out where it doesn't.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     rotational: bool,
 }
 
-/// Whether a device isn't made of files, memory or other disks.
+/// Says whether a device is a disk. It is none where it is made of files, memory or other disks, or has its medium put in:
+/// an empty CD drive claims a size.
 fn is_disk(name: &str) -> bool {
-    !["loop", "ram", "zram", "dm-", "md", "nbd", "drbd", "bcache"].iter().any(|kind| name.starts_with(kind))
+    !["loop", "ram", "zram", "dm-", "md", "nbd", "drbd", "bcache", "sr", "fd"]
+        .iter()
+        .any(|kind| name.starts_with(kind))
 }
 
 pub(crate) fn paths(listings: &Listings) -> Vec<String> {

@@ -28,7 +28,7 @@ pub(crate) struct Device {
     product: Option<String>,
 }
 
-/// Whether it is a device: `usb1` is a root hub, and `1-2:1.0` an interface of a device.
+/// Says whether it is a device: `usb1` is a root hub, and `1-2:1.0` an interface of a device.
 fn is_device(name: &str) -> bool {
     !name.contains(':') && !name.starts_with("usb")
 }

@@ -1,4 +1,4 @@
-//! What hinders a shutdown, and what would hinder the start after it.
+//! Finds what hinders a shutdown, and what would hinder the start after it.
 
 use linux_sysadmin_sdk::{Category, Output, prelude::*};
 
@@ -32,7 +32,7 @@ pub(crate) fn refuse_inhibited(cx: &Context) -> Result<()> {
     }
 }
 
-/// Who blocks a shutdown, where the lock does so.
+/// The programs that block a shutdown, where the lock does so.
 fn blocks(lock: &str) -> Option<String> {
     let value = |key: &str| {
         lock.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('=')).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What is known of a start of the machine: what needs one, and what it brought.
+//! Tells which packages need a restart of the machine, and what the last start brought.
 
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
@@ -24,7 +24,7 @@ pub(crate) struct Started {
     pub(crate) not_up: Vec<NotUp>,
 }
 
-/// What needs a restart: packages that say so, and a kernel that is newer than the one that runs.
+/// The reasons for a restart: packages that say so, and a kernel that is newer than the one that runs.
 pub(crate) fn required_by(cx: &Context) -> Vec<String> {
     let file = cx.read(RESTART_REQUIRED).unwrap_or_default();
     let mut needs: Vec<_> =

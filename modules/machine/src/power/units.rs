@@ -22,9 +22,9 @@ struct Unit {
     active: String,
     sub: String,
     result: String,
-    /// Whether it starts at boot, as `systemctl is-enabled` says it.
+    /// True where it starts at boot, as `systemctl is-enabled` says it.
     enabled: String,
-    /// Whether another unit starts it.
+    /// True where another unit starts it.
     is_wanted: bool,
 }
 
@@ -115,13 +115,13 @@ impl Units {
 }
 
 impl Unit {
-    /// Whether it is up for good, unlike a service that has done its work.
+    /// Says whether it is up for good, unlike a service that has done its work.
     fn runs(&self) -> bool {
         self.active == "active" && self.sub != "exited"
     }
 }
 
-/// Whether the unit belongs to a login or was made by a program while it ran, so that a restart ends it for good.
+/// Says whether the unit belongs to a login or was made by a program while it ran, so that a restart ends it for good.
 fn is_of_a_session(name: &str, unit: &Unit) -> bool {
     unit.enabled == "transient"
         || ["user@", "user-runtime-dir@", "run-user-"].iter().any(|prefix| name.starts_with(prefix))

@@ -100,7 +100,7 @@ pub(crate) struct Server {
     pub(crate) server: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stratum: Option<u8>,
-    /// How far the clock is from the server's, in seconds.
+    /// The seconds between the clock and the server's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) off_by_seconds: Option<f64>,
     /// The time of the last measurement that counted.

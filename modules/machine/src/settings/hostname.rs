@@ -43,9 +43,8 @@ pub(crate) fn renamed(hosts: &str, old: &str, new: &str) -> Option<String> {
         let (names, comment) = line.split_once('#').map_or((line, None), |(names, rest)| (names, Some(rest)));
         let words: Vec<&str> = names.split_whitespace().collect();
         let has_old = words.iter().skip(1).any(|word| *word == old || *word == old_short);
-        if !has_old
-            || words.first().is_some_and(|address| *address == "127.0.0.1" && words.contains(&"localhost"))
-        {
+        // Other programs need the lines of `localhost` as they are, also where that was the machine's own name.
+        if !has_old || words.contains(&"localhost") {
             return line.to_owned();
         }
         is_changed = true;
@@ -112,5 +111,11 @@ mod tests {
         );
         assert_eq!(renamed("127.0.0.1 localhost old\n", "old", "new"), None);
         assert_eq!(renamed("127.0.0.1 localhost\n", "old", "new"), None);
+        // Fedora's file, on a machine that had no other name.
+        let fedora = "127.0.0.1   localhost localhost.localdomain localhost4 localhost4.localdomain4\n\
+                      ::1         localhost localhost.localdomain localhost6 localhost6.localdomain6\n";
+        for old in ["localhost", "localhost.localdomain"] {
+            assert_eq!(renamed(fedora, old, "web1"), None, "{old}");
+        }
     }
 }

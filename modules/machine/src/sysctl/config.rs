@@ -1,4 +1,4 @@
-//! What systemd sets at the start, by the rules of sysctl.d(5).
+//! The values that systemd sets at the start, by the rules of sysctl.d(5).
 
 use std::collections::BTreeMap;
 
@@ -60,6 +60,8 @@ impl Config {
             match text {
                 Ok(text) => drop(config.files.insert(name, (path, text))),
                 Err(problem) if problem.category == Category::NotFound => {}
+                // A link to /dev/null, which is how sysctl.d(5) masks a file of a package.
+                Err(problem) if problem.code == "NOT_A_REGULAR_FILE" => {}
                 Err(_) => config.unreadable.push(path),
             }
         }
@@ -72,10 +74,10 @@ impl Config {
         self.files.values().flat_map(|(path, text)| lines(path, text))
     }
 
-    /// What sets a key at the start, the last one winning. Lines that name the key win over globs; of a glob that stands
-    /// several times, the last line counts.
+    /// The lines that set a key at the start, the last one winning. Lines that name the key win over globs. systemd keeps one
+    /// value of each glob, and keeps it in its place where a later line says the same.
     pub(crate) fn settings(&self, key: &Key) -> Vec<Setting> {
-        let mut globs = Vec::new();
+        let mut globs: Vec<(Key, Setting)> = Vec::new();
         let mut named = Vec::new();
         let mut is_excluded = false;
         for line in self.lines() {
@@ -87,7 +89,9 @@ impl Config {
                 }
                 (true, Some(value)) => named.push(setting(value)),
                 (false, Some(value)) if line.key.is_glob() && line.key.covers(key) => {
-                    globs.push(setting(value))
+                    let said = globs.iter().rposition(|(known, _)| *known == line.key);
+                    let same = said.filter(|at| globs[*at].1.value == value);
+                    globs.insert(same.unwrap_or(globs.len()), (line.key, setting(value)));
                 }
                 _ => {}
             }
@@ -95,11 +99,10 @@ impl Config {
         if is_excluded && named.is_empty() {
             globs.clear();
         }
-        globs.extend(named);
-        globs
+        globs.into_iter().map(|(_, setting)| setting).chain(named).collect()
     }
 
-    /// Where `/etc/sysctl.conf` sets a key that systemd doesn't read there.
+    /// The place where `/etc/sysctl.conf` sets a key that systemd doesn't read there.
     pub(crate) fn not_applied(&self, key: &Key) -> Option<Setting> {
         let lines = self.old.iter().flat_map(|text| lines(OLD, text)).filter(|line| line.key == *key);
         lines.filter_map(|line| Some(Setting { at: line.at, value: line.value? })).next_back()
@@ -186,6 +189,16 @@ mod tests {
             let winner = config.settings(&Key::read(key)).pop().map(|setting| setting.value);
             assert_eq!(winner.as_deref(), value, "{key}");
         }
+    }
+
+    #[test]
+    fn a_glob_that_says_the_same_again_stays_in_its_place() {
+        // parse_file() of systemd's sysctl.c passes over the third line.
+        let config =
+            config(&[("/etc/sysctl.d/10.conf", "vm.dirty_r*=10\nvm.dirty_ra*=20\nvm.dirty_r*=10\n")]);
+        let lines =
+            ["/etc/sysctl.d/10.conf:3 10", "/etc/sysctl.d/10.conf:1 10", "/etc/sysctl.d/10.conf:2 20"];
+        assert_eq!(said(&config, "vm.dirty_ratio"), lines);
     }
 
     #[test]

@@ -66,17 +66,17 @@ impl Key {
         self.0.contains(['*', '?', '['])
     }
 
-    /// Whether this glob matches the last part of the name.
+    /// Says whether this glob matches the last part of the name.
     pub(crate) fn is_named(&self, glob: &str) -> bool {
         self.parts().last().is_some_and(|part| matches(glob, part))
     }
 
-    /// Whether the value is a secret, such as `stable_secret` and `tcp_fastopen_key`.
+    /// Says whether the value is a secret, such as `stable_secret` and `tcp_fastopen_key`.
     pub(crate) fn is_secret(&self) -> bool {
         self.0.ends_with("_secret") || self.0.ends_with("_key")
     }
 
-    /// Whether this glob matches another name, part by part.
+    /// Says whether this glob matches another name, part by part.
     pub(crate) fn covers(&self, other: &Self) -> bool {
         self.parts().count() == other.parts().count()
             && self.parts().zip(other.parts()).all(|(glob, part)| matches(glob, part))
@@ -92,7 +92,7 @@ fn swapped(text: &str) -> String {
     text.chars().map(swap).collect()
 }
 
-/// Whether a glob(7) matches a text without slashes. It only ever goes back to the last star.
+/// Says whether a glob(7) matches a text without slashes. It only ever goes back to the last star.
 fn matches(glob: &str, text: &str) -> bool {
     let (mut glob, mut text) = (glob, text);
     let mut star = None;
@@ -116,7 +116,7 @@ fn matches(glob: &str, text: &str) -> bool {
     }
 }
 
-/// What follows the first part of the glob, where that matches the character.
+/// The rest behind the first part of the glob, where that matches the character.
 fn one(glob: &str, c: char) -> Option<&str> {
     let first = glob.chars().next()?;
     let rest = &glob[first.len_utf8()..];
@@ -128,7 +128,7 @@ fn one(glob: &str, c: char) -> Option<&str> {
     is_it.then_some(rest)
 }
 
-/// Whether the character is in the class that begins here, and what follows the class. `None` where it doesn't end.
+/// Says whether the character is in the class that begins here, and what follows the class. `None` where it doesn't end.
 fn class(text: &str, c: char) -> Option<(bool, &str)> {
     let inner = text.strip_prefix(['!', '^']);
     let body = inner.unwrap_or(text);

@@ -13,7 +13,7 @@ pub(crate) const MOUNTS: &str = "/proc/mounts";
 const MOST: usize = 500;
 
 /// Finds the values of a name, a prefix or a glob, and reads them, but for secrets. True where there are more than one
-/// answer has. A name that isn't there is found with its problem.
+/// answer has. A name that isn't there is found with its problem, unless a glob made it.
 pub(crate) fn find(pattern: &Key, cx: &Context) -> (BTreeMap<Key, Result<String>>, bool) {
     let mut level = vec![Key::root()];
     let mut is_cut = false;
@@ -38,6 +38,8 @@ pub(crate) fn find(pattern: &Key, cx: &Context) -> (BTreeMap<Key, Result<String>
         for ((key, problem), names) in failed.into_iter().zip(lists) {
             match names {
                 Ok(names) => level.extend(names.iter().map(|name| key.child(name))),
+                // Not every directory that a glob matches has the rest of the name.
+                Err(_) if pattern.is_glob() && is_missing(&problem) => {}
                 Err(_) => drop(found.insert(key, problem)),
             }
         }
@@ -48,6 +50,11 @@ pub(crate) fn find(pattern: &Key, cx: &Context) -> (BTreeMap<Key, Result<String>
         found.pop_last();
     }
     (found, is_cut)
+}
+
+/// Says whether the kernel has no such value.
+pub(crate) fn is_missing(text: &Result<String>) -> bool {
+    text.as_ref().is_err_and(|why| why.category == Category::NotFound)
 }
 
 fn children(keys: &[Key], cx: &Context) -> Vec<Key> {

@@ -9,16 +9,8 @@ use crate::power::units::{NotUp, Units, states};
 
 #[derive(Deserialize, JsonSchema)]
 struct RebootArgs {
-    /// now (default), +MINUTES or HH:MM
-    at: Option<String>,
-    /// Cancels what is planned
-    #[serde(default)]
-    cancel: bool,
-    /// For those who are logged in
-    message: Option<String>,
-    /// Though somebody blocks it
-    #[serde(default)]
-    force: bool,
+    #[serde(flatten)]
+    shutdown: ShutdownArgs,
     /// Over SSH: how long to wait until it is back
     #[serde(default = "default_wait")]
     #[schemars(range(min = 10, max = 1800))]
@@ -43,10 +35,10 @@ fn default_wait() -> u32 {
     300
 }
 
-/// What has become of the machine.
+/// The state that the machine is in now.
 #[derive(Serialize)]
 struct Answer {
-    /// What a dry run would do.
+    /// The change that a dry run would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     /// `scheduled`, `cancelled`, `going_down`, or `up` after a restart.
@@ -55,7 +47,7 @@ struct Answer {
     /// The time that is planned, or that was cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<String>,
-    /// What needs the restart.
+    /// The reasons for the restart.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     required_by: Vec<String>,
     #[serde(flatten)]
@@ -77,23 +69,23 @@ struct Request {
     at: Option<String>,
     message: Option<String>,
     force: bool,
-    /// How long to wait for a restart. None where the machine is turned off.
+    /// The seconds to wait for a restart. None where the machine is turned off.
     wait_seconds: Option<u32>,
 }
 
 fn reboot(args: RebootArgs, cx: &Context) -> Result<Noted<Answer>> {
-    let RebootArgs { at, cancel, message, force, wait_seconds } = args;
-    match cancel {
-        true => cancelled(at.is_some() || message.is_some(), cx),
-        false => goes_down(&Request { at, message, force, wait_seconds: Some(wait_seconds) }, cx),
-    }
+    ordered(args.shutdown, Some(args.wait_seconds), cx)
 }
 
 fn shutdown(args: ShutdownArgs, cx: &Context) -> Result<Noted<Answer>> {
+    ordered(args, None, cx)
+}
+
+fn ordered(args: ShutdownArgs, wait_seconds: Option<u32>, cx: &Context) -> Result<Noted<Answer>> {
     let ShutdownArgs { at, cancel, message, force } = args;
     match cancel {
         true => cancelled(at.is_some() || message.is_some(), cx),
-        false => goes_down(&Request { at, message, force, wait_seconds: None }, cx),
+        false => goes_down(&Request { at, message, force, wait_seconds }, cx),
     }
 }
 

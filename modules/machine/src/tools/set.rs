@@ -16,7 +16,7 @@ pub(crate) struct SetArgs {
     ntp: Option<bool>,
 }
 
-/// What happens to one setting.
+/// The change of one setting.
 #[derive(Serialize)]
 struct Changed {
     setting: &'static str,
@@ -27,7 +27,7 @@ struct Changed {
 
 #[derive(Serialize)]
 pub(crate) struct Answer {
-    /// What a dry run would do.
+    /// The change that a dry run would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     changes: Vec<Changed>,

@@ -41,7 +41,7 @@ struct Item {
     /// The file and line of the persistent value.
     #[serde(skip_serializing_if = "Option::is_none")]
     set_by: Option<String>,
-    /// Whether both values differ.
+    /// True where both values differ.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     differs: bool,
     /// The files and lines that lose, with their values.
@@ -68,9 +68,7 @@ fn get(args: GetArgs, cx: &Context) -> Result<Listing<Item>> {
         }
         let (found, more) = running::find(key, cx);
         is_cut |= more;
-        let is_missing =
-            |text: &Result<String>| text.as_ref().is_err_and(|why| why.category == Category::NotFound);
-        let is_nowhere = found.is_empty() || found.get(key).is_some_and(is_missing);
+        let is_nowhere = found.is_empty() || found.get(key).is_some_and(running::is_missing);
         if is_nowhere && config.settings(key).is_empty() {
             return Err(running::missing(key, cx));
         }
@@ -119,7 +117,7 @@ fn item(key: &Key, running: Result<String>, config: &Config) -> Item {
     Item { value, persistent, set_by, differs, loses, unreadable, ..empty }
 }
 
-/// What happens to one value.
+/// The change of one value.
 #[derive(Serialize)]
 struct Changed {
     key: String,
@@ -132,7 +130,7 @@ struct Changed {
 
 #[derive(Default, Serialize)]
 struct Answer {
-    /// What a dry run would do.
+    /// The change that a dry run would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -20,7 +20,7 @@ pub(crate) struct Time {
     by: Option<String>,
     #[serde(flatten)]
     server: Option<Server>,
-    /// Whether the hardware's clock has the local time, which is wrong for hours when that changes.
+    /// True where the hardware's clock has the local time, which is wrong for hours when that changes.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     rtc_in_local_time: bool,
     /// Why the clock isn't synchronized.

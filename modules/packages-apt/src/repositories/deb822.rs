@@ -94,7 +94,9 @@ pub(super) fn is_no(value: &str) -> bool {
 
 /// The lines of the stanza, with or without `Enabled: no`.
 pub(super) fn with_enabled(lines: &[&str], enabled: bool) -> String {
-    let is_switch = |line: &&&str| line.to_ascii_lowercase().starts_with("enabled:");
+    let is_switch = |line: &&&str| {
+        line.split_once(':').is_some_and(|(name, _)| name.trim_end().eq_ignore_ascii_case("enabled"))
+    };
     let kept: String = lines.iter().filter(|line| !is_switch(line)).copied().collect();
     if enabled { kept } else { format!("Enabled: no\n{kept}") }
 }
@@ -123,6 +125,15 @@ mod tests {
         assert_eq!(found[2].unsigned, ["trusted=yes"]);
         let key = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nmQENBF\n";
         assert_eq!(found[2].keys, [KeySource::Inline(key.to_owned())]);
+    }
+
+    #[test]
+    fn a_stanza_is_enabled_however_its_switch_is_written() {
+        for switch in ["Enabled: no\n", "enabled:no\n", "Enabled : no\n"] {
+            assert_eq!(with_enabled(&["Types: deb\n", switch], true), "Types: deb\n", "{switch}");
+            assert!(!read("F", &format!("{switch}Types: deb\nURIs: https://a\nSuites: ./\n")).0[0].enabled);
+        }
+        assert_eq!(with_enabled(&["Types: deb\n"], false), "Enabled: no\nTypes: deb\n");
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod one_line;
 
 use linux_sysadmin_sdk::packages::repositories::{
     Definition, Definitions, Edit, KeyFile, KeySource, NewRepository, Plan, Repositories, comparable_url,
-    shown_url,
+    shown_url, url_host,
 };
 use linux_sysadmin_sdk::{Category, prelude::*};
 
@@ -116,7 +116,7 @@ impl Repositories for Sources {
             let host =
                 new.url.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':']).next().unwrap_or(""));
             let text = format!("Package: *\nPin: origin \"{host}\"\nPin-Priority: {priority}\n");
-            (format!("{PINS}/{}", new.id), text)
+            (pin_path(&new.id), text)
         });
         Plan {
             files: [(file, text)].into_iter().chain(pin).collect(),
@@ -153,7 +153,7 @@ impl Repositories for Sources {
             _ => None,
         });
         let is_alone = !definition.id.contains(':');
-        keys.chain(is_alone.then(|| format!("{PINS}/{}", definition.id))).collect()
+        keys.chain(is_alone.then(|| pin_path(&definition.id))).collect()
     }
 
     fn has_suites(&self) -> bool {
@@ -163,6 +163,11 @@ impl Repositories for Sources {
     fn place_for_credentials(&self) -> &'static str {
         "a file in /etc/apt/auth.conf.d"
     }
+}
+
+/// The file with the priority of a repository. Without this ending, apt passes over a file with a dot in its name.
+fn pin_path(id: &str) -> String {
+    format!("{PINS}/{id}.pref")
 }
 
 /// The names in directories; `None` for one that can't be listed.
@@ -217,10 +222,10 @@ fn note_option(found: &mut Definition, name: &str, value: &str) {
     }
 }
 
-/// Whether it is the distribution's own: by its host, its file, or its key.
+/// Says whether it is the distribution's own: by its host, its file, or its key.
 fn is_base(item: &Definition) -> bool {
     let is_own_host = |url: &String| {
-        let host = url.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':']).next().unwrap_or(""));
+        let host = url_host(url);
         let hosts = ["debian.org", "ubuntu.com", "raspbian.org", "raspberrypi.com", "kali.org"];
         hosts.iter().any(|own| host == *own || host.ends_with(&format!(".{own}")))
     };
@@ -229,7 +234,7 @@ fn is_base(item: &Definition) -> bool {
     item.urls.iter().any(is_own_host) || item.keys.iter().any(is_own_key) || files.contains(&item.file)
 }
 
-/// Whether apt has the index of each suite. apt forms a file's name from the address.
+/// Says whether apt has the index of each suite. apt forms a file's name from the address.
 fn was_read(item: &Definition, lists: &[String]) -> bool {
     let is_known =
         |url: &String| ["http://", "https://", "file:/"].iter().any(|scheme| url.starts_with(scheme));

@@ -37,12 +37,12 @@ pub(crate) struct Info {
     real_user: Option<String>,
     /// The state as the kernel names it.
     state: String,
-    /// What the state means, where it isn't an ordinary one.
+    /// The meaning of the state, where it isn't an ordinary one.
     #[serde(skip_serializing_if = "Option::is_none")]
     meaning: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     executable: Option<String>,
-    /// Whether the file of the program was deleted or replaced.
+    /// The word for what became of the program's file, where it was deleted or replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     executable_is: Option<&'static str>,
     /// The programs and libraries on which it runs and which an update has replaced: it needs a restart.
@@ -142,8 +142,11 @@ pub(crate) fn info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
         cx.run_each([links::of_one(stat.pid), replaced_files::command(stat.pid.into())]);
     let found_links = found_links?;
     let links = Links::of(stat.pid, &found_links);
-    if !links.are_known && stat.state != 'Z' && !stat.is_kernel_thread {
+    if !links.are_known && !stat.is_zombie() && !stat.is_kernel_thread {
         notes.push("only root can see the program, open files and namespaces of this process".to_owned());
+    }
+    if found_links.truncated {
+        notes.push("it has more open files than are counted here, and maybe more sockets".to_owned());
     }
     let sockets = sockets::of(&links.sockets, &files, is_big_endian(cx));
     let maps = maps.map(|output| output.text().into_owned()).unwrap_or_default();
@@ -238,7 +241,7 @@ struct Links {
     files: Vec<String>,
     /// The inodes of the sockets.
     sockets: BTreeSet<u64>,
-    /// Whether the rights sufficed.
+    /// True where the rights sufficed.
     are_known: bool,
 }
 
@@ -295,13 +298,13 @@ impl Links {
     }
 }
 
-/// Whether the control group is the one that the unit tells.
+/// Says whether the control group is the one that the unit tells.
 fn is_usual(path: &str, process: &Process) -> bool {
     let unit = process.unit.as_deref().unwrap_or_default();
     path == "/" || path.strip_prefix("/system.slice/").or(path.strip_prefix('/')) == Some(unit)
 }
 
-/// What became of the file of a program that runs. `elsewhere` says that the path is one of another mount namespace.
+/// Says what became of the file of a program that runs. `elsewhere` says that the path is one of another mount namespace.
 fn lost(path: &str, elsewhere: bool, cx: &Context) -> Option<&'static str> {
     let path = path.strip_suffix(DELETED)?;
     let is_there = !elsewhere && links::is_there(path, cx);
@@ -314,9 +317,15 @@ fn real_user(status: &Status, cx: &Context) -> Option<String> {
         .then(|| processes::Users::parse(&cx.read("/etc/passwd").unwrap_or_default()).name(real))
 }
 
-/// What a state means that isn't an ordinary one, and what ends it.
+/// The meaning of a state that isn't an ordinary one, and what ends it.
 fn meaning(stat: &Stat, status: &Status, parent: Option<&Stat>, cx: &Context) -> Option<String> {
     Some(match stat.state {
+        'Z' if !stat.is_zombie() => {
+            let others = stat.threads - 1;
+            format!(
+                "its first thread has ended, and it goes on with {others} more: /proc shows its files and command no longer"
+            )
+        }
         'Z' => {
             let parent = parent.map_or_else(
                 || "its parent".to_owned(),

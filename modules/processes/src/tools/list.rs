@@ -11,7 +11,7 @@ use linux_sysadmin_sdk::{accounts, listening, prelude::*};
 
 use crate::{links, state};
 
-/// What a process has of a file is told in so many entries.
+/// The most uses of a file that are told of one process.
 const NAMED: usize = 3;
 
 /// The deepest indentation of a tree. Processes below it stand at the same depth.
@@ -48,7 +48,7 @@ pub(crate) struct Shown {
     /// The state as in ps(1), left out for the ordinary ones: R and S, and I of kernel threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     state: Option<char>,
-    /// What it has of the file or port that was asked for.
+    /// The uses that it makes of the file or port that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     has: Vec<String>,
 }
@@ -103,7 +103,7 @@ fn look_up(cx: &Context, stats: &[&Stat]) -> BTreeMap<u32, Found> {
     found.into_iter().map(|found| (found.process.pid, found)).collect()
 }
 
-/// What the processes have in common that are asked for.
+/// The properties of the processes that are asked for.
 struct Wanted {
     name: Option<String>,
     uid: Option<u64>,
@@ -111,7 +111,7 @@ struct Wanted {
     states: Vec<char>,
     kernel_threads: bool,
     tree: bool,
-    /// What each process has of the port. None where no port was asked for.
+    /// The sockets that each process has on the port. None where no port was asked for.
     of_port: Option<BTreeMap<u32, Vec<String>>>,
     /// The same of the file.
     of_file: Option<BTreeMap<u32, Vec<String>>>,
@@ -162,7 +162,7 @@ impl Wanted {
             && self.unit.as_ref().is_none_or(|unit| cgroup::is_below(&found.cgroup, unit))
     }
 
-    /// What the process has of the port and the file.
+    /// The uses that the process makes of the port and the file.
     fn has(&self, pid: u32) -> Vec<String> {
         let of = [&self.of_port, &self.of_file].into_iter().flatten().filter_map(|of| of.get(&pid));
         of.flat_map(|all| {
@@ -174,8 +174,8 @@ impl Wanted {
     }
 }
 
-/// Whether a text is part of the program's name: the one that the kernel has, which is cut after 15 bytes, or the last part of
-/// the first two words of the command line, the second of which may be a script.
+/// Says whether a text is part of the program's name: the one that the kernel has, which is cut after 15 bytes, or the last
+/// part of the first two words of the command line, the second of which may be a script.
 fn is_named(name: &str, stat: &Stat, arguments: &str) -> bool {
     let last_part = |word: &str| word.rsplit('/').next().unwrap_or(word).to_lowercase();
     let mut words = arguments.split('\0').take(2).filter(|word| !word.starts_with('-'));
@@ -208,7 +208,10 @@ fn of_port(port: u16, cx: &Context, notes: &mut Vec<String>) -> Result<BTreeMap<
     for socket in on_it {
         let shown = format!("{} {}", socket.protocol(), socket.shown());
         if socket.processes.is_empty() {
-            notes.push(format!("{shown} belongs to the kernel, or to a process that only root can see"));
+            let note = format!("{shown} belongs to the kernel, or to a process that only root can see");
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
         for (_, pid) in &socket.processes {
             let all = of_port.entry(u32::try_from(*pid).unwrap_or_default()).or_default();
@@ -224,6 +227,11 @@ fn of_file(file: &str, cx: &Context, notes: &mut Vec<String>) -> Result<BTreeMap
     let users = links::users(file, cx)?;
     if users.is_partial {
         notes.push("only root can see which files processes of other accounts have open".to_owned());
+    }
+    if users.is_cut {
+        let note =
+            "more files are open there than can be told: processes may be missing here; name a deeper path";
+        notes.push(note.to_owned());
     }
     Ok(users.by_pid)
 }

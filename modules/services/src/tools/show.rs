@@ -26,7 +26,7 @@ const IMPLIED: [&str; 9] = [
     "RestrictSUIDSGID",
 ];
 
-/// Where the file of a masked unit may be, the directory that counts more first.
+/// The directories in which the file of a masked unit may be, the directory that counts more first.
 const VENDORS: [&str; 2] = ["/usr/local/lib/systemd/system", "/usr/lib/systemd/system"];
 
 #[derive(Deserialize, JsonSchema)]

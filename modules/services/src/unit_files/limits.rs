@@ -143,7 +143,7 @@ fn decimal(value: &str) -> Option<f64> {
     value.parse().ok().filter(|_| is_plain)
 }
 
-/// Whether it is a percentage above 0 with at most two decimals, as systemd reads it.
+/// Says whether it is a percentage above 0 with at most two decimals, as systemd reads it.
 fn percent(value: &str, most: f64) -> bool {
     let Some(number) = value.strip_suffix('%') else { return false };
     let decimals = number.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -190,7 +190,7 @@ pub(crate) fn in_effect(
     LIMITS.iter().filter_map(|limit| Some((limit.key, told(limit)?))).collect()
 }
 
-/// What the unit takes now of what the key limits.
+/// The amount that the unit takes now of what the key limits.
 pub(crate) fn used(key: &str, unit: &Properties<'_>, open_files: Option<u64>) -> Option<u64> {
     match key {
         "MemoryMax" | "MemoryHigh" => unit.number("MemoryCurrent"),
@@ -208,6 +208,7 @@ fn told(key: &str, unit: &Properties<'_>) -> Option<Told> {
         }
         "LimitNOFILE" => match (unit.number("LimitNOFILESoft"), unit.number(key)) {
             (Some(soft), Some(hard)) if soft != hard => Some(Told::Text(format!("{soft}:{hard}"))),
+            (Some(soft), None) => Some(Told::Text(format!("{soft}:infinity"))),
             (_, hard) => hard.map(Told::Number),
         },
         "CPUWeight" if unit.text(key) == Some("idle") => Some(Told::Text("idle".to_owned())),
@@ -228,7 +229,7 @@ pub(crate) fn amount(key: &str, value: &str) -> Option<u64> {
     }
 }
 
-/// Whether the limit in effect is the one that was written. None where only systemd knows what it stands for.
+/// Says whether the limit in effect is the one that was written. None where only systemd knows what it stands for.
 pub(crate) fn holds(key: &str, value: &str, unit: &Properties<'_>) -> Option<bool> {
     let told = told(key, unit);
     let is = |expected: Told| Some(told.as_ref() == Some(&expected));
@@ -250,7 +251,7 @@ pub(crate) fn holds(key: &str, value: &str, unit: &Properties<'_>) -> Option<boo
     }
 }
 
-/// How a limit in effect is said in a sentence.
+/// The words for a limit in effect in a sentence.
 pub(crate) fn in_words(key: &str, unit: &Properties<'_>) -> String {
     match told(key, unit) {
         Some(Told::Number(number)) => number.to_string(),
@@ -347,6 +348,10 @@ mod tests {
         for (key, value, expected) in table {
             assert_eq!(holds(key, value, &units[0]), expected, "{key} {value}");
         }
+        let endless = properties::parse("LimitNOFILE=infinity\nLimitNOFILESoft=1024");
+        assert_eq!(holds("LimitNOFILE", "1024:infinity", &endless[0]), Some(true));
+        assert_eq!(holds("LimitNOFILE", "infinity", &endless[0]), Some(false));
+        assert_eq!(in_words("LimitNOFILE", &endless[0]), "1024:infinity");
         for (span, expected) in
             [("500ms", "50%"), ("333ms", "33.3%"), ("10s", "1000%"), ("1min 40s", "10000%")]
         {

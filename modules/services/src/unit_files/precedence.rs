@@ -60,7 +60,7 @@ pub(crate) fn overridden(files: &[(&str, &str)]) -> Vec<BTreeMap<usize, String>>
     found
 }
 
-/// Whether the later assignment leaves the earlier one without effect.
+/// Says whether the later assignment leaves the earlier one without effect.
 fn overrides(later: &Assignment, earlier: &Assignment) -> bool {
     if later.section != earlier.section {
         return false;

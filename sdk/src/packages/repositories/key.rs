@@ -96,7 +96,7 @@ fn file(source: &KeySource) -> Option<&str> {
     }
 }
 
-/// What is wrong with the key, or soon will be.
+/// Says what is wrong with the key, or soon will be.
 fn warning(key: &PublicKey, now: i64) -> Option<String> {
     let id = &key.fingerprint;
     if key.is_revoked {

@@ -97,7 +97,7 @@ pub(super) fn dangers(known: &Definition) -> Vec<String> {
     dangers
 }
 
-/// Whether two definitions have an address with a suite, or a name of their section, in common.
+/// Says whether two definitions have an address with a suite, or a name of their section, in common.
 pub(super) fn is_same(one: &Definition, other: &Definition) -> bool {
     let shares = |a: &[String], b: &[String]| a.iter().any(|value| b.contains(value));
     let urls = |of: &Definition| of.urls.iter().map(|url| comparable(url)).collect::<Vec<_>>();

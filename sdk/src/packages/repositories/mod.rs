@@ -16,7 +16,7 @@ mod url;
 
 pub use ini::{Section, sections};
 pub use types::{Definition, Definitions, Edit, KeyFile, KeySource, NewRepository, Plan};
-pub use url::{comparable as comparable_url, shown as shown_url};
+pub use url::{comparable as comparable_url, host as url_host, shown as shown_url};
 
 use super::Backend;
 use crate::{Command, Context, DurationCategory, Problem, Result, Risk, Tool};
@@ -45,7 +45,7 @@ pub trait Repositories {
     /// The place where a repository's user and password belong.
     fn place_for_credentials(&self) -> &'static str;
 
-    /// Whether a new repository needs suites, as apt's do.
+    /// Says whether a new repository needs suites, as apt's do.
     fn has_suites(&self) -> bool;
 }
 

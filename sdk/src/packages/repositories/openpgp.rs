@@ -36,8 +36,8 @@ const BEGIN: &str = "-----BEGIN PGP ";
 const PUBLIC_KEY: u8 = 6;
 const SIGNATURE: u8 = 2;
 const SECRET_KEYS: [u8; 2] = [5, 7];
-/// What may stand in a certificate besides keys and signatures: marker, trust, user id, subkey, user attribute, padding. A
-/// program that imports keys would look for more of them in compressed data.
+/// Packets that may stand in a certificate besides keys and signatures: marker, trust, user id, subkey, user attribute,
+/// padding. A program that imports keys would look for more keys in compressed data.
 const HARMLESS: [u8; 6] = [10, 12, 13, 14, 17, 21];
 
 /// The keys in the contents of a key file, armored or not.
@@ -294,7 +294,7 @@ mod tests {
     const ALL: &str = include_str!("keys/all.asc");
     const SECRET: &str = include_str!("keys/secret.asc");
 
-    /// What `gpg --with-colons --show-keys` says of them: fingerprint, expiry, and whether the key is revoked.
+    /// The output of `gpg --with-colons --show-keys` says of them: fingerprint, expiry, and whether the key is revoked.
     const SAID: [(&str, Option<i64>, bool); 5] = [
         ("4BEBBC1013BA745C96D1136A809E4947E4034791", Some(2_111_100_136), false),
         ("8D4EA5CB47985EE943AFE069CFA937B303FB7B7E", Some(2_111_100_136), false),

@@ -122,7 +122,8 @@ fn files_of_it_alone(
 fn write(definition: &Definition, known: &Definitions, text: &str) -> Step {
     let step = Step::write(&definition.file, text);
     let here = known.items.iter().filter(|other| other.file == definition.file);
-    let has_secret = here.flat_map(|other| &other.urls).any(|url| shown(url).1) || text.contains("password");
+    let mut addresses = here.flat_map(|other| other.urls.iter().chain([&other.mirrors]));
+    let has_secret = addresses.any(|url| shown(url).1) || text.contains("password");
     if has_secret { step.sensitive() } else { step }
 }
 
@@ -132,7 +133,8 @@ fn summary(definition: &Definition, edit: Edit) -> String {
         Edit::Disable => "Disable",
         Edit::Enable => "Enable",
     };
-    let urls: Vec<_> = definition.urls.iter().map(|url| shown(url).0).collect();
+    let addresses = definition.urls.iter().chain([&definition.mirrors]).filter(|url| !url.is_empty());
+    let urls: Vec<_> = addresses.map(|url| shown(url).0).collect();
     format!("{verb} the package repository {} ({})", definition.id, urls.join(", "))
 }
 

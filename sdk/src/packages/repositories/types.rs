@@ -9,7 +9,7 @@ pub struct Definition {
     pub id: String,
     /// The name for people, where it has one.
     pub name: String,
-    /// Whether the package manager reads it.
+    /// True where the package manager reads it.
     pub enabled: bool,
     /// `deb`, `deb-src`, or both. Empty for dnf.
     pub types: Vec<String>,
@@ -33,7 +33,7 @@ pub struct Definition {
     pub file: String,
     /// The first and the last line in the file, counted from 1.
     pub lines: (usize, usize),
-    /// Whether it belongs to the distribution itself, which needs it for its updates.
+    /// True where it belongs to the distribution itself, which needs it for its updates.
     pub is_base: bool,
     /// The time of the last successful reading, in seconds since the epoch, where it is known.
     pub refreshed: Option<i64>,
@@ -83,7 +83,7 @@ pub struct NewRepository {
     pub components: Vec<String>,
     /// The key that signs it.
     pub key: KeyFile,
-    /// Whether its index is signed, and not only its packages. An index of apt always is.
+    /// True where its index is signed, and not only its packages. An index of apt always is.
     pub is_index_signed: bool,
     /// The priority, where it isn't the default.
     pub priority: Option<i64>,

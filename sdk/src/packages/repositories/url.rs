@@ -50,14 +50,14 @@ pub fn comparable(url: &str) -> String {
     lower.trim_end_matches('/').to_owned()
 }
 
-/// The host of the address, empty where it has none.
-pub(super) fn host(url: &str) -> String {
+/// The host of the address in lower case and without credentials, empty where it has none.
+pub fn host(url: &str) -> String {
     let plain = comparable(url);
     let rest = plain.split_once("://").map_or("", |(_, rest)| rest);
     rest.split(['/', ':']).next().unwrap_or_default().to_owned()
 }
 
-/// Whether the address is reached without TLS over a network.
+/// Says whether the address is reached without TLS over a network.
 pub(super) fn is_plain(url: &str) -> bool {
     let low = url.to_ascii_lowercase();
     ["http:", "ftp:", "rsync:", "mirror:", "mirror+http:", "rsh:"]

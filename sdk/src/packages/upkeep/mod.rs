@@ -1,5 +1,5 @@
-//! What a package manager may also be able to do: hold packages, repair, clean up, and compare files with packages. A
-//! backend that has it gives an [`Upkeep`], and gets seven tools more.
+//! The things that a package manager may also be able to do: hold packages, repair, clean up, and compare files with
+//! packages. A backend that has them gives an [`Upkeep`], and gets seven tools more.
 
 mod autoremove;
 mod clean;
@@ -109,14 +109,14 @@ pub enum Cached {
     All,
 }
 
-/// What is broken, and what mends it.
+/// The damage, and the steps that mend it.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    /// What is broken, one sentence each. Empty where nothing is.
+    /// The damage, one sentence each. Empty where nothing is.
     pub findings: Vec<String>,
     /// The commands that mend it. Empty where no command of the manager does.
     pub steps: Vec<Step>,
-    /// What the steps do to packages, by the manager's own simulation.
+    /// The changes that the steps make to packages, by the manager's own simulation.
     pub simulated: Simulated,
     /// The command of that simulation.
     pub dry_run: Option<Command>,
@@ -134,7 +134,8 @@ pub struct Difference {
     /// The package that brought it, where it is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub package: String,
-    /// What differs: `missing`, `digest`, `size`, `mode`, `type`, `owner`, `group`, `link`, `device`, `capabilities`, `time`.
+    /// The properties that differ: `missing`, `digest`, `size`, `mode`, `type`, `owner`, `group`, `link`, `device`,
+    /// `capabilities`, `time`.
     pub differs: Vec<&'static str>,
     /// True for configuration, which administrators change.
     #[serde(skip)]

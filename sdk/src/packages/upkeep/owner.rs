@@ -48,7 +48,7 @@ pub(super) struct Owned {
     path: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     packages: Vec<String>,
-    /// How many packages have the path, where more do than are listed.
+    /// The number of packages that have the path, where more do than are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     package_count: Option<usize>,
     /// The file that the package has, where the path leads to it by links.

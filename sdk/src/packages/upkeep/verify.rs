@@ -21,9 +21,9 @@ pub(super) struct VerifyArgs {
 
 #[derive(Serialize)]
 pub(super) struct Verified {
-    /// How many files have other contents than the package's, or are gone.
+    /// The number of files that have other contents than the package's, or are gone.
     damaged_count: usize,
-    /// How many configuration files were changed.
+    /// The number of configuration files that were changed.
     config_changed_count: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     damaged: Vec<Difference>,
@@ -32,7 +32,8 @@ pub(super) struct Verified {
     attributes_changed: Vec<Difference>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     config_changed: Vec<Difference>,
-    /// How many files of documentation and translations are gone. Small images and dpkg's `path-exclude` leave them out.
+    /// The number of files of documentation and translations that are gone. Small images and dpkg's `path-exclude` leave
+    /// them out.
     #[serde(skip_serializing_if = "is_none")]
     missing_documentation_count: usize,
     /// Files whose contents couldn't be read.

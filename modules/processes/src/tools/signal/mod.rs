@@ -72,7 +72,7 @@ struct Order {
     pids: Vec<u32>,
     started: Option<String>,
     signal: Signal,
-    /// Whether SIGKILL follows.
+    /// True where SIGKILL follows.
     kill: bool,
     wait_seconds: u32,
     tree: bool,

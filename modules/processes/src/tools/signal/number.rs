@@ -59,7 +59,7 @@ impl Signal {
         number.map(Self).ok_or_else(invalid)
     }
 
-    /// Whether it is sent to end a process, so that the end is waited for: INT, QUIT, ABRT, KILL, TERM.
+    /// Says whether it is sent to end a process, so that the end is waited for: INT, QUIT, ABRT, KILL, TERM.
     pub(crate) fn is_for_the_end(self) -> bool {
         matches!(self.0, 2 | 3 | 6 | 9 | 15)
     }

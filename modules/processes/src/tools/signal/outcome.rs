@@ -1,4 +1,4 @@
-//! What has become of the processes, as the host's own answer to the step says it.
+//! Tells what has become of the processes, as the host's own answer to the step says it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const LISTED: usize = 20;
 /// The answer of the tool.
 #[derive(Serialize)]
 pub(crate) struct Outcome {
-    /// What a dry run would do.
+    /// The change that a dry run would make.
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     #[serde(serialize_with = "shown")]

@@ -6,9 +6,9 @@ use linux_sysadmin_sdk::{Category, time};
 
 use super::number::Signal;
 
-/// Shows which processes systemd itself watches.
+/// Shows the main processes of units.
 pub(crate) const MAIN_PROCESSES: CommandLine =
-    CommandLine::new("systemctl show --property=Id,MainPID,ControlPID -- <unit>...");
+    CommandLine::new("systemctl show --property=Id,MainPID -- <unit>...");
 
 /// The number of characters of a container's id that are shown, as its program shows it.
 const ID: usize = 12;
@@ -20,13 +20,13 @@ pub(crate) struct Process {
     pub(crate) shown: processes::Process,
     #[serde(skip)]
     pub(crate) stat: Stat,
-    /// Whether all of its user ids are the same.
+    /// True where all of its user ids are the same.
     #[serde(skip)]
     pub(crate) has_one_user: bool,
     /// The process that it is a thread of.
     #[serde(skip)]
     thread_of: u64,
-    /// Whether it is the first process of its namespace.
+    /// True where it is the first process of its namespace.
     #[serde(skip)]
     is_first_inside: bool,
     /// The container or the namespace that it runs in.
@@ -84,7 +84,7 @@ impl Process {
             let message = format!("{pid} {command} is a thread of the kernel, which takes no signals");
             return Err(Problem::new("PROTECTED_PROCESS", Category::Denied, message));
         }
-        if self.stat.state == 'Z' {
+        if self.stat.is_zombie() {
             let parent = self.stat.parent;
             let message = format!(
                 "{pid} {command} has ended already: its parent {parent} hasn't noticed it (a zombie)"
@@ -96,7 +96,7 @@ impl Process {
         Ok(())
     }
 
-    /// Whether it began at this time. The clock of the boot may differ by a second from one answer to the next.
+    /// Says whether it began at this time. The clock of the boot may differ by a second from one answer to the next.
     fn began(&self, started: &str) -> bool {
         let second = |text: &str| {
             let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
