@@ -179,7 +179,7 @@ BEGIN {
     known[path] = field[2]; stamp[path] = field[3] " " field[4]
   }
 }
-/^=[<>ch.*][fdLDS]/ {
+/^=[<>ch.][fdLDS]/ {
   rest = substr($0, 2)
   for (i = 1; i <= 7; i++) { p = index(rest, "|"); f[i] = substr(rest, 1, p - 1); rest = substr(rest, p + 1) }
   name = rest
@@ -447,8 +447,8 @@ surplus() { # DAILY WEEKLY MONTHLY
       name[++n] = $0
       date = substr($0, RSTART, 10)
       period[1, n] = date
-      # Day 2 of this count was a Monday.
-      period[2, n] = int((days(substr(date, 1, 4) + 0, substr(date, 6, 2) + 0, substr(date, 9, 2) + 0) + 5) / 7)
+      # A week begins on Monday.
+      period[2, n] = int((days(substr(date, 1, 4) + 0, substr(date, 6, 2) + 0, substr(date, 9, 2) + 0) + 1) / 7)
       period[3, n] = substr(date, 1, 7)
     }
     END {
@@ -633,8 +633,7 @@ restore() {
     [ -d "$target" ] || mkdir "$target" || fail TARGET_FAILED "$target can't be made"
     set --
   else
-    kept=$REPLACED/$id-restored-$(date +%Y-%m-%d-%H%M%S)
-    mkdir -p "$kept" || fail TARGET_FAILED "$kept can't be made"
+    mkdir -p "$REPLACED" && kept=$(mktemp -d "$REPLACED/$id-$(date +%Y-%m-%d-%H%M%S)-XXXXXX") || fail TARGET_FAILED "$REPLACED can't be written"
     set -- --backup "--backup-dir=$kept" "--exclude=$(pattern_of "$WORK")"
   fi
   restore_rsync "$@" | awk -v top=tree/ "$ENTRIES" >"$WORK/entries"

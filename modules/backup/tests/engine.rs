@@ -690,7 +690,7 @@ fn dumps_lie_beside_the_tree_and_a_failed_one_fails_the_backup() {
     assert_eq!(failed.code(), "DUMP_FAILED");
     assert!(failed.error.contains("connection to server"), "{}", failed.error);
     let good = place.at_destination("list", &[]).good().out;
-    assert_eq!(good.matches("backup ").count(), 1, "{good}");
+    assert_eq!(good.lines().filter(|line| line.starts_with("backup ")).count(), 1, "{good}");
 }
 
 #[test]
@@ -708,7 +708,7 @@ fn an_archive_of_etc_is_whole_private_and_listed() {
     assert!(listed.lines().any(|line| line == "etc/passwd"));
     let listed = place.at_destination("list", &[]).good().out;
     assert_eq!(listed, format!("archive {} {}\n", archived.value("bytes"), archived.value("archive")));
-    place.program("gzip", "head -c 100; exit 0");
+    place.program("gzip", "[ \"$1\" = -t ] && exec /bin/gzip -t; cat >/dev/null; echo x");
     assert_eq!(place.at_destination("archive-etc", &[]).code(), "DESTINATION_FULL");
 }
 
@@ -768,7 +768,7 @@ fn a_year_of_daily_backups_leaves_7_days_4_weeks_and_6_months() {
 fn the_last_backup_of_a_day_counts_and_gaps_do_not() {
     let Some(place) = place() else { return };
     let names: BTreeSet<String> = (0..12)
-        .flat_map(|week| [1, 13].map(|hour| format!("a-b-{}-{hour:02}0000-x", date(week * 30))))
+        .flat_map(|week| [1, 13].map(|hour| format!("a-b-{}-{hour:02}0000-x", date(week * 31))))
         .chain(["no date".to_owned()])
         .collect();
     let left = kept(&place, &names);
