@@ -258,11 +258,11 @@ outcome() { # WHAT: turns rsync's exit code into a problem
   esac
 }
 
-# The names of the good backups of this host.
-good_names() {
+# The names of a host's good backups, sorted.
+good_names() { # HOST
   there 'for d in *; do [ -f "$d/info" ] && printf "%s\n" "$d"; done; true' </dev/null | while IFS= read -r name; do
-    is_id "$name" && case $name in "$1"-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]*) say "$name" ;; esac
-  done | sort
+    is_id "$name" && say "$name"
+  done | sed -n "/^$1-[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}/p" | sort
 }
 
 # Those of the names whose label is exactly this one.
@@ -492,6 +492,12 @@ check() {
 
 # Fetches what is known of a backup, and refuses one that isn't good.
 fetch() {
+  if [ "$id" = latest ]; then
+    id=$(good_names "$(self)" | tail -n 1)
+    [ -n "$id" ] || id=$(good_names '.*' | sed 's/^.*-\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}\).*$/\1 &/' | sort | tail -n 1 | cut -d ' ' -f 2)
+    [ -n "$id" ] || fail BACKUP_NOT_FOUND "$destination has no backup"
+    say "id=$id"
+  fi
   is_id "$id" || fail INVALID_BACKUP_ID "$id is no name of a backup: expected HOST-YYYY-MM-DD-HHMMSS[-LABEL]"
   there "cat $id/info" </dev/null >"$WORK/info" 2>/dev/null || fail BACKUP_NOT_FOUND "$destination has no complete backup $id"
   there "cat $id/manifest" </dev/null >"$WORK/manifest" || fail BACKUP_CORRUPT "$id has no manifest"
@@ -692,11 +698,14 @@ option() { # KEY VALUE
     all_file_systems) one_file_system= ; say "all_file_systems=yes" >>"$WORK/request" ;;
     dump) dumps="$dumps $2"; say "dump=$2" >>"$WORK/request" ;;
     exclude) say "exclude=$2" >>"$WORK/request" ;;
-    path) while :; do case $2 in ?*/) set -- path "${2%/}" ;; *) break ;; esac; done
+    path)
+      case $2 in *[[:cntrl:]]*) fail INVALID_PATH "a path has a control character" ;; esac
+      while :; do case $2 in ?*/) set -- path "${2%/}" ;; *) break ;; esac; done
       say "$2" >>"$WORK/sources"; say "path=$2" >>"$WORK/request" ;;
     keep_daily) keep_daily=$2 ;;
     keep_weekly) keep_weekly=$2 ;;
     keep_monthly) keep_monthly=$2 ;;
+    schedule) ;;
     *) fail INVALID_ARGUMENTS "$1 is unknown" ;;
   esac
 }

@@ -1,5 +1,5 @@
 //! The engine with the real rsync, in directories of its own. Each test says so and ends where rsync is missing.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -131,7 +131,8 @@ impl Place {
 
     fn destination_names(&self) -> Vec<String> {
         let names = fs::read_dir(self.path("destination")).unwrap();
-        let mut names: Vec<_> = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> =
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
     }
@@ -225,7 +226,11 @@ fn a_tree_comes_back_as_it_was_by_every_shell() {
         assert_eq!(difference(&source, &restored), "", "{shell:?}");
         assert!(fs::metadata(restored.join("sparse")).unwrap().blocks() < 100);
         let manifest = fs::read_to_string(place.path("destination").join(&second).join("manifest")).unwrap();
-        assert!(manifest.is_ascii() && manifest.contains("/new\\#012line\n") && manifest.contains("/\\#377\\#376\n"));
+        assert!(
+            manifest.is_ascii()
+                && manifest.contains("/new\\#012line\n")
+                && manifest.contains("/\\#377\\#376\n")
+        );
         assert!(manifest.contains(" tree/") && manifest.contains("/tab\tx \\#134#041\n"), "{manifest}");
     }
 }
@@ -243,9 +248,8 @@ fn checksums_are_those_of_the_files_whether_copied_linked_or_found_there() {
     // A path on another host has no blanks.
     let plain = tempfile::tempdir_in("/var/tmp").unwrap();
     let destination = destination.replace(&place.at("destination"), plain.path().to_str().unwrap());
-    let create = || {
-        place.run(&["create", &destination, "--", &place.at("source")]).good().value("id").to_owned()
-    };
+    let create =
+        || place.run(&["create", &destination, "--", &place.at("source")]).good().value("id").to_owned();
     let checked = |id: &str| {
         let manifest = fs::read_to_string(plain.path().join(id).join("manifest")).unwrap();
         let files = manifest.lines().filter_map(|line| {
@@ -293,7 +297,8 @@ fn an_account_that_is_not_root_keeps_owners_as_attributes() {
     std::os::unix::fs::chown(source.join("-rf"), Some(12345), Some(54321)).unwrap();
     let destination = format!("--destination=sftp://keeper@backuphost:2222{}", plain.path().display());
     let id = place.run(&["create", &destination, "--", &place.at("source")]).good().value("id").to_owned();
-    let kept = plain.path().join(&id).join("tree").join(place.at("source").trim_start_matches('/')).join("-rf");
+    let kept =
+        plain.path().join(&id).join("tree").join(place.at("source").trim_start_matches('/')).join("-rf");
     assert_eq!(fs::metadata(kept).unwrap().uid(), 0, "the account can't give files away");
     let verified = place.run(&["verify", &destination, "--", &id]).good();
     assert_eq!((verified.value("corrupt"), verified.value("changed")), ("0", "0"), "{}", verified.out);
@@ -317,7 +322,12 @@ fn a_killed_backup_is_never_good_and_the_next_one_goes_on() {
     }
     place.program("rsync", "case \" $* \" in *' -ii '*) exec /usr/bin/rsync --bwlimit=1000 \"$@\" ;; esac; exec /usr/bin/rsync \"$@\"");
     let mut child = place
-        .command(&["create", &format!("--destination={}", place.at("destination")), "--", &place.at("source")])
+        .command(&[
+            "create",
+            &format!("--destination={}", place.at("destination")),
+            "--",
+            &place.at("source"),
+        ])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .process_group(0)
@@ -345,11 +355,15 @@ fn a_killed_backup_is_never_good_and_the_next_one_goes_on() {
     let again = place.at_destination("create", &["--", &place.at("source")]).good();
     assert!(again.value("new_files").parse::<u32>().unwrap() < 39, "{}", again.out);
     let verified = place.verify(again.value("id"));
-    assert_eq!((verified.value("corrupt"), verified.value("missing"), verified.value("extra")), ("0", "0", "0"));
+    assert_eq!(
+        (verified.value("corrupt"), verified.value("missing"), verified.value("extra")),
+        ("0", "0", "0")
+    );
     assert_eq!(place.destination_names(), [again.value("id")]);
     // Another request doesn't go on from there.
     let left = format!(".incomplete-{}", again.value("id"));
-    fs::rename(place.path("destination").join(again.value("id")), place.path("destination").join(left)).unwrap();
+    fs::rename(place.path("destination").join(again.value("id")), place.path("destination").join(left))
+        .unwrap();
     place.create(&["--exclude=*1"]);
     assert_eq!(place.destination_names().len(), 1);
 }
@@ -374,7 +388,8 @@ fn corrupt_changed_and_missing_are_told_apart() {
     fs::write(source.join("added"), "").unwrap();
     fs::write(source.join("excluded.log"), "").unwrap();
     let verified = place.verify(&id);
-    let counts = ["corrupt", "missing", "changed", "extra", "new"].map(|kind| verified.value(kind).to_owned());
+    let counts =
+        ["corrupt", "missing", "changed", "extra", "new"].map(|kind| verified.value(kind).to_owned());
     assert_eq!(counts, ["2", "1", "2", "1", "1"], "{}", verified.out);
     let told: BTreeSet<_> = verified.out.lines().filter(|line| line.contains("tree/")).collect();
     let line = |kind: &str, name: &str, why: &str| {
@@ -428,14 +443,21 @@ fn a_restore_in_place_keeps_what_it_replaces_and_leaves_the_rest() {
     fs::write(source.join("b"), "older, other length").unwrap();
     let old = std::time::SystemTime::now() - Duration::from_secs(9000);
     fs::File::options().write(true).open(source.join("b")).unwrap().set_modified(old).unwrap();
-    fs::File::options().write(true).open(source.join("a")).unwrap()
-        .set_modified(std::time::SystemTime::now() + Duration::from_secs(9000)).unwrap();
+    fs::File::options()
+        .write(true)
+        .open(source.join("a"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::now() + Duration::from_secs(9000))
+        .unwrap();
     fs::remove_file(source.join("c")).unwrap();
     fs::write(source.join("stays"), "x").unwrap();
     fs::set_permissions(&source, fs::Permissions::from_mode(0o711)).unwrap();
 
     let preview = place.at_destination("preview", &["--", &id]).good();
-    assert_eq!((preview.value("created"), preview.value("overwritten"), preview.value("newer")), ("1", "2", "1"));
+    assert_eq!(
+        (preview.value("created"), preview.value("overwritten"), preview.value("newer")),
+        ("1", "2", "1")
+    );
     assert!(preview.out.contains(&format!("newer {}/a\n", place.at("source"))), "{}", preview.out);
     assert!(preview.out.contains(&format!("overwritten {}/b\n", place.at("source"))), "{}", preview.out);
     assert!(!source.join("c").exists());
@@ -458,6 +480,58 @@ fn a_restore_in_place_keeps_what_it_replaces_and_leaves_the_rest() {
     assert!(!nothing.out.contains("kept="), "{}", nothing.out);
     let none = place.at_destination("restore", &["--", &id, "/none"]);
     assert_eq!(none.code(), "NOT_IN_BACKUP");
+}
+
+#[test]
+fn the_latest_backup_is_this_hosts_or_else_the_newest_of_any() {
+    let Some(place) = place() else { return };
+    fs::write(place.path("source/a"), "x").unwrap();
+    let target = format!("--target={}", place.at("restored"));
+    let latest = || place.at_destination("restore", &[&target, "--", "latest"]);
+    assert_eq!(latest().code(), "BACKUP_NOT_FOUND");
+    place.program("uname", "echo zeta.example");
+    place.create(&[]);
+    std::thread::sleep(Duration::from_millis(1100));
+    place.program("uname", "echo alpha");
+    let alpha = place.create(&["--label=x"]);
+    place.program("uname", "echo other");
+    assert_eq!(latest().good().value("id"), alpha);
+    place.program("uname", "echo zeta");
+    assert!(latest().good().value("id").starts_with("zeta-"));
+    assert_eq!(fs::read_dir(place.path("restored")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_network_file_system_is_mounted_for_the_time_of_the_run() {
+    let Some(place) = place() else { return };
+    if !is_root() {
+        println!("skipped: needs root");
+        return;
+    }
+    fs::write(place.path("source/a"), "x").unwrap();
+    let log = place.at("mounts");
+    // Stands in for the kernel: the mount point becomes a link to the destination.
+    place.program("mount", &format!(
+        "[ \"$1 $2 $5\" = '-t nfs nas.local:/backups' ] || {{ echo 'mount.nfs: access denied by server' >&2; exit 32; }}\n\
+         rmdir \"$6\" && ln -s '{}' \"$6\" && echo \"$6\" >>'{log}'",
+        place.at("destination")
+    ));
+    place.program("umount", &format!("rm \"$1\" && mkdir \"$1\" && echo \"un $1\" >>'{log}'"));
+    let id =
+        place.run(&["create", "--destination=nfs://nas.local/backups", "--", &place.at("source")]).good();
+    assert!(place.path("destination").join(id.value("id")).join("info").exists());
+    let failed = place.run(&["create", "--destination=nfs://nas.local/backups", "--", "/nonexistent"]);
+    assert_eq!(failed.code(), "SOURCE_NOT_FOUND");
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines.len(), 4, "{log}");
+    for pair in lines.chunks(2) {
+        assert_eq!(pair[1], format!("un {}", pair[0]));
+        assert!(!Path::new(pair[0]).exists(), "the mount point is gone");
+    }
+    let denied = place.run(&["list", "--destination=nfs://nas.local/other"]);
+    assert_eq!(denied.code(), "DESTINATION_UNREACHABLE");
+    assert!(denied.error.contains("access denied"), "{}", denied.error);
 }
 
 #[test]
@@ -495,7 +569,8 @@ fn sources_that_are_files_links_or_around_the_destination() {
     let around = place.directory.path().to_str().unwrap();
     let created = place.at_destination("create", &["--", around]).good();
     assert!(created.value("note").contains("is left out"), "{}", created.out);
-    let tree = place.path("destination").join(created.value("id")).join("tree").join(around.trim_start_matches('/'));
+    let tree =
+        place.path("destination").join(created.value("id")).join("tree").join(around.trim_start_matches('/'));
     assert!(tree.join("source/one file").exists() && !tree.join("destination").exists());
     // The same through a link to the destination's parent.
     symlink(around, place.path("alias")).unwrap();
@@ -593,7 +668,11 @@ fn mounts_are_left_out_and_a_full_disk_is_told() {
         fs::write(place.path("source").join(number.to_string()), vec![7; 100_000]).unwrap();
     }
     let root = place.at("destination");
-    fs::write(place.path("fstab"), format!("/dev/none {}/later ext4 defaults 0 0\n", root.replace(' ', "\\040"))).unwrap();
+    fs::write(
+        place.path("fstab"),
+        format!("/dev/none {}/later ext4 defaults 0 0\n", root.replace(' ', "\\040")),
+    )
+    .unwrap();
     let script = format!(
         "set -u; cd '{at}'; e() {{ PATH=/usr/sbin:/usr/bin:/sbin:/bin sh ./engine \"$@\"; echo code=$?; }}
         mount -t tmpfs x source/mount && echo x >source/mount/inside
@@ -612,7 +691,11 @@ fn mounts_are_left_out_and_a_full_disk_is_told() {
     let parts: Vec<_> = output.out.split("== ").collect();
     assert!(parts[1].starts_with("full") && parts[1].contains("code=1"), "{}{}", output.out, output.error);
     assert!(output.error.contains("DESTINATION_FULL: "), "{}", output.error);
-    assert!(parts[2].contains("code=0") && parts[2].contains("interrupted") && !parts[2].contains("/inside"), "{}", output.out);
+    assert!(
+        parts[2].contains("code=0") && parts[2].contains("interrupted") && !parts[2].contains("/inside"),
+        "{}",
+        output.out
+    );
     assert!(parts[3].contains("code=0\n1\n"), "{}", output.out);
     // The directory has a blank, and fstab can't have one as it is.
     assert!(parts[4].starts_with("below"), "{}", output.out);
@@ -624,7 +707,13 @@ fn one_run_at_a_time() {
     fs::write(place.path("source/a"), "x").unwrap();
     place.create(&[]);
     let lock = fs::read_dir(place.path("locks")).unwrap().next().unwrap().unwrap().path();
-    let mut holder = Command::new("flock").arg(lock).args(["sleep", "60"]).stdin(Stdio::null()).process_group(0).spawn().unwrap();
+    let mut holder = Command::new("flock")
+        .arg(lock)
+        .args(["sleep", "60"])
+        .stdin(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
     let begun = Instant::now();
     let code = loop {
         let ran = place.at_destination("create", &["--", &place.at("source")]);
@@ -703,7 +792,10 @@ fn an_archive_of_etc_is_whole_private_and_listed() {
     let archived = place.at_destination("archive-etc", &["--label=before"]).good();
     let path = place.path("destination").join(archived.value("archive"));
     let metadata = fs::metadata(&path).unwrap();
-    assert_eq!((metadata.mode() & 0o777, metadata.len().to_string().as_str()), (0o600, archived.value("bytes")));
+    assert_eq!(
+        (metadata.mode() & 0o777, metadata.len().to_string().as_str()),
+        (0o600, archived.value("bytes"))
+    );
     let listed = ran(Command::new("tar").arg("-tzf").arg(&path)).good().out;
     assert!(listed.lines().any(|line| line == "etc/passwd"));
     let listed = place.at_destination("list", &[]).good().out;
@@ -723,8 +815,12 @@ fn space_and_rights_of_a_destination_are_told() {
 /// The names that `surplus` leaves of those on its input.
 fn kept(place: &Place, names: &BTreeSet<String>) -> BTreeSet<String> {
     use std::io::Write;
-    let mut child =
-        place.command(&["surplus", "7", "4", "6"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = place
+        .command(&["surplus", "7", "4", "6"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let text: String = names.iter().map(|name| format!("{name}\n")).collect();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -757,9 +853,23 @@ fn a_year_of_daily_backups_leaves_7_days_4_weeks_and_6_months() {
     assert_eq!(
         dates,
         [
-            "2026-07-31", "2026-08-31", "2026-09-30", "2026-10-31", "2026-11-30", "2026-12-31",
-            "2027-01-03", "2027-01-10", "2027-01-17", "2027-01-24",
-            "2027-01-29", "2027-01-30", "2027-01-31", "2027-02-01", "2027-02-02", "2027-02-03", "2027-02-04",
+            "2026-07-31",
+            "2026-08-31",
+            "2026-09-30",
+            "2026-10-31",
+            "2026-11-30",
+            "2026-12-31",
+            "2027-01-03",
+            "2027-01-10",
+            "2027-01-17",
+            "2027-01-24",
+            "2027-01-29",
+            "2027-01-30",
+            "2027-01-31",
+            "2027-02-01",
+            "2027-02-02",
+            "2027-02-03",
+            "2027-02-04",
         ]
     );
 }
