@@ -11,16 +11,12 @@ pub(crate) struct CreateArgs {
     paths: Vec<String>,
     /// URI, path or schedule
     destination: String,
-    #[serde(default)]
-    exclude: Vec<String>,
+    exclude: Option<Vec<String>>,
     label: Option<String>,
-    #[serde(default)]
-    dump: Vec<Dump>,
+    dump: Option<Vec<Dump>>,
     /// Copy all anew
-    #[serde(default)]
-    full: bool,
-    #[serde(default)]
-    all_file_systems: bool,
+    full: Option<bool>,
+    all_file_systems: Option<bool>,
 }
 
 #[derive(Default, Serialize)]
@@ -46,15 +42,16 @@ pub(crate) struct Answer {
 
 pub(crate) fn create(args: CreateArgs, cx: &Context) -> Result<Noted<Answer>> {
     let paths = super::checked_paths(args.paths, 1)?;
-    super::check_excludes(&args.exclude)?;
+    let excludes = args.exclude.unwrap_or_default();
+    super::check_excludes(&excludes)?;
     super::check_label(args.label.as_deref())?;
     let (destination, configs) = super::destination(&args.destination, cx)?;
     let request = engine::Request {
         label: args.label.as_deref(),
-        full: args.full,
-        all_file_systems: args.all_file_systems,
-        dumps: &Dump::names(&args.dump),
-        excludes: &args.exclude,
+        full: args.full.unwrap_or_default(),
+        all_file_systems: args.all_file_systems.unwrap_or_default(),
+        dumps: &Dump::names(&args.dump.unwrap_or_default()),
+        excludes: &excludes,
         paths: &paths,
     };
     let change = Change::new(format!("Back up {} to {}", paths.join(", "), destination.uri()));

@@ -29,7 +29,7 @@ pub(crate) fn all(module: Module) -> Module {
                 .duration(DurationCategory::LongRunning),
         )
         .tool(
-            Tool::new("bak_restore", "Restore a backup, in place or to target_path", restore::restore)
+            Tool::new("bak_restore", "Restore in place or to target_path", restore::restore)
                 .risk(Risk::Critical)
                 .duration(DurationCategory::LongRunning),
         )
@@ -49,7 +49,7 @@ pub(crate) fn all(module: Module) -> Module {
         )
 }
 
-/// The dumps of databases that a backup can hold.
+// A doc comment would be in the schemas.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Dump {

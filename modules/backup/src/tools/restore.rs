@@ -13,9 +13,7 @@ pub(crate) struct RestoreArgs {
     backup_id: Option<String>,
     destination: String,
     target_path: Option<String>,
-    /// Default: all
-    #[serde(default)]
-    paths: Vec<String>,
+    paths: Option<Vec<String>>,
     source: Option<String>,
 }
 
@@ -61,7 +59,7 @@ pub(crate) struct Answer {
 }
 
 pub(crate) fn restore(args: RestoreArgs, cx: &Context) -> Result<Noted<Answer>> {
-    let paths = super::checked_paths(args.paths, 0)?;
+    let paths = super::checked_paths(args.paths.unwrap_or_default(), 0)?;
     let configs = destination::configured(cx)?;
     let request = match args.source {
         Some(source) => older(&source, args.backup_id, &args.destination, &configs)?,

@@ -19,21 +19,16 @@ pub(crate) struct ScheduleArgs {
     name: String,
     /// Cron expression, HH:MM or daily
     schedule: Option<String>,
-    #[serde(default)]
-    paths: Vec<String>,
+    paths: Option<Vec<String>>,
     destination: Option<String>,
-    #[serde(default)]
-    exclude: Vec<String>,
-    #[serde(default)]
-    dump: Vec<Dump>,
+    exclude: Option<Vec<String>>,
+    dump: Option<Vec<Dump>>,
     /// Default 7, 4, 6
     keep_daily: Option<u32>,
     keep_weekly: Option<u32>,
     keep_monthly: Option<u32>,
-    #[serde(default)]
-    all_file_systems: bool,
-    #[serde(default)]
-    remove: bool,
+    all_file_systems: Option<bool>,
+    remove: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -56,7 +51,7 @@ pub(crate) fn schedule(args: ScheduleArgs, cx: &Context) -> Result<Noted<Answer>
     check_name(&args.name)?;
     let configs = destination::configured(cx)?;
     let former = configs.iter().find(|config| config.name == args.name).cloned();
-    if args.remove {
+    if args.remove.unwrap_or_default() {
         return remove(&args.name, former, &configs, cx);
     }
     let (config, when) = wanted(args, former.as_ref(), &configs)?;
@@ -132,16 +127,13 @@ fn wanted(args: ScheduleArgs, former: Option<&Config>, configs: &[Config]) -> Re
             format!("a new schedule needs schedule, paths and destination: {what} is missing"),
         )
     };
-    super::check_excludes(&args.exclude)?;
-    let paths = super::checked_paths(args.paths, 0)?;
-    let or_former = |given: Vec<String>, of: fn(&Config) -> &Vec<String>| match (given.is_empty(), former) {
-        (true, Some(former)) => of(former).clone(),
-        _ => given,
-    };
-    let paths = or_former(paths, |former| &former.paths);
-    if paths.is_empty() {
-        return Err(missing("paths"));
-    }
+    let paths = args.paths.map(|paths| super::checked_paths(paths, 1)).transpose()?;
+    let kept = |of: fn(&Config) -> &Vec<String>| former.map(of).cloned();
+    let paths = paths.or(kept(|former| &former.paths)).ok_or_else(|| missing("paths"))?;
+    let excludes = args.exclude.or(kept(|former| &former.excludes)).unwrap_or_default();
+    super::check_excludes(&excludes)?;
+    let dumps = args.dump.map(|dumps| Dump::names(&dumps).into_iter().map(str::to_owned).collect());
+    let dumps = dumps.or(kept(|former| &former.dumps)).unwrap_or_default();
     let text = args
         .schedule
         .or_else(|| former.map(|former| former.schedule.clone()))
@@ -152,25 +144,26 @@ fn wanted(args: ScheduleArgs, former: Option<&Config>, configs: &[Config]) -> Re
         .or_else(|| former.map(|former| former.destination.clone()))
         .ok_or_else(|| missing("destination"))?;
     let destination = Destination::named(&destination, configs)?;
-    let kept = former.map_or(KEEP, |former| former.keep);
+    let before = former.map_or(KEEP, |former| former.keep);
     let keep = Keep {
-        daily: args.keep_daily.unwrap_or(kept.daily),
-        weekly: args.keep_weekly.unwrap_or(kept.weekly),
-        monthly: args.keep_monthly.unwrap_or(kept.monthly),
+        daily: args.keep_daily.unwrap_or(before.daily),
+        weekly: args.keep_weekly.unwrap_or(before.weekly),
+        monthly: args.keep_monthly.unwrap_or(before.monthly),
     };
     if [keep.daily, keep.weekly, keep.monthly].iter().any(|number| *number > MOST) || keep.daily == 0 {
         let message = format!("keep_daily is at least 1, and each of the three at most {MOST}");
         return Err(Problem::validation("INVALID_ARGUMENTS", message));
     }
-    let dumps = Dump::names(&args.dump).into_iter().map(str::to_owned).collect();
     let config = Config {
         name: args.name,
         destination: destination.uri().to_owned(),
         schedule: when.cron.clone(),
         paths,
-        excludes: or_former(args.exclude, |former| &former.excludes),
-        dumps: or_former(dumps, |former| &former.dumps),
-        all_file_systems: args.all_file_systems || former.is_some_and(|former| former.all_file_systems),
+        excludes,
+        dumps,
+        all_file_systems: args
+            .all_file_systems
+            .unwrap_or(former.is_some_and(|former| former.all_file_systems)),
         keep,
     };
     Ok((config, when))
