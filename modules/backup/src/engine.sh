@@ -319,7 +319,8 @@ create() { # the excludes as options of rsync
   : >"$WORK/former"
   # A full backup copies everything anew, so that a bad copy of a file isn't linked to any longer.
   [ "$full" = yes ] && : >"$WORK/good"
-  for former in $(labelled "$self" "$label" <"$WORK/good" | tail -n 1) $(tail -n 1 "$WORK/good"); do
+  # The newest one with this label is of the same request, most likely; the newest of all may have more.
+  for former in $({ labelled "$self" "$label" <"$WORK/good" | tail -n 1; tail -n 1 "$WORK/good"; } | sort -u); do
     set -- "$@" "--link-dest=../../$former/tree"
     there "head -n 40 $former/info; cat $former/manifest" </dev/null | sed -n "/^checksum=$algorithm\$/,\$p" >>"$WORK/former"
   done
