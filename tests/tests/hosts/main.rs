@@ -3,6 +3,7 @@
 //! it runs on a Debian host, and for `over_ssh` it reaches one.
 
 mod everywhere {
+    mod backups;
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
