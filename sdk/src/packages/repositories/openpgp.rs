@@ -32,6 +32,8 @@ pub(super) enum Refusal {
 
 use Refusal::Malformed;
 
+/// The beginning of any armor.
+const MARK: &str = "-----BEGIN";
 const BEGIN: &str = "-----BEGIN PGP ";
 const PUBLIC_KEY: u8 = 6;
 const SIGNATURE: u8 = 2;
@@ -51,18 +53,23 @@ pub(super) fn keys(contents: &[u8]) -> Result<Vec<PublicKey>, Refusal> {
 }
 
 /// The contents without armor.
+///
+/// A key file that the host has stays as it is, and other programs read it: apt looks for any line with `-----BEGIN`, also in
+/// a binary file, and takes what follows the next empty line. So a file is refused in which they could find other keys.
 fn packets(contents: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let marks = contents.windows(MARK.len()).filter(|part| *part == MARK.as_bytes()).count();
     // The first byte of a packet isn't ASCII.
-    if contents.first().is_some_and(|byte| !byte.is_ascii()) {
-        return Ok(contents.to_vec());
+    let is_binary = contents.first().is_some_and(|byte| !byte.is_ascii());
+    match marks {
+        0 => Ok(contents.to_vec()),
+        _ if is_binary => Err(Malformed("it has armor within binary keys")),
+        _ => unarmored(&String::from_utf8_lossy(contents)),
     }
-    let text = String::from_utf8_lossy(contents);
-    if text.contains(BEGIN) { unarmored(&text) } else { Ok(contents.to_vec()) }
 }
 
 /// The bytes of all armored blocks.
 fn unarmored(text: &str) -> Result<Vec<u8>, Refusal> {
-    let mut bytes = Vec::new();
+    let (mut bytes, mut blocks) = (Vec::new(), 0);
     let mut lines = text.lines().map(str::trim);
     while let Some(line) = lines.next() {
         let Some(kind) = line.strip_prefix(BEGIN) else { continue };
@@ -72,7 +79,8 @@ fn unarmored(text: &str) -> Result<Vec<u8>, Refusal> {
         if !kind.starts_with("PUBLIC KEY BLOCK") {
             return Err(Malformed("its armor isn't that of a public key"));
         }
-        let (mut encoded, mut checksum, mut has_end) = (String::new(), None, false);
+        let (mut encoded, mut checksum) = (String::new(), None);
+        let (mut has_gap, mut has_end) = (false, false);
         // Headers such as `Version: …` end with an empty line, also where there is none.
         for line in lines.by_ref().take_while(|line| !line.is_empty()) {
             if !line.contains(": ") && !line.ends_with(':') {
@@ -86,6 +94,8 @@ fn unarmored(text: &str) -> Result<Vec<u8>, Refusal> {
             }
             match line.strip_prefix('=').filter(|rest| rest.len() == 4) {
                 Some(sum) => checksum = Some(sum.to_owned()),
+                None if line.is_empty() => has_gap = !encoded.is_empty(),
+                None if has_gap => return Err(Malformed("its armor has an empty line within the key")),
                 None => encoded.push_str(line),
             }
         }
@@ -101,6 +111,10 @@ fn unarmored(text: &str) -> Result<Vec<u8>, Refusal> {
             }
         }
         bytes.extend(block);
+        blocks += 1;
+    }
+    if text.matches(MARK).count() != blocks {
+        return Err(Malformed("it has other armor than that of public keys"));
     }
     Ok(bytes)
 }
@@ -333,6 +347,35 @@ mod tests {
         // Compressed data may hold keys as well.
         let compressed = [unarmored(ALL).unwrap(), vec![0xC8, 2, 0, 0]].concat();
         assert!(matches!(keys(&compressed), Err(Malformed(_))));
+    }
+
+    /// apt 2.6.1 takes the other key from each of these files.
+    #[test]
+    fn a_file_that_other_programs_read_otherwise_is_refused() {
+        const GOOD: &str = include_str!("keys/good.asc");
+        const OTHER: &str = include_str!("keys/other.asc");
+        let good = unarmored(GOOD).unwrap();
+        let user_id = |body: &[u8]| [&[0xCD, 0xFF], &(body.len() as u32).to_be_bytes()[..], body].concat();
+        let renamed = format!("{}{GOOD}", OTHER.replace("PGP PUBLIC KEY BLOCK", "X"));
+        let within = [good.clone(), user_id(OTHER.as_bytes())].concat();
+        // A user id whose text is the other key, behind lines of base64 that end where it begins.
+        let other = unarmored(OTHER).unwrap();
+        let head = |fill: usize| {
+            let mut head = [good.clone(), user_id(&vec![b'x'; fill]), user_id(&other)].concat();
+            head.truncate(head.len() - other.len());
+            head
+        };
+        let head = (0..3).map(head).find(|head| head.len() % 3 == 0).unwrap();
+        let [head, rest] = [&head, &other].map(|part| BASE64_STANDARD.encode(part));
+        let parted = format!(
+            "{BEGIN}PUBLIC KEY BLOCK-----\n \n{head}\n\n{rest}\n-----END PGP PUBLIC KEY BLOCK-----\n"
+        );
+        for contents in [renamed.as_bytes(), &within, parted.as_bytes()] {
+            assert!(matches!(keys(contents), Err(Malformed(_))), "{}", String::from_utf8_lossy(contents));
+        }
+        // An empty line before the checksum hides nothing.
+        let spaced = GOOD.replacen("\n=", "\n\n=", 1);
+        assert_eq!(keys(spaced.as_bytes()), keys(GOOD.as_bytes()));
     }
 
     #[test]
