@@ -81,7 +81,8 @@ pub(super) fn check(url: &str, auth_file: &str) -> Result<()> {
 }
 
 fn reason(url: &str) -> Option<&'static str> {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?=&,+%$()[]".contains(c);
+    // dnf takes a comma for the beginning of another address.
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._~:/?=&+%$()[]".contains(c);
     if url.len() > 1000 {
         return Some("it is longer than 1000 characters");
     }
@@ -144,6 +145,7 @@ mod tests {
             ("https://a/\nTrusted: yes", "characters"),
             ("https://a/\u{202e}", "characters"),
             ("[trusted=yes] https://a/", "characters"),
+            ("https://a/,http://b/", "characters"),
         ] {
             let problem = check(bad, "F").expect_err(bad);
             assert!(problem.message.contains(said), "{bad}: {}", problem.message);
