@@ -88,7 +88,17 @@ impl Upkeep for Apt {
 
     fn unneeded(&self, cx: &Context) -> Result<Vec<String>> {
         let look = AUTOREMOVE.command().duration(DurationCategory::Normal);
-        let simulated = simulation::read(cx.run(look)?, cx)?;
+        let output = cx.run(look)?;
+        let foreign = foreign(&output.text());
+        let simulated = simulation::read(output, cx)?;
+        if !foreign.is_empty() {
+            // Without its architecture, the name stands for the machine's own package, which may be needed.
+            let message = format!(
+                "nothing is removed: packages of another architecture aren't needed any more, which pkg_autoremove can't name: {}",
+                foreign.join(", ")
+            );
+            return Err(Problem::new("NOT_SUPPORTED", Category::State, message));
+        }
         Ok(simulated.operations.into_iter().map(|operation| operation.name).collect())
     }
 
@@ -131,6 +141,13 @@ impl Upkeep for Apt {
         }
         Ok(owners(&output.text(), paths))
     }
+}
+
+/// The packages of other architectures that a simulation removes: `Remv libc6:i386 [2.36]`.
+fn foreign(text: &str) -> Vec<String> {
+    let removed = text.lines().filter_map(|line| line.strip_prefix("Remv ").or(line.strip_prefix("Purg ")));
+    let names = removed.filter_map(|rest| rest.split(' ').next()).filter(|name| name.contains(':'));
+    names.map(str::to_owned).collect()
 }
 
 /// The path as a pattern that matches it alone: dpkg-query reads `*`, `?`, `[` and `\` as those of a pattern.

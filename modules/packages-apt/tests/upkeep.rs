@@ -234,3 +234,25 @@ fn what_apt_keeps_is_cleaned_and_its_metadata_is_not() {
     assert_eq!(data, json!({"freed_bytes": 4880, "cached_bytes": 120}));
     assert_eq!(call(target(), "pkg_clean", json!({"what": "metadata"})).unwrap_err().code, "NOT_SUPPORTED");
 }
+
+/// The output comes from apt 2.6.1. `apt-get remove -- libfoo` removes the machine's own package, which somebody installed.
+#[test]
+fn an_unneeded_package_of_another_architecture_never_costs_the_machines_own() {
+    let simulate = ["apt-get", "--simulate", "--quiet", "-o", "APT::Get::Show-User-Simulation-Note=false"];
+    let argv = |rest: &[&'static str]| [&simulate[..], rest].concat();
+    let said = |name: &str| {
+        format!(
+            "{READING}The following packages will be REMOVED:\n  {name}\n\
+            0 upgraded, 0 newly installed, 1 to remove and 0 not upgraded.\nRemv {name} [1.0]\n"
+        )
+    };
+    let both = "libfoo\t1.0\tamd64\tii \tno\tno\nlibfoo\t1.0\ti386\tii \tno\tno\n";
+    let target = FakeTarget::new()
+        .answer(&STATUS, 0, both, "")
+        .answer(&argv(&["autoremove"]), 0, said("libfoo:i386"), "")
+        .answer(&argv(&["remove", "--", "libfoo"]), 0, said("libfoo"), "");
+    let plans = target.plans();
+    let problem = call(target, "pkg_autoremove", json!({})).unwrap_err();
+    assert!(problem.message.contains("libfoo:i386"), "{}", problem.message);
+    assert!(plans.borrow().is_empty());
+}

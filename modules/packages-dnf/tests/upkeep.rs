@@ -159,3 +159,30 @@ fn damage_is_told_apart_from_changed_configuration_and_attributes() {
         FakeTarget::new().answer(&["rpm", "--verify", "--all"], 1, "", "error: cannot open Packages\n");
     assert!(call(failed, "pkg_verify", json!({})).unwrap_err().message.contains("cannot open"));
 }
+
+/// dnf takes a name for all packages that are called so.
+#[test]
+fn an_unneeded_version_never_costs_the_needed_one_of_the_same_name() {
+    let removing = |rows: &str, count: usize| {
+        format!(
+            "Removing:\n{rows}\nTransaction Summary\n====\nRemove  {count} Packages\n\nFreed space: 56  \nOperation aborted.\n"
+        )
+    };
+    let [old, new] = ["1.0-1", "2.0-1"].map(|version| format!(" lab-devel  noarch  {version}  @lab  29  \n"));
+    let argv = |rest: &[&'static str]| [&["dnf", "--cacheonly", "--assumeno"][..], rest].concat();
+    let target = |unneeded: String, count: usize| {
+        FakeTarget::new()
+            .answer(&LIST, 0, "lab-devel\t0\t1.0\t1\tnoarch\nlab-devel\t0\t2.0\t1\tnoarch\n", "")
+            .answer(&argv(&["autoremove"]), 1, removing(&unneeded, count), "")
+            .answer(&argv(&["remove", "lab-devel"]), 1, removing(&format!("{old}{new}"), 2), "")
+    };
+    let one = target(old.clone(), 1);
+    let plans = one.plans();
+    let problem = call(one, "pkg_autoremove", json!({})).unwrap_err();
+    assert_eq!(problem.code, "PACKAGES_NEEDED");
+    assert!(problem.message.contains("lab-devel 2.0-1"), "{}", problem.message);
+    assert!(plans.borrow().is_empty());
+    // Both may go where neither is needed.
+    let lines = plan(target(format!("{old}{new}"), 2), "pkg_autoremove", json!({}));
+    assert_eq!(lines[0].split(' ').filter(|word| *word == "lab-devel").count(), 1, "{lines:?}");
+}

@@ -43,9 +43,15 @@ pub(super) struct PackageChange<'a, B> {
 }
 
 impl<B: Backend> PackageChange<'_, B> {
-    pub(super) fn apply(mut self) -> Result<Answer> {
+    pub(super) fn apply(self) -> Result<Answer> {
+        self.apply_where(|_| Ok(()))
+    }
+
+    /// Applies the change where the check finds nothing wrong with its simulation.
+    pub(super) fn apply_where(mut self, check: impl FnOnce(&Simulated) -> Result<()>) -> Result<Answer> {
         let simulated = self.backend.simulate(&self.request, self.cx)?;
         self.check_named_packages(&simulated)?;
+        check(&simulated)?;
         self.notes.extend(simulated.notes.iter().cloned());
         if simulated.operations.is_empty() {
             self.check_nothing_broken()?;
