@@ -184,6 +184,10 @@ fn is_yes(value: &str) -> bool {
     ["1", "yes", "true", "on", "enabled"].contains(&value.to_ascii_lowercase().as_str())
 }
 
+fn is_no(value: &str) -> bool {
+    ["0", "no", "false", "off", "disabled"].contains(&value.to_ascii_lowercase().as_str())
+}
+
 fn definition(section: &Section, main: &Section, path: &str, variables: &Variables) -> Definition {
     let get = |name: &str| section.get(name).unwrap_or_default();
     let mirrors = [get("metalink"), get("mirrorlist")].into_iter().find(|address| !address.is_empty());
@@ -211,6 +215,7 @@ fn definition(section: &Section, main: &Section, path: &str, variables: &Variabl
         mirrors: mirrors.unwrap_or_default().to_owned(),
         keys: keys.collect(),
         unsigned: unsigned.into_iter().collect(),
+        unverified: section.get("sslverify").or(main.get("sslverify")).is_some_and(is_no),
         priority: section
             .get("priority")
             .and_then(|value| value.parse().ok())

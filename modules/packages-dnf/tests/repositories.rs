@@ -214,3 +214,26 @@ fn an_address_of_mirrors_is_told_and_one_with_a_password_isnt_shown() {
     assert!(plan.contains("Remove the package repository n (https://b.example/)"), "{plan}");
     assert!(plan.contains("sensitive: true"), "{plan}");
 }
+
+/// dnf imports the key from this address with the first package, and asks nobody.
+#[test]
+fn a_key_or_an_index_that_others_could_put_there_is_told() {
+    let options = "baseurl=https://a.example/\ngpgcheck=1\n";
+    let table = [
+        ("gpgkey=http://a.example/KEY", vec!["its key is fetched without TLS"]),
+        ("gpgkey=https://a.example/KEY", vec![]),
+        ("sslverify=0", vec!["the server's certificate isn't checked"]),
+        ("sslverify=True", vec![]),
+    ];
+    for (option, expected) in table {
+        let file = format!("[x]\n{options}{option}\n");
+        let (list, _) = call(target().file("/etc/yum.repos.d/x.repo", file), "repo_list", json!({})).unwrap();
+        let of_it = list.as_array().unwrap().iter().find(|item| item["id"] == "x").unwrap();
+        let told =
+            of_it["warnings"].as_array().unwrap().iter().filter(|said| **said != "never read successfully");
+        assert_eq!(told.collect::<Vec<_>>(), expected, "{option}");
+    }
+    let main = target().file("/etc/dnf/dnf.conf", format!("{MAIN}sslverify=no\n"));
+    let (list, _) = call(main, "repo_list", json!({})).unwrap();
+    assert!(list.to_string().contains("certificate"), "{list}");
+}

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Repositories;
 use super::key::{KeyFiles, SignedBy};
-use super::types::Definition;
+use super::types::{Definition, KeySource};
 use super::url::{comparable, is_plain, shown};
 use crate::{Context, Listing, NoArgs, Result, time};
 
@@ -90,6 +90,12 @@ pub(super) fn dangers(known: &Definition) -> Vec<String> {
     }
     if addresses().any(|url| is_plain(url)) {
         dangers.push("reached without TLS".to_owned());
+    }
+    if known.keys.iter().any(|key| matches!(key, KeySource::Url(url) if is_plain(url))) {
+        dangers.push("its key is fetched without TLS".to_owned());
+    }
+    if known.unverified {
+        dangers.push("the server's certificate isn't checked".to_owned());
     }
     if addresses().any(|url| shown(url).1) {
         dangers.push("its URL holds credentials, left out here".to_owned());

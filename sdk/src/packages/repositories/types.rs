@@ -25,6 +25,8 @@ pub struct Definition {
     pub keys: Vec<KeySource>,
     /// The settings that turn off a check of signatures, such as `trusted=yes`.
     pub unsigned: Vec<String>,
+    /// True where anybody may answer in the server's place: its certificate isn't checked.
+    pub unverified: bool,
     /// The priority, where it isn't the default.
     pub priority: Option<i64>,
     /// A restriction to some packages, as the file writes it: `includepkgs=…`.
