@@ -89,15 +89,21 @@ fn definition(stanza: &[Field]) -> Result<Definition, &'static str> {
 }
 
 pub(super) fn is_no(value: &str) -> bool {
-    ["no", "false", "without", "off", "disable", "0"].contains(&value.to_ascii_lowercase().as_str())
+    ["no", "false", "without", "off", "disable", "0"].contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
 /// The lines of the stanza, with or without `Enabled: no`.
 pub(super) fn with_enabled(lines: &[&str], enabled: bool) -> String {
-    let is_switch = |line: &&&str| {
+    let is_switch = |line: &str| {
         line.split_once(':').is_some_and(|(name, _)| name.trim_end().eq_ignore_ascii_case("enabled"))
     };
-    let kept: String = lines.iter().filter(|line| !is_switch(line)).copied().collect();
+    // The value may go on in the next line, which would become another field's.
+    let mut within = false;
+    let kept = lines.iter().filter(|line| {
+        within = is_switch(line) || within && line.starts_with([' ', '\t']);
+        !within
+    });
+    let kept: String = kept.copied().collect();
     if enabled { kept } else { format!("Enabled: no\n{kept}") }
 }
 
@@ -129,8 +135,9 @@ mod tests {
 
     #[test]
     fn a_stanza_is_enabled_however_its_switch_is_written() {
-        for switch in ["Enabled: no\n", "enabled:no\n", "Enabled : no\n"] {
-            assert_eq!(with_enabled(&["Types: deb\n", switch], true), "Types: deb\n", "{switch}");
+        for switch in ["Enabled: no\n", "enabled:no\n", "Enabled : no\n", "Enabled:\n no\n"] {
+            let lines: Vec<_> = ["Types: deb\n"].into_iter().chain(switch.split_inclusive('\n')).collect();
+            assert_eq!(with_enabled(&lines, true), "Types: deb\n", "{switch}");
             assert!(!read("F", &format!("{switch}Types: deb\nURIs: https://a\nSuites: ./\n")).0[0].enabled);
         }
         assert_eq!(with_enabled(&["Types: deb\n"], false), "Enabled: no\nTypes: deb\n");
