@@ -64,6 +64,18 @@ fn call(target: FakeTarget, tool: &str, arguments: Value) -> Result<(Value, Vec<
     target.call(&module(), tool, arguments).map(|(data, reply)| (data, reply.notes))
 }
 
+/// apt 2.6.1 made this name of the index.
+#[test]
+fn the_index_of_a_suite_that_is_the_root_itself_was_read() {
+    let flat = "Types: deb\nURIs: file:///tmp/a/repo\nSuites: /\n";
+    let target = target()
+        .file("/etc/apt/sources.list.d/flat.sources", flat)
+        .file("/var/lib/apt/lists/_tmp_a_repo_InRelease", "");
+    let (list, _) = call(target, "repo_list", json!({})).unwrap();
+    let of_it = list.as_array().unwrap().iter().find(|item| item["id"] == "flat").unwrap();
+    assert_eq!(of_it["warnings"], Value::Null, "{of_it}");
+}
+
 /// The plan that a tool hands over, and the problem where there is one.
 fn plan(target: FakeTarget, tool: &str, arguments: Value) -> Change {
     let plans = target.plans();
@@ -176,6 +188,10 @@ fn a_new_repository_gets_its_key_and_its_file_and_is_read_alone() {
     ] {
         assert!(plan.contains(part), "{part}: {plan}");
     }
+    // A pin of the host also holds for another repository there, whose plan has no priority.
+    let same_host = added(json!({"url": "http://127.0.0.1:8088/second"}));
+    let plan = format!("{:?}", self::plan(target(), "repo_add", same_host));
+    assert!(plan.contains("k2good of the host 127.0.0.1 has the priority 400"), "{plan}");
     // A keyring of the host stays where it is.
     let keyring = target().file("/usr/share/keyrings/v.asc", GOOD);
     let (answer, _) = call(keyring, "repo_add", added(json!({"key": "/usr/share/keyrings/v.asc"}))).unwrap();

@@ -240,7 +240,11 @@ fn was_read(item: &Definition, lists: &[String]) -> bool {
         |url: &String| ["http://", "https://", "file:/"].iter().any(|scheme| url.starts_with(scheme));
     item.urls.iter().filter(|url| is_known(url)).all(|url| {
         item.suites.iter().all(|suite| {
-            let folder = if suite.ends_with('/') { suite.clone() } else { format!("dists/{suite}/") };
+            let folder = match suite.as_str() {
+                "/" => String::new(),
+                path if path.ends_with('/') => path.to_owned(),
+                suite => format!("dists/{suite}/"),
+            };
             let base = shown_url(url).0;
             let address = format!("{}/{folder}", base.trim_end_matches('/'));
             let path = address.split_once(':').map_or("", |(_, rest)| rest);

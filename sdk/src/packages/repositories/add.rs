@@ -77,7 +77,8 @@ pub(super) fn add<B: Backend>(
     check_priority(repositories, &new, &known)?;
     let plan = repositories.add(&new);
     let mut change = steps(repositories, &new, &plan, cx)?;
-    change = warnings(&new, &fingerprints).into_iter().chain(key_warnings).fold(change, Change::warning);
+    let warnings = warnings(&new, &fingerprints).into_iter().chain(key_warnings);
+    change = warnings.chain(inherited(repositories, &new, &known)).fold(change, Change::warning);
     let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
     let (added, would_add) = if applied.dry_run { (None, Some(new.id)) } else { (Some(new.id), None) };
     let file = plan.files.into_iter().next().map(|(path, _)| path).unwrap_or_default();
@@ -226,6 +227,21 @@ fn check_priority(repositories: &dyn Repositories, new: &NewRepository, known: &
     let problem = Problem::validation("CONFLICTING_ARGUMENTS", message);
     Err(problem.remedy(
         "Leave out priority, and pin the repository by its label in /etc/apt/preferences.d afterwards",
+    ))
+}
+
+/// The warning where the repository may get a priority that its plan doesn't have, because apt's is one of a host.
+fn inherited(repositories: &dyn Repositories, new: &NewRepository, known: &Definitions) -> Option<String> {
+    let host = url::host(&new.url);
+    if !repositories.has_suites() || new.priority.is_some() || host.is_empty() {
+        return None;
+    }
+    let is_there = |other: &&Definition| other.urls.iter().any(|url| url::host(url) == host);
+    let (id, priority) =
+        known.items.iter().filter(is_there).find_map(|other| Some((&other.id, other.priority?)))?;
+    Some(format!(
+        "{id} of the host {host} has the priority {priority}; where a pin of the host sets it, it holds for {} too",
+        new.id
     ))
 }
 
