@@ -326,3 +326,26 @@ fn a_repository_is_the_distributions_own_though_its_address_has_a_password() {
     let plan = format!("{:?}", plan(own, "repo_remove", json!({"id": "own"})));
     assert!(plan.contains("the repository is the distribution's own"), "{plan}");
 }
+
+#[test]
+fn a_mirrors_security_updates_are_the_distributions_own_and_a_vendors_packages_are_not() {
+    let table = [
+        ("deb http://mirror.hoster.example/debian/security bookworm-security main\n", true),
+        ("deb http://mirror.hoster.example/debian-security buster/updates main\n", true),
+        ("deb https://apt.vendor.example/x bookworm main\n", false),
+    ];
+    for (line, is_own) in table {
+        let target = target().file("/etc/apt/sources.list.d/m.list", line);
+        let plan = format!("{:?}", plan(target, "repo_remove", json!({"id": "m", "enabled": false})));
+        assert_eq!(plan.contains("the machine gets no security updates"), is_own, "{line}: {plan}");
+    }
+}
+
+/// A pin that names no host sets no priority, and apt says nothing.
+#[test]
+fn the_host_of_a_pin_may_be_an_address_of_ip_version_6() {
+    let arguments = added(json!({"url": "http://[::1]:8080/debian", "priority": 400}));
+    let plan = format!("{:?}", plan(target(), "repo_add", arguments));
+    let pin = format!("{:?}", b"Package: *\nPin: origin \"::1\"\nPin-Priority: 400\n");
+    assert!(plan.contains(&pin), "{plan}");
+}

@@ -113,8 +113,7 @@ impl Repositories for Sources {
         let refresh =
             REFRESH.with([&file]).as_root().duration(linux_sysadmin_sdk::DurationCategory::LongRunning);
         let pin = new.priority.map(|priority| {
-            let host =
-                new.url.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':']).next().unwrap_or(""));
+            let host = url_host(&new.url);
             let text = format!("Package: *\nPin: origin \"{host}\"\nPin-Priority: {priority}\n");
             (pin_path(&new.id), text)
         });
@@ -222,7 +221,8 @@ fn note_option(found: &mut Definition, name: &str, value: &str) {
     }
 }
 
-/// Says whether it is the distribution's own: by its host, its file, or its key.
+/// Says whether it is the distribution's own: by its host, its file, its key, or the names of the suites of updates, which
+/// mirrors of hosters have as well.
 fn is_base(item: &Definition) -> bool {
     let is_own_host = |url: &String| {
         let host = url_host(url);
@@ -230,8 +230,12 @@ fn is_base(item: &Definition) -> bool {
         hosts.iter().any(|own| host == *own || host.ends_with(&format!(".{own}")))
     };
     let is_own_key = |key: &KeySource| matches!(key, KeySource::File(path) if ["debian", "ubuntu"].iter().any(|name| path.starts_with(&format!("/usr/share/keyrings/{name}-archive-"))));
+    let is_own_suite = |suite: &String| {
+        suite.ends_with("-security") || suite.ends_with("-updates") || suite.ends_with("/updates")
+    };
     let files = ["debian", "ubuntu", "raspbian", "raspi"].map(|name| format!("{PARTS}/{name}.sources"));
-    item.urls.iter().any(is_own_host) || item.keys.iter().any(is_own_key) || files.contains(&item.file)
+    let is_known = item.urls.iter().any(is_own_host) || item.keys.iter().any(is_own_key);
+    is_known || item.suites.iter().any(is_own_suite) || files.contains(&item.file)
 }
 
 /// Says whether apt has the index of each suite. apt forms a file's name from the address.

@@ -54,7 +54,12 @@ pub fn comparable(url: &str) -> String {
 pub fn host(url: &str) -> String {
     let plain = comparable(url);
     let rest = plain.split_once("://").map_or("", |(_, rest)| rest);
-    rest.split(['/', ':']).next().unwrap_or_default().to_owned()
+    let host = match rest.strip_prefix('[') {
+        // An address of IP version 6 has colons itself.
+        Some(rest) => rest.split(']').next(),
+        None => rest.split(['/', ':']).next(),
+    };
+    host.unwrap_or_default().to_owned()
 }
 
 /// Says whether the address is reached without TLS over a network.
