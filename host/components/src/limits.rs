@@ -153,7 +153,7 @@ pub(super) struct GuestTime {
 
 /// The factor by which the elapsed time may exceed the processor time that a guest may use, since a busy machine runs
 /// it with interruptions.
-const LONGER: u32 = 12;
+const LONGER: u32 = 4;
 
 #[derive(Default)]
 struct Spent {

@@ -308,7 +308,7 @@ mod tests {
     const ALL: &str = include_str!("keys/all.asc");
     const SECRET: &str = include_str!("keys/secret.asc");
 
-    /// The output of `gpg --with-colons --show-keys` says of them: fingerprint, expiry, and whether the key is revoked.
+    /// The keys as `gpg --with-colons --show-keys` tells them: fingerprint, expiry, and whether the key is revoked.
     const SAID: [(&str, Option<i64>, bool); 5] = [
         ("4BEBBC1013BA745C96D1136A809E4947E4034791", Some(2_111_100_136), false),
         ("8D4EA5CB47985EE943AFE069CFA937B303FB7B7E", Some(2_111_100_136), false),
