@@ -155,7 +155,7 @@ pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>
             name: alias.name.clone(),
             members: alias.members.clone(),
         };
-        data.aliases = rules.aliases.iter().map(item).collect();
+        data.aliases = rules.aliases().iter().map(item).collect();
     }
     sudoers.each_line(|file, line| match &line.entry {
         Entry::Defaults(text) if who.is_none() => {

@@ -101,7 +101,7 @@ impl Sudoers {
 
     /// All rules, in the order in which sudo reads them.
     pub(crate) fn rules(&self) -> Rules {
-        let mut rules = Rules { host: self.host.clone(), ..Rules::default() };
+        let mut rules = Rules::on(&self.host);
         self.each_line(|file, line| match &line.entry {
             Entry::Rules(found) => rules.rules.extend(found.iter().map(|rule| PlacedRule {
                 file: file.path.clone(),
@@ -109,7 +109,7 @@ impl Sudoers {
                 comment: line.comment.clone(),
                 rule: rule.clone(),
             })),
-            Entry::Aliases(found) => rules.aliases.extend(found.iter().cloned()),
+            Entry::Aliases(found) => rules.add_aliases(found),
             Entry::Defaults(text) => rules.asks_nobody |= asks_nobody(text),
             _ => {}
         });

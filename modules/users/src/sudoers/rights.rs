@@ -1,5 +1,7 @@
 //! The rights that sudo's rules give to an account. The last rule that matches decides (sudoers(5)).
 
+use std::collections::BTreeMap;
+
 use crate::accounts::{Accounts, User};
 
 use super::parse::{Alias, Allowed, Rule};
@@ -11,7 +13,9 @@ const DEPTH: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) rules: Vec<PlacedRule>,
-    pub(crate) aliases: Vec<Alias>,
+    aliases: Vec<Alias>,
+    /// The places of the aliases by their names: there may be thousands, and each word of a rule may be one.
+    aliases_by_name: BTreeMap<String, Vec<usize>>,
     /// True where `Defaults !authenticate` applies to everybody.
     pub(crate) asks_nobody: bool,
     /// The host name of this machine.
@@ -119,9 +123,26 @@ impl Rules {
         words.iter().rev().find_map(one)
     }
 
+    /// No rules yet, on a machine with this host name.
+    pub(crate) fn on(host: &str) -> Self {
+        Self { host: host.to_owned(), ..Self::default() }
+    }
+
+    pub(crate) fn add_aliases(&mut self, found: &[Alias]) {
+        for alias in found {
+            self.aliases_by_name.entry(alias.name.clone()).or_default().push(self.aliases.len());
+            self.aliases.push(alias.clone());
+        }
+    }
+
+    /// The aliases, in the order in which sudo reads them.
+    pub(crate) fn aliases(&self) -> &[Alias] {
+        &self.aliases
+    }
+
     fn alias(&self, kind: &str, name: &str) -> Option<&[String]> {
-        let known =
-            self.aliases.iter().find(|alias| alias.kind == kind && alias.name == name && name != "ALL");
+        let mut known = self.aliases_by_name.get(name)?.iter().map(|at| &self.aliases[*at]);
+        let known = known.find(|alias| alias.kind == kind && name != "ALL");
         known.map(|alias| alias.members.as_slice())
     }
 
