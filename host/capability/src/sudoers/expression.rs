@@ -27,6 +27,11 @@ pub(super) fn any_character() -> ClassUnicode {
     ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])
 }
 
+/// The class of the characters that can be seen, and the blank.
+fn visible() -> ClassUnicode {
+    ClassUnicode::new([ClassUnicodeRange::new(' ', '~')])
+}
+
 /// The expression for at least `min` and at most `max` repetitions.
 pub(super) fn repeated(sub: Hir, min: u32, max: Option<u32>) -> Hir {
     Hir::repetition(Repetition { min, max, greedy: true, sub: Box::new(sub) })
@@ -41,7 +46,9 @@ pub(super) fn without(hir: &Hir, chars: &[char]) -> Option<Hir> {
             (!text.contains(chars)).then(|| hir.clone())?
         }
         HirKind::Class(Class::Unicode(class)) => {
-            let mut left = class.clone();
+            // sudoers takes no class of all characters but some, so those beyond ASCII are left out as well.
+            let is_any = *class == any_character() && !chars.is_empty();
+            let mut left = if is_any { visible() } else { class.clone() };
             left.difference(&ClassUnicode::new(chars.iter().map(|c| ClassUnicodeRange::new(*c, *c))));
             (!left.ranges().is_empty()).then(|| Hir::class(Class::Unicode(left)))?
         }

@@ -285,6 +285,16 @@ fn of_an_account_that_only_the_server_runs_as_a_path_is_any_that_is_spelled_in_o
     for text in ["Jürgen Groß, room 1", "x", "$x #1"] {
         assert!(allows(&comment, &[&format!("--comment={text}"), "--", "me"]), "{text}");
     }
+    let value = said("sysctl -w <text>=<text>");
+    for text in
+        ["vm.swappiness=10", "net.ipv4.tcp_rmem=4096 131072 6291456", "kernel.core_pattern=|/bin/x %P #\\$"]
+    {
+        assert!(allows(&value, &["-w", text]), "{text}");
+    }
+    for text in ["vm.swappiness", "vm.swappiness=", "=10", "a=b=c", "a=\n", ""] {
+        assert!(!allows(&value, &["-w", text]), "{text}");
+    }
+    assert!(allows(&said("sysctl -w <text>=-<int>"), &["-w", "kernel.sched_rt_runtime_us=-1"]));
     assert!(!allows(&comment, &["--comment=", "--", "me"]));
     assert!(!allows(&comment, &["--comment=x", "--", "me", "--root"]));
 }
