@@ -72,6 +72,14 @@ pub(crate) const FIX_BROKEN: [CommandLine; 2] =
 pub(crate) const CONFIGURE: CommandLine = CommandLine::new(
     "DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none NEEDRESTART_MODE=l dpkg --force-confold --configure --pending",
 );
+/// Removes packages that dpkg wants to have installed anew. Where no archive of such a package is left, apt-get refuses every
+/// change until it is gone.
+pub(crate) const GIVE_UP: [CommandLine; 2] = [
+    CommandLine::new(
+        "DEBIAN_FRONTEND=noninteractive dpkg --force-remove-reinstreq --remove <package>:<package>...",
+    ),
+    CommandLine::new("dpkg --no-act --force-remove-reinstreq --remove <package>:<package>..."),
+];
 pub(crate) const AUTOREMOVE: CommandLine = simulation!("autoremove");
 pub(crate) const HOLD: CommandLine = CommandLine::new("apt-mark hold -- <package>...");
 pub(crate) const UNHOLD: CommandLine = CommandLine::new("apt-mark unhold -- <package>...");
@@ -79,7 +87,8 @@ pub(crate) const CLEAN: CommandLine = CommandLine::new("apt-get --quiet clean");
 pub(crate) const CACHED_BYTES: CommandLine =
     CommandLine::new("du --bytes --summarize -- /var/cache/apt/archives");
 pub(crate) const VERIFY_ALL: CommandLine = CommandLine::new("dpkg --verify");
-pub(crate) const VERIFY: CommandLine = CommandLine::new("dpkg --verify <package>...");
+/// Each package is named with its architecture, since dpkg refuses the name alone of one that has several.
+pub(crate) const VERIFY: CommandLine = CommandLine::new("dpkg --verify <package>:<package>...");
 /// Prints the packages that have a path. A path is taken for a pattern where it has the characters of one.
 pub(crate) const SEARCH_FILES: CommandLine = CommandLine::new("dpkg-query --search -- <path>...");
 
@@ -135,6 +144,7 @@ pub(crate) fn granted(module: Module) -> Module {
         (&UPDATE, Risk::Moderate, "to update these packages"),
         (&UPDATE_ALL, Risk::Moderate, "to update all packages"),
         (&FIX_BROKEN, Risk::Moderate, "to mend dependencies"),
+        (&GIVE_UP, Risk::High, "to remove what is broken and can't be installed anew"),
         (&VERSION, Risk::High, "to go back to another version"),
     ];
     let changing = risks.into_iter().flat_map(|([change, simulation], risk, reason)| {
@@ -147,7 +157,7 @@ pub(crate) fn granted(module: Module) -> Module {
         .command(CONFIGURE.change(Risk::Moderate, "to finish what was cut off"))
         .command(HOLD.change(Risk::Moderate, "to keep packages at their version"))
         .command(UNHOLD.change(Risk::Moderate, "to release them"))
-        .command(CLEAN.change(Risk::Low, "to remove downloaded packages"))
+        .command(CLEAN.change(Risk::Moderate, "to remove downloaded packages"))
         .command(NEWER.dry_run("what there is to update"))
         .command(REFRESH.change(Risk::Moderate, "to read the repositories anew"))
 }

@@ -1,17 +1,20 @@
 //! The upkeep of packages by apt-get, apt-mark and dpkg.
 
 use linux_sysadmin_sdk::packages::upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
-use linux_sysadmin_sdk::packages::{Simulated, State};
+use linux_sysadmin_sdk::packages::{Installed, Operation, Simulated, State, Verb};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use crate::commands::{
-    AUTOREMOVE, CACHED_BYTES, CLEAN, CONFIGURE, FIX_BROKEN, HOLD, INSTALLED, SEARCH_FILES, UNHOLD, VERIFY,
-    VERIFY_ALL,
+    AUTOREMOVE, CACHED_BYTES, CLEAN, CONFIGURE, FIX_BROKEN, GIVE_UP, HOLD, INSTALLED, SEARCH_FILES, UNHOLD,
+    VERIFY, VERIFY_ALL,
 };
-use crate::{Apt, dpkg_query, simulation};
+use crate::{Apt, apt_cache, dpkg_query, simulation};
 
 /// The directory of changes that dpkg hasn't merged into its database yet. They stay there where dpkg was killed.
 const UPDATES: &str = "/var/lib/dpkg/updates";
+
+/// apt-get's words where a package has to be installed anew that no repository has.
+const NO_ARCHIVE: &str = "needs to be reinstalled, but I can't find an archive for it";
 
 /// The most changed files whose packages are looked for.
 const MOST_OWNERS: usize = 500;
@@ -32,7 +35,32 @@ impl Upkeep for Apt {
         if cut_off {
             found.findings.push("a run of dpkg was cut off".to_owned());
         }
-        let simulated = match simulation::read(simulated?, cx) {
+        let mut reinstall = Vec::new();
+        for package in dpkg_query::read(installed)? {
+            if let State::Broken(state) = &package.state {
+                found.findings.push(format!("{} {} is {state}", package.name, package.version));
+                if ["reinst-required", "half-installed"].contains(&state.as_str()) {
+                    reinstall.push(package);
+                }
+            }
+        }
+        let simulated = simulated?;
+        let gone = match simulated.error_text().contains(NO_ARCHIVE) {
+            true => without_archive(&reinstall, cx)?,
+            false => Vec::new(),
+        };
+        if !gone.is_empty() {
+            let [run, dry_run] = GIVE_UP;
+            let names = qualified(&gone);
+            found.steps.push(Step::run(run.with(&names).as_root()).uninterruptible());
+            found.dry_run = Some(dry_run.with(&names));
+            let removal =
+                |package: &&Installed| Operation::new(Verb::Remove, &package.name, &package.version, "");
+            found.simulated.operations = gone.iter().map(removal).collect();
+            found.notes.push("no repository has an archive of what is removed".to_owned());
+            return Ok(found);
+        }
+        let simulated = match simulation::read(simulated, cx) {
             // The end of dpkg's run may be all that is missing.
             Err(problem) if cut_off => {
                 found.notes.push(problem.message);
@@ -40,15 +68,6 @@ impl Upkeep for Apt {
             }
             simulated => simulated?,
         };
-        let mut reinstall = Vec::new();
-        for package in dpkg_query::read(installed)? {
-            if let State::Broken(state) = package.state {
-                found.findings.push(format!("{} {} is {state}", package.name, package.version));
-                if ["reinst-required", "half-installed"].contains(&state.as_str()) {
-                    reinstall.push(package.name);
-                }
-            }
-        }
         let is_unmet = !simulated.operations.is_empty();
         if is_unmet {
             found.findings.push("dependencies of installed packages aren't met".to_owned());
@@ -65,7 +84,8 @@ impl Upkeep for Apt {
             found.dry_run = Some(simulation.command());
         }
         if !reinstall.is_empty() {
-            let again = format!("`pkg_install` with {} installs anew what was cut off", reinstall.join(", "));
+            let names: Vec<_> = reinstall.iter().map(|package| package.name.as_str()).collect();
+            let again = format!("`pkg_install` with {} installs anew what was cut off", names.join(", "));
             if found.steps.is_empty() {
                 let message = found.findings.join("; ");
                 found.problem =
@@ -116,15 +136,16 @@ impl Upkeep for Apt {
         bytes.ok_or_else(|| Problem::unexpected("du", &text))
     }
 
-    fn verify(&self, names: &[String], cx: &Context) -> Result<Vec<Difference>> {
-        let line = if names.is_empty() { VERIFY_ALL } else { VERIFY };
-        let command = line.with(names).privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable);
+    fn verify(&self, packages: &[&Installed], cx: &Context) -> Result<Vec<Difference>> {
+        let line = if packages.is_empty() { VERIFY_ALL } else { VERIFY };
+        let command =
+            line.with(qualified(packages)).privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable);
         let output = cx.run(command.duration(DurationCategory::Slow))?;
         let text = output.success("dpkg --verify")?.text().into_owned();
         let mut found = text.lines().map(difference).collect::<Result<Vec<_>>>()?;
         let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
-        if let [name] = names {
-            found.iter_mut().for_each(|found| found.package.clone_from(name));
+        if let [package] = packages {
+            found.iter_mut().for_each(|found| found.package.clone_from(&package.name));
         } else if !paths.is_empty() {
             let owners = self.owners(&paths, cx)?;
             for (found, owners) in found.iter_mut().zip(owners) {
@@ -142,6 +163,21 @@ impl Upkeep for Apt {
         }
         Ok(owners(&output.text(), paths))
     }
+}
+
+/// The names of packages with their architectures.
+fn qualified(packages: &[&Installed]) -> Vec<String> {
+    packages.iter().map(|package| format!("{}:{}", package.name, package.arch)).collect()
+}
+
+/// The packages that have to be installed anew, without those that a repository has. apt-get does nothing at all until they
+/// are gone.
+fn without_archive<'a>(reinstall: &'a [Installed], cx: &Context) -> Result<Vec<&'a Installed>> {
+    let names: Vec<_> = reinstall.iter().map(|package| package.name.as_str()).collect();
+    let known = apt_cache::policy(&names, cx)?;
+    let has_archive =
+        |package: &Installed| known.get(&package.name).is_some_and(|policy| !policy.available.is_empty());
+    Ok(reinstall.iter().filter(|package| !has_archive(package)).collect())
 }
 
 /// The packages of other architectures that a simulation removes: `Remv libc6:i386 [2.36]`.

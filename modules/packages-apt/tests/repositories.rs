@@ -288,6 +288,28 @@ fn a_removal_takes_the_stanza_or_line_and_what_nothing_else_needs() {
     );
     let (answer, _) = call(shared, "repo_remove", json!({"id": "k2good"})).unwrap();
     assert_eq!(answer["files"], json!([files[0], files[2]]));
+    for (path, removed) in [
+        ("/etc/apt//keyrings/./k2good.asc", json!([files[0], files[2]])),
+        // A path with `..` may lead to any file.
+        ("/etc/apt/keyrings/../keyrings/k2good.asc", json!([files[0]])),
+    ] {
+        let line = format!("deb [signed-by={path}] https://z/ a b\n");
+        let odd = target().file("/etc/apt/sources.list.d/z.list", line);
+        let (answer, _) = call(odd, "repo_remove", json!({"id": "k2good"})).unwrap();
+        assert_eq!(answer["files"], removed, "{path}");
+    }
+    // An administrator wrote the pins.
+    let pins = "Package: *\nPin: origin \"127.0.0.1\"\nPin-Priority: 400\n\nPackage: x\nPin: version 1\nPin-Priority: 900\n";
+    let pinned = target().file("/etc/apt/preferences.d/k2good.pref", pins);
+    let (answer, _) = call(pinned, "repo_remove", json!({"id": "k2good"})).unwrap();
+    assert_eq!(answer["files"], json!(files[..2]));
+    // Another definition of the file is only commented out.
+    let stanza = "Types: deb\nURIs: http://127.0.0.1:8088/good\nSuites: stable\nComponents: main\n";
+    let commented = format!("{stanza}\n# types: deb\n#URIs: https://z/\n#Suites: ./\n");
+    let commented = target().file("/etc/apt/sources.list.d/k2good.sources", commented);
+    let (answer, _) = call(commented, "repo_remove", json!({"id": "k2good"})).unwrap();
+    assert_eq!(answer["file"], "/etc/apt/sources.list.d/k2good.sources:1");
+    assert_eq!(answer["files"], json!([files[2]]));
     // Nobody knows which key a line names that can't be read.
     let unknown =
         target().file("/etc/apt/sources.list.d/z.list", "deb [signed-by=/etc/apt/keyrings/k2good.asc\n");

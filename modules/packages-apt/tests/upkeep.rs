@@ -109,6 +109,32 @@ fn a_package_that_has_to_be_installed_anew_is_told_with_the_tool_that_does_it() 
     assert!(problem.remediation[0].contains("`pkg_install` with lab-conf"), "{:?}", problem.remediation);
 }
 
+/// apt-get refuses every change until such a package is gone.
+#[test]
+fn a_broken_package_that_no_repository_has_is_removed_alone_as_a_high_risk() {
+    let refused = "E: The package lab-slow needs to be reinstalled, but I can't find an archive for it.\n";
+    let broken = "lab-conf\t2.0\tall\tiHR\tno\tno\nlab-slow\t1.0\tall\tiHR\tno\tno\n";
+    let policy = "lab-conf:\n  Installed: 2.0\n  Candidate: 2.0\n  Version table:\n *** 2.0 500\n        \
+        500 file:/opt/aptrepo ./ Packages\n        100 /var/lib/dpkg/status\n\
+        lab-slow:\n  Installed: 1.0\n  Candidate: 1.0\n  Version table:\n *** 1.0 100\n        \
+        100 /var/lib/dpkg/status\n";
+    let target = || {
+        FakeTarget::new()
+            .file("/var/lib/dpkg/updates/tmp.i", "")
+            .answer(&STATUS, 0, broken, "")
+            .answer(&FIX, 100, READING, refused)
+            .answer(&["apt-cache", "policy", "--", "lab-conf", "lab-slow"], 0, policy, "")
+    };
+    let (change, lines) = plan(target(), "pkg_repair", json!({}));
+    assert_eq!(lines[0], "--force-remove-reinstreq --remove lab-slow:all");
+    assert_eq!(lines[1], "--no-act --force-remove-reinstreq --remove lab-slow:all");
+    assert!(format!("{change:?}").contains(&format!("{:?}", Risk::High)), "{change:?}");
+    let dry = target().outcome(Ok(Applied { outputs: vec![], dry_run: true }));
+    let (data, notes) = call(dry, "pkg_repair", json!({})).unwrap();
+    assert_eq!(data["would_remove"], json!([{"name": "lab-slow", "version": "1.0"}]));
+    assert_eq!(notes, ["no repository has an archive of what is removed"]);
+}
+
 #[test]
 fn a_hold_is_set_released_and_noted() {
     let (change, lines) = plan(target(HELLO, WHOLE), "pkg_hold", json!({"packages": "lab-hello"}));
@@ -169,6 +195,14 @@ fn damage_is_told_apart_from_changed_configuration() {
     let sound = FakeTarget::new().answer(&["dpkg", "--verify"], 0, "", "");
     let (data, _) = call(sound, "pkg_verify", json!({})).unwrap();
     assert_eq!(data, json!({"damaged_count": 0, "config_changed_count": 0}));
+    // dpkg refuses a name that stands for two packages.
+    let two = "libc6\t2.36\tamd64\tii \tno\tno\nlibc6\t2.36\ti386\tii \tno\tno\n";
+    let both = FakeTarget::new()
+        .answer(&STATUS, 0, two, "")
+        .answer(&["dpkg", "--verify", "libc6:amd64", "libc6:i386"], 0, "missing     /usr/lib32/x\n", "")
+        .answer(&["dpkg-query", "--search", "--", "/usr/lib32/x"], 0, "libc6:i386: /usr/lib32/x\n", "");
+    let (data, _) = call(both, "pkg_verify", json!({"packages": "libc6"})).unwrap();
+    assert_eq!(data["damaged"][0]["path"], "/usr/lib32/x");
     let foreign = FakeTarget::new().answer(&["dpkg", "--verify"], 0, "fehlend    /usr/bin/free\n", "");
     assert_eq!(call(foreign, "pkg_verify", json!({})).unwrap_err().code, "UNEXPECTED_OUTPUT");
 }

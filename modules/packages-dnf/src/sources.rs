@@ -132,7 +132,7 @@ impl Repositories for Sources {
         Ok((!left.is_empty() || !malformed.is_empty()).then_some(edited))
     }
 
-    fn own_files(&self, definition: &Definition) -> Vec<String> {
+    fn own_files(&self, definition: &Definition, _: &Context) -> Vec<String> {
         let own = KeySource::File(key_path(&definition.id));
         definition.keys.contains(&own).then(|| key_path(&definition.id)).into_iter().collect()
     }

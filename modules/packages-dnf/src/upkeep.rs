@@ -1,5 +1,8 @@
 //! The upkeep of packages by rpm and dnf.
 
+use std::collections::BTreeSet;
+
+use linux_sysadmin_sdk::packages::Installed;
 use linux_sysadmin_sdk::packages::upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
 
@@ -90,9 +93,12 @@ impl Upkeep for Dnf {
         Ok(text.lines().filter_map(bytes).sum())
     }
 
-    fn verify(&self, names: &[String], cx: &Context) -> Result<Vec<Difference>> {
+    fn verify(&self, packages: &[&Installed], cx: &Context) -> Result<Vec<Difference>> {
+        // rpm compares all packages of a name, whatever their architecture.
+        let names: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
+        let names: Vec<_> = names.into_iter().collect();
         let line = if names.is_empty() { VERIFY_ALL } else { VERIFY };
-        let command = line.with(names).privilege(Privilege::RootIfAvailable);
+        let command = line.with(names.clone()).privilege(Privilege::RootIfAvailable);
         // rpm's exit code is 1 where anything differs.
         let output = cx.run(command.duration(DurationCategory::Slow))?;
         let text = output.text();
@@ -100,8 +106,8 @@ impl Upkeep for Dnf {
             output.clone().success("rpm --verify")?;
         }
         let mut found: Vec<_> = text.lines().filter_map(difference).collect();
-        if let [name] = names {
-            found.iter_mut().for_each(|found| found.package.clone_from(name));
+        if let [name] = names[..] {
+            found.iter_mut().for_each(|found| name.clone_into(&mut found.package));
             return Ok(found);
         }
         let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();

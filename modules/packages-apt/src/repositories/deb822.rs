@@ -92,6 +92,13 @@ pub(super) fn is_no(value: &str) -> bool {
     ["no", "false", "without", "off", "disable", "0"].contains(&value.trim().to_ascii_lowercase().as_str())
 }
 
+/// Says whether a line is a field of a definition that somebody commented out.
+pub(super) fn is_commented_field(line: &str) -> bool {
+    let field = line.strip_prefix('#').map(|rest| rest.trim_start_matches(['#', ' ', '\t']));
+    let name = field.and_then(|field| field.split_once(':')).map(|(name, _)| name.trim_end());
+    name.is_some_and(|name| ["types", "uris", "suites"].contains(&name.to_ascii_lowercase().as_str()))
+}
+
 /// The lines of the stanza, with or without `Enabled: no`.
 pub(super) fn with_enabled(lines: &[&str], enabled: bool) -> String {
     let is_switch = |line: &str| {

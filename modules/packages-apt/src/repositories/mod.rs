@@ -112,11 +112,8 @@ impl Repositories for Sources {
         let file = format!("{PARTS}/{}.sources", new.id);
         let refresh =
             REFRESH.with([&file]).as_root().duration(linux_sysadmin_sdk::DurationCategory::LongRunning);
-        let pin = new.priority.map(|priority| {
-            let host = url_host(&new.url);
-            let text = format!("Package: *\nPin: origin \"{host}\"\nPin-Priority: {priority}\n");
-            (pin_path(&new.id), text)
-        });
+        let pin =
+            new.priority.map(|priority| (pin_path(&new.id), pin(&url_host(&new.url), &priority.to_string())));
         Plan {
             files: [(file, text)].into_iter().chain(pin).collect(),
             key_file,
@@ -142,17 +139,22 @@ impl Repositories for Sources {
         };
         let edited = [before.concat(), own, after.concat()].concat();
         let (left, malformed) = read(&definition.file, &edited);
-        let is_empty = left.is_empty() && malformed.is_empty() && definition.file != MAIN;
+        // In the other format, a definition that is commented out is read as one that is disabled.
+        let is_commented = !is_one_line && edited.lines().any(deb822::is_commented_field);
+        let is_empty = left.is_empty() && malformed.is_empty() && !is_commented && definition.file != MAIN;
         Ok((!is_empty).then_some(edited))
     }
 
-    fn own_files(&self, definition: &Definition) -> Vec<String> {
+    fn own_files(&self, definition: &Definition, cx: &Context) -> Vec<String> {
         let keys = definition.keys.iter().filter_map(|key| match key {
             KeySource::File(path) if path.starts_with("/etc/apt/keyrings/") => Some(path.clone()),
             _ => None,
         });
         let is_alone = !definition.id.contains(':');
-        keys.chain(is_alone.then(|| pin_path(&definition.id))).collect()
+        let pin = is_alone.then(|| pin_path(&definition.id)).filter(|path| {
+            cx.read(path).is_ok_and(|text| definition.urls.iter().any(|url| is_pin_of(&url_host(url), &text)))
+        });
+        keys.chain(pin).collect()
     }
 
     fn has_suites(&self) -> bool {
@@ -167,6 +169,18 @@ impl Repositories for Sources {
 /// The file with the priority of a repository. Without this ending, apt passes over a file with a dot in its name.
 fn pin_path(id: &str) -> String {
     format!("{PINS}/{id}.pref")
+}
+
+/// The text that sets the priority of a host's packages.
+fn pin(host: &str, priority: &str) -> String {
+    format!("Package: *\nPin: origin \"{host}\"\nPin-Priority: {priority}\n")
+}
+
+/// Says whether a text is a [`pin`] of the host and nothing else. An administrator may have pinned more in a file of the same
+/// name.
+fn is_pin_of(host: &str, text: &str) -> bool {
+    let priority = text.trim_end().rsplit(' ').next().unwrap_or_default();
+    priority.parse::<i64>().is_ok() && text == pin(host, priority)
 }
 
 /// The names in directories; `None` for one that can't be listed.

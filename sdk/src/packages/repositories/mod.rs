@@ -32,9 +32,9 @@ pub trait Repositories {
     /// The text of the definition's file after the edit. `None` where nothing is left in the file.
     fn edit(&self, text: &str, definition: &Definition, edit: Edit) -> Result<Option<String>>;
 
-    /// The files that may go with the repository: key files that no package owns, and those that `add` makes. A file that
-    /// another definition names as its key stays.
-    fn own_files(&self, definition: &Definition) -> Vec<String>;
+    /// The files that may go with the repository: key files that no package owns, and those that are as `add` makes them. A
+    /// file that another definition names as its key stays.
+    fn own_files(&self, definition: &Definition, cx: &Context) -> Vec<String>;
 
     /// The commands, with root's rights, by which the package manager forgets keys that it imported for a repository of this
     /// name. It would trust them beside the new repository's own key.

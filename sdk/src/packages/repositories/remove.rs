@@ -1,5 +1,7 @@
 //! `repo_remove`: takes a repository out of its file, or only disables or enables it there.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -104,15 +106,18 @@ fn files_of_it_alone(
     known: &Definitions,
     cx: &Context,
 ) -> Result<Vec<String>> {
-    let others: Vec<_> = known
-        .items
-        .iter()
-        .filter(|other| other.at() != definition.at())
-        .flat_map(|other| &other.keys)
-        .collect();
-    let mut paths = repositories.own_files(definition);
+    let others = known.items.iter().filter(|other| other.at() != definition.at());
+    let others: Vec<_> = others.flat_map(|other| &other.keys).collect();
+    // Paths are compared by their components, since `//` and `/./` change nothing. A path with `..` may be any file.
+    let is_named = |path: &String| {
+        others.iter().any(|key| match key {
+            KeySource::File(other) => Path::new(other) == Path::new(path) || other.contains("/../"),
+            _ => false,
+        })
+    };
+    let mut paths = repositories.own_files(definition, cx);
     // Nobody knows what a definition names that can't be read.
-    paths.retain(|path| !others.contains(&&KeySource::File(path.clone())) && known.malformed.is_empty());
+    paths.retain(|path| !is_named(path) && known.malformed.is_empty());
     let found = if paths.is_empty() { Vec::new() } else { cx.stat_all(&paths) };
     let found = paths.into_iter().zip(found).map(|(path, found)| Ok(found?.is_some().then_some(path)));
     Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())

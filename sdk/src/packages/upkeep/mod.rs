@@ -11,7 +11,7 @@ mod verify;
 use serde::Serialize;
 
 use super::Backend;
-use super::types::Simulated;
+use super::types::{Installed, Simulated};
 use crate::{
     Category, Command, Context, DurationCategory, IntoReply, Module, Problem, Result, Risk, Step, Tool,
 };
@@ -36,8 +36,9 @@ pub trait Upkeep {
     /// The size in bytes of all downloads.
     fn cached_bytes(&self, cx: &Context) -> Result<u64>;
 
-    /// The files that differ from what these packages brought; of all packages where none is named.
-    fn verify(&self, names: &[String], cx: &Context) -> Result<Vec<Difference>>;
+    /// The files that differ from what these packages brought; of all packages where none is named. A package that is
+    /// installed for several architectures comes once for each.
+    fn verify(&self, packages: &[&Installed], cx: &Context) -> Result<Vec<Difference>>;
 
     /// The packages that have these paths in their lists of files, one answer for each path, in order.
     fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>>;
@@ -66,7 +67,7 @@ pub(super) fn tools<B: Backend + 'static>(backend: fn() -> B) -> Vec<Tool> {
             tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
             Risk::High,
         ),
-        change(tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Low),
+        change(tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Moderate),
         tool("pkg_verify", "Compare files with their packages", backend, verify::verify).duration(Slow),
         tool("pkg_owner", "Which package has these files", backend, owner::owner).duration(Normal),
     ]

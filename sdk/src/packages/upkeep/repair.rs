@@ -62,11 +62,11 @@ pub(super) fn repair<B: Backend>(
             let lost = done.iter().filter(|done| done.is_removal() && !is_meant(done));
             let lost: Vec<_> = lost.map(Operation::versions).collect();
             if !lost.is_empty() {
-                let message = format!(
-                    "the repair has run, but the package database has lost these: {}; {}",
-                    text::list(&lost, 30),
-                    found.notes.join("; ")
+                let lost = format!(
+                    "the repair has run, but the package database has lost these: {}",
+                    text::list(&lost, 30)
                 );
+                let message = [&[lost], &found.notes[..]].concat().join("; ");
                 return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
             }
             // A package that was only unpacked keeps its version: its state is what has changed.

@@ -8,6 +8,7 @@ use super::{Difference, Upkeep};
 use crate::packages::Backend;
 use crate::packages::name::Names;
 use crate::packages::package_change::is_installed;
+use crate::packages::types::{Installed, State};
 use crate::{Category, Context, Noted, Problem, Result};
 
 /// The most files in each list of an answer.
@@ -56,15 +57,15 @@ pub(super) fn verify<B: Backend>(
     cx: &Context,
 ) -> Result<Noted<Verified>> {
     let names = args.packages.map(Names::checked).transpose()?.unwrap_or_default();
-    if !names.is_empty() {
-        let before = backend.installed(cx)?;
-        let absent: Vec<_> = names.iter().filter(|name| !is_installed(&before, name)).cloned().collect();
-        if !absent.is_empty() {
-            let message = format!("these packages aren't installed: {}", absent.join(", "));
-            return Err(Problem::new("PACKAGE_NOT_INSTALLED", Category::State, message));
-        }
+    let installed = if names.is_empty() { Vec::new() } else { backend.installed(cx)? };
+    let absent: Vec<_> = names.iter().filter(|name| !is_installed(&installed, name)).cloned().collect();
+    if !absent.is_empty() {
+        let message = format!("these packages aren't installed: {}", absent.join(", "));
+        return Err(Problem::new("PACKAGE_NOT_INSTALLED", Category::State, message));
     }
-    Ok(sorted(upkeep.verify(&names, cx)?))
+    let meant = |package: &&Installed| names.contains(&package.name) && package.state != State::ConfigFiles;
+    let packages: Vec<_> = installed.iter().filter(meant).collect();
+    Ok(sorted(upkeep.verify(&packages, cx)?))
 }
 
 fn sorted(differences: Vec<Difference>) -> Noted<Verified> {
