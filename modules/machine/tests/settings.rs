@@ -22,7 +22,25 @@ const SERVICES: [&str; 11] = [
     "ntpsec.service",
     "openntpd.service",
 ];
-const CHRONY: &str = "Id=chrony.service\nActiveState=active\nUnitFileState=enabled\n";
+const LOADED: [&str; 14] = [
+    "systemctl",
+    "list-units",
+    "--all",
+    "--plain",
+    "--no-legend",
+    "--no-pager",
+    "--",
+    "systemd-timesyncd.service",
+    "chronyd.service",
+    "chrony.service",
+    "ntpd.service",
+    "ntp.service",
+    "ntpsec.service",
+    "openntpd.service",
+];
+/// The units that others only name are listed as well.
+const CHRONY: &str = "chrony.service   loaded    active   running chrony, an NTP client/server\n\
+                      ntp.service      not-found inactive dead    ntp.service\n";
 const FOLLOWS: &str = "CB00710F,ntp.example.net,3,1500000000.5,-0.5,-0.000006747,0.000035822,3.225,0.000,0.129,\
                        0.013639022,0.001100737,64.2,Normal\n";
 const FOLLOWS_NONE: &str = "00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.000000000,\
@@ -51,7 +69,7 @@ fn time(target: FakeTarget) -> Value {
 #[test]
 fn the_server_that_the_clock_is_kept_by_is_told() {
     let target =
-        target().answer(&SERVICES, 0, CHRONY, "").answer(&["chronyc", "-c", "tracking"], 0, FOLLOWS, "");
+        target().answer(&LOADED, 0, CHRONY, "").answer(&["chronyc", "-c", "tracking"], 0, FOLLOWS, "");
     assert_eq!(
         time(target),
         json!({
@@ -67,11 +85,16 @@ fn a_clock_that_nothing_keeps_has_its_reason_and_what_helps() {
     let off = SHOWN.replace("NTP=yes\nNTPS", "NTP=no\nNTPS");
     let cases = [
         (
-            target().answer(&SERVICES, 0, CHRONY, ""),
+            target().answer(&LOADED, 0, CHRONY, ""),
             "no server has answered it",
             "svc_logs service=chrony.service",
         ),
-        (target().answer(&SERVICES, 0, stopped, ""), "doesn't run", "svc_start service=chrony.service"),
+        (
+            // A unit that nothing refers to isn't loaded.
+            target().answer(&LOADED, 0, "", "").answer(&SERVICES, 0, stopped, ""),
+            "doesn't run",
+            "svc_start service=chrony.service",
+        ),
         (
             FakeTarget::new().answer(&["timedatectl", "show"], 0, off, "").answer(&SERVICES, 0, stopped, ""),
             "doesn't run",

@@ -87,8 +87,9 @@ pub(crate) const CLEAN: CommandLine = CommandLine::new("apt-get --quiet clean");
 pub(crate) const CACHED_BYTES: CommandLine =
     CommandLine::new("du --bytes --summarize -- /var/cache/apt/archives");
 pub(crate) const VERIFY_ALL: CommandLine = CommandLine::new("dpkg --verify");
-/// Each package is named with its architecture, since dpkg refuses the name alone of one that has several.
-pub(crate) const VERIFY: CommandLine = CommandLine::new("dpkg --verify <package>:<package>...");
+pub(crate) const VERIFY: CommandLine = CommandLine::new("dpkg --verify <package>...");
+/// Names each package with its architecture.
+pub(crate) const VERIFY_QUALIFIED: CommandLine = CommandLine::new("dpkg --verify <package>:<package>...");
 /// Prints the packages that have a path. A path is taken for a pattern where it has the characters of one.
 pub(crate) const SEARCH_FILES: CommandLine = CommandLine::new("dpkg-query --search -- <path>...");
 
@@ -131,6 +132,7 @@ pub(crate) fn granted(module: Module) -> Module {
         CACHED_BYTES.read("how much is downloaded").as_root_if_available(),
         VERIFY_ALL.read("files that differ from their packages'").as_root_if_available(),
         VERIFY.read("files that differ from these packages'").as_root_if_available(),
+        VERIFY_QUALIFIED.read("files of packages of several architectures").as_root_if_available(),
         AUTOMATIC.read("whether a package was installed for another one's sake"),
         crate::aftermath::NEEDRESTART
             .read("services that still run what was replaced")

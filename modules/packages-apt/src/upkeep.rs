@@ -1,12 +1,12 @@
 //! The upkeep of packages by apt-get, apt-mark and dpkg.
 
-use linux_sysadmin_sdk::packages::upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
+use linux_sysadmin_sdk::packages::upkeep::{Cached, Comparison, Diagnosis, Difference, Owners, Upkeep};
 use linux_sysadmin_sdk::packages::{Installed, Operation, Simulated, State, Verb};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use crate::commands::{
     AUTOREMOVE, CACHED_BYTES, CLEAN, CONFIGURE, FIX_BROKEN, GIVE_UP, HOLD, INSTALLED, SEARCH_FILES, UNHOLD,
-    VERIFY, VERIFY_ALL,
+    VERIFY, VERIFY_ALL, VERIFY_QUALIFIED,
 };
 use crate::{Apt, apt_cache, dpkg_query, simulation};
 
@@ -136,23 +136,27 @@ impl Upkeep for Apt {
         bytes.ok_or_else(|| Problem::unexpected("du", &text))
     }
 
-    fn verify(&self, packages: &[&Installed], cx: &Context) -> Result<Vec<Difference>> {
-        let line = if packages.is_empty() { VERIFY_ALL } else { VERIFY };
-        let command =
-            line.with(qualified(packages)).privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable);
-        let output = cx.run(command.duration(DurationCategory::Slow))?;
-        let text = output.success("dpkg --verify")?.text().into_owned();
-        let mut found = text.lines().map(difference).collect::<Result<Vec<_>>>()?;
-        let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
-        if let [package] = packages {
-            found.iter_mut().for_each(|found| found.package.clone_from(&package.name));
-        } else if !paths.is_empty() {
-            let owners = self.owners(&paths, cx)?;
-            for (found, owners) in found.iter_mut().zip(owners) {
-                found.package = owners.packages.join(", ");
-            }
+    fn verify(&self, names: &[String], cx: &Context) -> Result<Comparison> {
+        let look = |command: Command| {
+            let command = command.privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable);
+            command.duration(DurationCategory::Slow)
+        };
+        if names.is_empty() {
+            let differences = self.differences(cx.run(look(VERIFY_ALL.command())), names, cx);
+            return Ok(Comparison { absent: Vec::new(), differences });
         }
-        Ok(found)
+        let [installed, mut output] = cx.run_each([INSTALLED.command(), look(VERIFY.with(names))]);
+        let installed = dpkg_query::read(installed)?;
+        let is_meant =
+            |package: &&Installed| names.contains(&package.name) && package.state != State::ConfigFiles;
+        let meant: Vec<_> = installed.iter().filter(is_meant).collect();
+        if meant.len() > names.len() {
+            // dpkg refuses the name of a package that is installed for several architectures.
+            output = cx.run(look(VERIFY_QUALIFIED.with(qualified(&meant))));
+        }
+        let is_there = |name: &&String| meant.iter().any(|package| package.name == **name);
+        let absent = names.iter().filter(|name| !is_there(name)).cloned().collect();
+        Ok(Comparison { absent, differences: self.differences(output, names, cx) })
     }
 
     fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
@@ -162,6 +166,24 @@ impl Upkeep for Apt {
             output.clone().success("dpkg-query --search")?;
         }
         Ok(owners(&output.text(), paths))
+    }
+}
+
+impl Apt {
+    /// Reads the output of `dpkg --verify` for these packages.
+    fn differences(&self, output: Result<Output>, names: &[String], cx: &Context) -> Result<Vec<Difference>> {
+        let text = output?.success("dpkg --verify")?.text().into_owned();
+        let mut found = text.lines().map(difference).collect::<Result<Vec<_>>>()?;
+        let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
+        if let [name] = names {
+            found.iter_mut().for_each(|found| found.package.clone_from(name));
+        } else if !paths.is_empty() {
+            let owners = self.owners(&paths, cx)?;
+            for (found, owners) in found.iter_mut().zip(owners) {
+                found.package = owners.packages.join(", ");
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -1,9 +1,6 @@
 //! The upkeep of packages by rpm and dnf.
 
-use std::collections::BTreeSet;
-
-use linux_sysadmin_sdk::packages::Installed;
-use linux_sysadmin_sdk::packages::upkeep::{Cached, Diagnosis, Difference, Owners, Upkeep};
+use linux_sysadmin_sdk::packages::upkeep::{Cached, Comparison, Diagnosis, Difference, Owners, Upkeep};
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*};
 
 use crate::command::{
@@ -93,28 +90,26 @@ impl Upkeep for Dnf {
         Ok(text.lines().filter_map(bytes).sum())
     }
 
-    fn verify(&self, packages: &[&Installed], cx: &Context) -> Result<Vec<Difference>> {
-        // rpm compares all packages of a name, whatever their architecture.
-        let names: BTreeSet<_> = packages.iter().map(|package| package.name.as_str()).collect();
-        let names: Vec<_> = names.into_iter().collect();
+    fn verify(&self, names: &[String], cx: &Context) -> Result<Comparison> {
         let line = if names.is_empty() { VERIFY_ALL } else { VERIFY };
-        let command = line.with(names.clone()).privilege(Privilege::RootIfAvailable);
+        let command = line.with(names).privilege(Privilege::RootIfAvailable);
         // rpm's exit code is 1 where anything differs.
         let output = cx.run(command.duration(DurationCategory::Slow))?;
         let text = output.text();
         if text.trim().is_empty() && output.exit_code != 0 {
             output.clone().success("rpm --verify")?;
         }
+        let absent = text.lines().filter_map(not_installed).map(str::to_owned).collect();
         let mut found: Vec<_> = text.lines().filter_map(difference).collect();
-        if let [name] = names[..] {
-            found.iter_mut().for_each(|found| name.clone_into(&mut found.package));
-            return Ok(found);
+        if let [name] = names {
+            found.iter_mut().for_each(|found| found.package.clone_from(name));
+        } else {
+            let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
+            for (found, owners) in found.iter_mut().zip(self.owners(&paths, cx)?) {
+                found.package = owners.packages.join(", ");
+            }
         }
-        let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
-        for (found, owners) in found.iter_mut().zip(self.owners(&paths, cx)?) {
-            found.package = owners.packages.join(", ");
-        }
-        Ok(found)
+        Ok(Comparison { absent, differences: Ok(found) })
     }
 
     fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
@@ -189,6 +184,11 @@ fn has_versionlock(cx: &Context) -> Result<()> {
     let message = "dnf has no versionlock on this machine, so that it can't hold packages";
     let problem = Problem::new("NOT_SUPPORTED", Category::State, message);
     Err(problem.remedy("`pkg_install` with python3-dnf-plugin-versionlock brings it"))
+}
+
+/// The package of `package NAME is not installed`.
+fn not_installed(line: &str) -> Option<&str> {
+    line.strip_prefix("package ")?.strip_suffix(" is not installed")
 }
 
 /// Parses `S.5....T.  c /etc/x` and `missing   c /etc/x` of `rpm --verify`: rpm(8), "Verify options". `None` for a line of

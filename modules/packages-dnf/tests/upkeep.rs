@@ -158,6 +158,17 @@ fn damage_is_told_apart_from_changed_configuration_and_attributes() {
     let failed =
         FakeTarget::new().answer(&["rpm", "--verify", "--all"], 1, "", "error: cannot open Packages\n");
     assert!(call(failed, "pkg_verify", json!({})).unwrap_err().message.contains("cannot open"));
+    let said = "package lab-none is not installed\n.M.......    /usr/bin/lab-hello\n";
+    let owner = ["rpm", "--query", r"--queryformat=%{NAME}\n", "--file", "/usr/bin/lab-hello"];
+    let absent = FakeTarget::new().answer(&["rpm", "--verify", "lab-none", "lab-hello"], 1, said, "").answer(
+        &owner,
+        0,
+        "lab-hello\n",
+        "",
+    );
+    let problem = call(absent, "pkg_verify", json!({"packages": ["lab-none", "lab-hello"]})).unwrap_err();
+    assert_eq!(problem.code, "PACKAGE_NOT_INSTALLED");
+    assert!(problem.message.ends_with("aren't installed: lab-none"), "{}", problem.message);
 }
 
 /// dnf takes a name for all packages that are called so.

@@ -32,13 +32,18 @@ pub(crate) struct Time {
 }
 
 pub(crate) fn time(_: TimeArgs, cx: &Context) -> Result<Single<Time>> {
-    let commands = [clock::SHOW, clock::TIMESYNC, clock::TRACKING, clock::SERVICES].map(CommandLine::command);
+    let commands = [clock::SHOW, clock::TIMESYNC, clock::TRACKING, clock::LOADED].map(CommandLine::command);
     let [shown, timesync, tracking, units] = cx.run_each(commands);
     let (clock, silent) = match Clock::read(shown) {
         Ok(clock) => (clock, None),
         Err(problem) => (Clock::by_date(cx)?, Some(problem.message)),
     };
-    let services = services(units);
+    let services = match clock::running(units) {
+        Some(service) => vec![service],
+        // Without systemd, systemctl has no answer either.
+        None if silent.is_some() => Vec::new(),
+        None => services(cx.run(clock::SERVICES.command())),
+    };
     let running = services.first().filter(|service| service.is_active);
     let server = match running.map(|service| service.unit.as_str()) {
         Some("systemd-timesyncd.service") => clock::timesync(timesync),

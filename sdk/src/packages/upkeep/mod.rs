@@ -11,7 +11,7 @@ mod verify;
 use serde::Serialize;
 
 use super::Backend;
-use super::types::{Installed, Simulated};
+use super::types::Simulated;
 use crate::{
     Category, Command, Context, DurationCategory, IntoReply, Module, Problem, Result, Risk, Step, Tool,
 };
@@ -36,9 +36,8 @@ pub trait Upkeep {
     /// The size in bytes of all downloads.
     fn cached_bytes(&self, cx: &Context) -> Result<u64>;
 
-    /// The files that differ from what these packages brought; of all packages where none is named. A package that is
-    /// installed for several architectures comes once for each.
-    fn verify(&self, packages: &[&Installed], cx: &Context) -> Result<Vec<Difference>>;
+    /// The files that differ from what these packages brought; of all packages where none is named.
+    fn verify(&self, names: &[String], cx: &Context) -> Result<Comparison>;
 
     /// The packages that have these paths in their lists of files, one answer for each path, in order.
     fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>>;
@@ -125,6 +124,15 @@ pub struct Diagnosis {
     pub problem: Option<Problem>,
     /// Notes for the caller, one sentence each.
     pub notes: Vec<String>,
+}
+
+/// The files of packages, compared with what the packages brought.
+#[derive(Debug)]
+pub struct Comparison {
+    /// The named packages that aren't installed.
+    pub absent: Vec<String>,
+    /// The files that differ. Where a package isn't installed, this may be the problem of that.
+    pub differences: Result<Vec<Difference>>,
 }
 
 /// A file that differs from what its package brought.

@@ -4,11 +4,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Difference, Upkeep};
+use super::{Comparison, Difference, Upkeep};
 use crate::packages::Backend;
 use crate::packages::name::Names;
-use crate::packages::package_change::is_installed;
-use crate::packages::types::{Installed, State};
 use crate::{Category, Context, Noted, Problem, Result};
 
 /// The most files in each list of an answer.
@@ -51,21 +49,18 @@ const DOCUMENTATION: [&str; 4] =
     ["/usr/share/doc/", "/usr/share/info/", "/usr/share/locale/", "/usr/share/man/"];
 
 pub(super) fn verify<B: Backend>(
-    backend: &B,
+    _: &B,
     upkeep: &dyn Upkeep,
     args: VerifyArgs,
     cx: &Context,
 ) -> Result<Noted<Verified>> {
     let names = args.packages.map(Names::checked).transpose()?.unwrap_or_default();
-    let installed = if names.is_empty() { Vec::new() } else { backend.installed(cx)? };
-    let absent: Vec<_> = names.iter().filter(|name| !is_installed(&installed, name)).cloned().collect();
+    let Comparison { absent, differences } = upkeep.verify(&names, cx)?;
     if !absent.is_empty() {
         let message = format!("these packages aren't installed: {}", absent.join(", "));
         return Err(Problem::new("PACKAGE_NOT_INSTALLED", Category::State, message));
     }
-    let meant = |package: &&Installed| names.contains(&package.name) && package.state != State::ConfigFiles;
-    let packages: Vec<_> = installed.iter().filter(meant).collect();
-    Ok(sorted(upkeep.verify(&packages, cx)?))
+    Ok(sorted(differences?))
 }
 
 fn sorted(differences: Vec<Difference>) -> Noted<Verified> {
