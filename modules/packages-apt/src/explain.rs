@@ -18,7 +18,11 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
             "is locked by another process",
         ],
     ),
-    ("PACKAGES_INTERRUPTED", Category::State, &["dpkg was interrupted", "dpkg --configure -a"]),
+    (
+        "PACKAGES_INTERRUPTED",
+        Category::State,
+        &["dpkg was interrupted", "dpkg --configure -a", "needs to be reinstalled, but I can't find an archive"],
+    ),
     (
         "OUT_OF_SPACE",
         Category::Resource,

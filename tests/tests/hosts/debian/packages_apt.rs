@@ -83,6 +83,24 @@ async fn an_interrupted_dpkg_is_mended_by_what_is_told() {
     is_mended_by_repair(&packages, &mut client, &told, "").await;
 }
 
+/// A half-installed package of which no archive is left keeps apt-get from everything.
+#[tokio::test]
+async fn a_broken_package_that_no_repository_has_goes_by_what_is_told() {
+    let test = "a_broken_package_that_no_repository_has_goes_by_what_is_told";
+    let Some(packages) = Packages::new(test) else { return };
+    let mut client = packages.serve().await;
+    packages.machine.sh(
+        "mkdir -p /run/lsa-gone/DEBIAN; printf 'Package: lab-gone\nVersion: 1.0\nArchitecture: all\n\
+         Maintainer: x <x@x.example>\nDescription: x\n' > /run/lsa-gone/DEBIAN/control; \
+         dpkg-deb --build /run/lsa-gone /run/lsa-gone.deb; dpkg --install /run/lsa-gone.deb; \
+         rm -r /run/lsa-gone /run/lsa-gone.deb; \
+         sed -i '/^Package: lab-gone$/{n;s/.*/Status: install reinstreq half-installed/}' /var/lib/dpkg/status",
+    );
+    let told = fails(&packages, &mut client, "PACKAGES_INTERRUPTED", "state").await;
+    is_mended_by_repair(&packages, &mut client, &told, "high").await;
+    assert_eq!(packages.version("lab-gone"), "");
+}
+
 #[tokio::test]
 async fn a_dead_repository_is_told_by_its_address_and_leaving_it_out_works() {
     let test = "a_dead_repository_is_told_by_its_address_and_leaving_it_out_works";

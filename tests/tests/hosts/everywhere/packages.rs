@@ -25,7 +25,7 @@ pub(crate) const CLEAN: &str = r"
 while mountpoint --quiet /var/lib/dpkg/info; do umount --lazy /var/lib/dpkg/info; done
 while mountpoint --quiet /run/lsa-full; do umount --lazy /run/lsa-full; done
 rm -rf /run/lsa-* /etc/apt/sources.list.d/lsa-* /etc/yum.repos.d/lsa-*
-labs='lab-hello lab-dep lab-conf lab-clash lab-broken lab-missing lab-slow lab-service'
+labs='lab-hello lab-dep lab-conf lab-clash lab-broken lab-missing lab-slow lab-service lab-gone'
 if command -v apt-get; then
     apt-mark unhold lab-hello
     dpkg --configure -a
