@@ -22,8 +22,9 @@ const CONT: u8 = 18;
 const STOP: u8 = 19;
 /// The first real-time signal. The C library keeps 32 and 33 for itself.
 const RTMIN: u8 = 34;
-/// The signals that neither end nor stop a process that says nothing else: 0, CHLD, CONT, URG, WINCH.
-const HARMLESS: [u8; 5] = [0, 17, CONT, 23, 28];
+/// The signals that neither end nor stop a process: 0, CHLD, CONT, URG. WINCH isn't one of them, since web servers (nginx,
+/// httpd) take it for the order to end their workers.
+const HARMLESS: [u8; 4] = [0, 17, CONT, 23];
 /// The signals that stop a process: STOP, TSTP, TTIN, TTOU.
 const STOPS: [u8; 4] = [STOP, 20, 21, 22];
 /// The largest number of processes of one step.
