@@ -6,6 +6,36 @@ use crate::{Command, CommandGrant, CommandLine, Privilege, knowledge};
 
 const LISTENING: CommandLine = CommandLine::new("ss -Hltunp");
 
+const UNIX: CommandLine = CommandLine::new("ss -H -x -l -p");
+
+/// The grant for [`unix_command`], which runs as root where possible.
+pub fn unix_grant() -> CommandGrant {
+    UNIX.read("which programs listen on a socket that is a file").as_root_if_available()
+}
+
+/// The command that prints the sockets of files (AF_UNIX) on which programs listen.
+pub fn unix_command() -> Command {
+    UNIX.command().privilege(Privilege::RootIfAvailable)
+}
+
+/// The processes that listen on the socket of this path, in the output of [`unix_command`].
+pub fn unix_listeners(text: &str, path: &str) -> Vec<u64> {
+    // A line is `u_str LISTEN 0 4096 /run/x.sock 4711 * 0 users:(("x",pid=1,fd=3))`, and a path may hold blanks.
+    let is_on_it = |line: &str| {
+        let rest = line.split_once(" /").map(|(_, rest)| rest);
+        let behind = rest.and_then(|rest| rest.strip_prefix(path.strip_prefix('/')?));
+        behind.and_then(|behind| behind.strip_prefix(' ')).is_some_and(|behind| {
+            let inode = behind.split(' ').next().unwrap_or_default();
+            !inode.is_empty() && inode.bytes().all(|byte| byte.is_ascii_digit())
+        })
+    };
+    let mut pids: Vec<u64> =
+        text.lines().filter(|line| is_on_it(line)).flat_map(processes).map(|(_, pid)| pid).collect();
+    pids.sort_unstable();
+    pids.dedup();
+    pids
+}
+
 /// The grant for [`command`], which runs as root where possible.
 pub fn grant() -> CommandGrant {
     LISTENING.read("which ports are listened on, and by which programs").as_root_if_available()
@@ -130,6 +160,27 @@ fn processes(line: &str) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_socket_that_is_a_file_has_those_who_listen_on_it() {
+        // Recorded as root from ss of iproute2 6.1.0, and one with a blank in its name.
+        let text = "\
+u_str LISTEN 0      4096                         /run/systemd/private 4984008 * 0 users:((\"systemd\",pid=17,fd=17))
+u_dgr UNCONN 0      0                     /run/systemd/journal/syslog 4984015 * 0 users:((\"rsyslogd\",pid=33,fd=3),(\"systemd\",pid=1,fd=26))
+u_str LISTEN 0      5                     /run/a 1 4984016 * 0 users:((\"x\",pid=40,fd=3))
+u_str LISTEN 0      5                     /run/hidden 4984017 * 0
+";
+        for (path, pids) in [
+            ("/run/systemd/private", &[17][..]),
+            ("/run/systemd/journal/syslog", &[1, 33]),
+            ("/run/a 1", &[40]),
+            ("/run/systemd", &[]),
+            ("/run/hidden", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(unix_listeners(text, path), pids, "{path}");
+        }
+    }
 
     /// Recorded as root from ss of iproute2 6.1.0, on Debian 12.
     const RECORDED: &str = "\

@@ -9,6 +9,17 @@ pub fn excerpt(text: &str, most: usize) -> String {
     short
 }
 
+/// Says whether nobody sees the character, or it changes how others are seen. The host refuses commands with such ones.
+pub fn is_unseen(c: char) -> bool {
+    let formats = [
+        '\u{200b}'..='\u{200f}',
+        '\u{2028}'..='\u{202e}',
+        '\u{2060}'..='\u{206f}',
+        '\u{e0000}'..='\u{e0fff}',
+    ];
+    c.is_control() || matches!(c, '\u{ad}' | '\u{feff}') || formats.iter().any(|range| range.contains(&c))
+}
+
 /// The longest line of a program's output in an answer, in characters.
 pub const LONGEST_LINE: usize = 240;
 

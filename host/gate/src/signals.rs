@@ -22,8 +22,9 @@ const CONT: u8 = 18;
 const STOP: u8 = 19;
 /// The first real-time signal. The C library keeps 32 and 33 for itself.
 const RTMIN: u8 = 34;
-/// The signals that neither end nor stop a process that says nothing else: 0, CHLD, CONT, URG, WINCH.
-const HARMLESS: [u8; 5] = [0, 17, CONT, 23, 28];
+/// The signals that neither end nor stop a process: 0, CHLD, CONT, URG. WINCH isn't one of them, since web servers (nginx,
+/// httpd) take it for the order to end their workers.
+const HARMLESS: [u8; 4] = [0, 17, CONT, 23];
 /// The signals that stop a process: STOP, TSTP, TTIN, TTOU.
 const STOPS: [u8; 4] = [STOP, 20, 21, 22];
 /// The largest number of processes of one step.
@@ -38,6 +39,9 @@ const SHOWN: usize = 20;
 const COMMAND: usize = 120;
 /// The clock ticks of a second, which Linux shows to programs on every architecture.
 const TICKS: u64 = 100;
+
+/// The way that is left where the rights aren't enough. No rule of sudo for single commands allows a signal.
+const BY_OTHERS: &str = "Have a person with root's rights do it, or let the service's own unit do it";
 
 /// A step whose processes were looked at.
 pub struct PreparedSignal {
@@ -105,13 +109,14 @@ impl PreparedSignal {
         };
         let line = command_line("", &shown);
         let prefix = target.prefix(&sending, facts).await;
-        let prefix = prefix.map_err(|problem| problem.needed_for(&format!("`{line}`"), &signal.privilege))?;
+        let prefix = prefix.map_err(|problem| {
+            problem.needed_for(&format!("`{line}`"), &signal.privilege).remedy(BY_OTHERS)
+        })?;
         if !prefix.is_empty() && facts.sudo_limited {
             let message = format!(
                 "`{line}` needs a sudo that allows everything, because the host checks each process first"
             );
-            return Err(Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, message)
-                .remedy("Have a person with root's rights do it, or let the service's own unit do it"));
+            return Err(Problem::new(PRIVILEGE_REQUIRED, Category::Privilege, message).remedy(BY_OTHERS));
         }
         let seen = target.look_at_processes(signal).await?;
         for process in &seen.processes {
@@ -152,7 +157,7 @@ fn refusal(reach: Reach, pid: u32, what: &str) -> Option<Problem> {
         Reach::Denied => {
             let message =
                 format!("{what} is another account's, and the rights that are taken aren't enough for it");
-            Problem::new("PERMISSION_DENIED", Category::Privilege, message)
+            Problem::new("PERMISSION_DENIED", Category::Privilege, message).remedy(BY_OTHERS)
         }
     })
 }
@@ -163,7 +168,8 @@ fn described(process: &SeenProcess, seen: &SeenProcesses, facts: &Facts) -> Stri
     if process.uids.is_empty() {
         return format!("process {pid}");
     }
-    let command = excerpt(&process.command, COMMAND);
+    // A backtick would seem to end the command, and what follows it would seem to be the host's own words.
+    let command = excerpt(&process.command, COMMAND).replace('`', "'");
     let user = if is_own(process, facts) { facts.user.clone() } else { excerpt(&process.user, COMMAND) };
     let seconds = i64::try_from(process.id.start_ticks / TICKS).unwrap_or_default();
     let start = Timestamp::from_second(seen.boot_unix).ok().filter(|boot| boot.as_second() > 0);

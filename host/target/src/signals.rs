@@ -16,6 +16,8 @@ const SCRIPT: &str = include_str!("signals/signals.sh");
 /// The time for looking at processes. Tens of thousands of them take as long, and a process whose memory is locked lets a
 /// look at its command line wait.
 const LOOKING: Duration = Duration::from_secs(45);
+/// Ends each word of a command line in the script's answer.
+const WORD_END: char = '\u{1f}';
 /// The exit code of the script where it sent no signal.
 pub const NOTHING_SENT: i32 = 3;
 
@@ -195,10 +197,25 @@ impl SeenProcess {
             "user" => self.user = value.to_owned(),
             "thread-of" => self.thread_of = value.parse().ok(),
             "cgroup" => self.cgroup = value.to_owned(),
-            "command" => self.command = value.to_owned(),
+            "command" => self.command = command_line(value),
             _ => {}
         }
     }
+}
+
+/// The words of a command line as one text, quoted as for a shell, since the words are read as a shell's where secrets are
+/// looked for. A single word is what the process says of itself, and stays.
+fn command_line(words: &str) -> String {
+    let words = words.trim_end_matches(WORD_END);
+    if !words.contains(WORD_END) {
+        return words.to_owned();
+    }
+    let is_plain = |c: char| !c.is_ascii() || c.is_ascii_alphanumeric() || "-_=+,.:/@%^".contains(c);
+    let quoted = |word: &str| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.split(WORD_END).map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 fn unreadable(said: &str) -> Problem {

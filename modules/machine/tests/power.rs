@@ -233,7 +233,11 @@ fn what_cannot_be_done_is_refused_and_nothing_is_planned() {
         }
     }
     for arguments in [json!({"force": true}), json!({"at": "+5"})] {
-        assert_eq!(planned(held(), "machine_reboot", arguments.clone()).steps().len(), 1, "{arguments}");
+        let plan = planned(held(), "machine_reboot", arguments.clone());
+        assert_eq!(plan.steps().len(), 1, "{arguments}");
+        // Who confirms the plan is told.
+        let told = "backup job (PID 112) blocks a shutdown: copies disks; ";
+        assert!(format!("{plan:?}").contains(told), "{arguments}: {plan:?}");
     }
 }
 

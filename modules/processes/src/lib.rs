@@ -42,7 +42,9 @@ fn looking(module: Module) -> Module {
         .paths(tools::info::grants())
         .commands(links::grants())
         .command(listening::grant())
+        .command(listening::unix_grant())
         .command(replaced_files::grant())
+        .command(tools::list::UNIT_ID.read("the name under which systemd keeps a unit"))
         .command(accounts::GETENT_PASSWD.read("whether there is an account whose processes are asked for"))
 }
 

@@ -4,7 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::{Output, Privilege, prelude::*, text::excerpt};
+use linux_sysadmin_sdk::{
+    Output, Privilege, listening,
+    prelude::*,
+    text::{excerpt, is_unseen},
+};
 
 /// Prints the links of one process, and the namespaces of PID 1 to compare with. The open files come last, because they may be
 /// more than are kept of the output.
@@ -102,7 +106,14 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
     let quoted = quoted(path);
     let patterns = [quoted.clone(), format!("{quoted}{DELETED}"), format!("{quoted}/*")];
     let output = cx.run(TO_A_FILE.with(patterns).privilege(Privilege::RootIfAvailable))?;
-    let by_pid = uses(parse(&output), path);
+    let mut by_pid = uses(parse(&output), path);
+    if by_pid.is_empty() && !is_missing {
+        // The link of a socket has its number, and not its path.
+        let sockets = cx.run(listening::unix_command()).map(|output| output.text().into_owned());
+        let listeners = listening::unix_listeners(&sockets.unwrap_or_default(), path);
+        let pids = listeners.into_iter().filter_map(|pid| u32::try_from(pid).ok());
+        by_pid = pids.map(|pid| (pid, vec!["listens".to_owned()])).collect();
+    }
     let is_partial = is_partial(&output, "/proc/");
     if by_pid.is_empty() && is_missing {
         let message = format!("there is no {file}, and no process that can be seen has a deleted one open");
@@ -113,20 +124,10 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
 
 /// The path without a slash at its end.
 fn checked(file: &str) -> Result<&str> {
-    // Grants refuse characters that can't be seen.
-    let is_hidden = |c: char| {
-        let formats = [
-            '\u{200b}'..='\u{200f}',
-            '\u{2028}'..='\u{202e}',
-            '\u{2060}'..='\u{206f}',
-            '\u{e0000}'..='\u{e0fff}',
-        ];
-        c.is_control() || matches!(c, '\u{ad}' | '\u{feff}') || formats.iter().any(|range| range.contains(&c))
-    };
     let bare = file.strip_suffix('/').unwrap_or(file);
     let mut parts = bare.strip_prefix('/').unwrap_or_default().split('/');
     if parts.all(|part| !matches!(part, "" | "." | ".."))
-        && !file.contains(is_hidden)
+        && !file.contains(is_unseen)
         && file.len() <= LONGEST_PATH
     {
         return Ok(bare);

@@ -134,6 +134,21 @@ fn roots_rights_are_taken_only_for_what_is_not_the_accounts_own() {
 }
 
 #[test]
+fn a_tree_with_processes_of_others_is_ended_with_roots_rights() {
+    // The made-up processes have the parent 900.
+    let parent = || Made { pid: 900, thread_of: 900, ..JOB };
+    for (uids, tree, privilege) in [
+        ("1000\t1000\t1000\t1000", true, Privilege::Caller),
+        ("0\t0\t0\t0", true, Privilege::Root),
+        ("0\t0\t0\t0", false, Privilege::Caller),
+    ] {
+        let plan = plan(&[parent(), Made { uids, ..JOB }], json!({"pid": 900, "tree": tree}));
+        let shown = format!("{plan:?}");
+        assert!(shown.contains(&format!("privilege: {privilege:?}")), "{uids} {tree}: {shown}");
+    }
+}
+
+#[test]
 fn bad_input_says_what_is_expected() {
     for (arguments, code, word) in [
         (json!({"pid": 0}), "INVALID_PID", "1 to 4194304"),
@@ -147,8 +162,9 @@ fn bad_input_says_what_is_expected() {
         (json!({"pid": 4712}), "PROCESS_NOT_FOUND", "proc_list"),
         (json!({"pid": [4711, 4712], "started": "2025-11-27T11:03:00Z"}), "INVALID_START", "one pid"),
         (json!({"pid": 4711, "started": "2025-11-27T11:03:02Z"}), "PROCESS_REUSED", "2025-11-27T11:03:00Z"),
-        (json!({"pid": 4711, "started": "10:03"}), "PROCESS_REUSED", "python3 job.py"),
-        (json!({"pid": 4711, "started": ""}), "PROCESS_REUSED", "python3 job.py"),
+        (json!({"pid": 4711, "started": "10:03"}), "INVALID_START", "such as 2026-01-31T09:30:00Z"),
+        (json!({"pid": 4711, "started": ""}), "INVALID_START", "such as 2026-01-31T09:30:00Z"),
+        (json!({"pid": 4711, "started": "2025-11-27T11:03:00+00:00"}), "INVALID_START", "as answers show it"),
         (json!({"pid": 4711, "signal": "FOO"}), "INVALID_SIGNAL", "RTMIN+N"),
         (json!({"pid": 4711, "signal": 65}), "INVALID_SIGNAL", "0 to 64"),
         (json!({"pid": 4711, "signal": -9}), "INVALID_SIGNAL", "0 to 64"),

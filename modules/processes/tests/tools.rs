@@ -128,6 +128,8 @@ fn each_filter_selects_its_processes() {
         (json!({"user": "ada"}), &[80]),
         (json!({"user": "1234"}), &[70, 71]),
         (json!({"unit": "nginx"}), &[63, 62]),
+        (json!({"unit": " nginx "}), &[63, 62]),
+        (json!({"name": " app.py "}), &[70]),
         (json!({"unit": "session-3.scope"}), &[80]),
         (json!({"unit": "user.slice"}), &[80]),
         (json!({"unit": "ginx"}), &[]),
@@ -137,6 +139,36 @@ fn each_filter_selects_its_processes() {
         (json!({"kernel_threads": true, "name": "kthreadd"}), &[2]),
     ] {
         assert_eq!(pids(&list(machine(), arguments.clone()).0), expected, "{arguments}");
+    }
+}
+
+#[test]
+fn a_unit_is_found_by_each_of_its_names() {
+    // The second name has a dot and no type, and the third one is an alias.
+    let show = |unit: &str, said: &str| {
+        let mut target = machine();
+        target.distro.init_system = "systemd".to_owned();
+        target
+            .file("/proc/62/cgroup", "0::/system.slice/nginx1.2.service\n")
+            .file("/proc/63/cgroup", "0::/system.slice/nginx1.2.service\n")
+            .answer(&["systemctl", "show", "--property=Id", "--property=LoadState", "--", unit], 0, said, "")
+    };
+    for (unit, said, expected, note) in [
+        ("nginx1.2.service", "", &[63, 62][..], None),
+        ("nginx1.2", "", &[63, 62], None),
+        (
+            "web",
+            "Id=nginx1.2.service\nLoadState=loaded\n",
+            &[63, 62],
+            Some("web.service is another name of nginx1.2.service"),
+        ),
+        ("idle", "Id=idle.service\nLoadState=loaded\n", &[], Some("no such process belongs to idle.service")),
+        ("gone", "Id=gone.service\nLoadState=not-found\n", &[], Some("systemd knows no unit gone.service")),
+    ] {
+        let (data, notes) = list(show(&format!("{unit}.service"), said), json!({"unit": unit}));
+        assert_eq!(pids(&data), expected, "{unit}");
+        assert_eq!(!notes.is_empty(), note.is_some(), "{unit}: {notes:?}");
+        assert!(note.is_none_or(|note| notes[0].starts_with(note)), "{unit}: {notes:?}");
     }
 }
 
@@ -174,7 +206,10 @@ tcp   LISTEN 0      64           0.0.0.0:2049       0.0.0.0:*
     let (data, _) = list(target(), json!({"port": 80}));
     assert_eq!((pids(&data), &data[0]["has"]), (vec![63, 62], &json!(["tcp 0.0.0.0:80"])));
     for (port, note) in [
-        (81, "nothing listens on port 81"),
+        (
+            81,
+            "nothing listens on port 81 in the machine's own network; proc_info shows the ports of a container's process",
+        ),
         (2049, "tcp 0.0.0.0:2049 belongs to the kernel, or to a process that only root can see"),
     ] {
         assert_eq!(list(target(), json!({"port": port})), (json!([]), vec![note.to_owned()]));
@@ -209,6 +244,16 @@ fn a_file_is_told_with_those_who_have_it_open_and_a_link_is_followed() {
     assert_eq!(pids(&data), [70, 62]);
     assert_eq!((&data[0]["has"], &data[1]["has"]), (&json!(["cwd"]), &json!(["fd 4,5 /srv/a[1]/x"])));
     assert_eq!(notes, ["only root can see which files processes of other accounts have open"]);
+}
+
+#[test]
+fn a_socket_that_is_a_file_is_told_with_those_who_listen_on_it() {
+    let patterns = ["/run/x.sock", "/run/x.sock (deleted)", "/run/x.sock/*"];
+    let said = "u_str LISTEN 0      511       /run/x.sock 4984008 * 0 users:((\"nginx\",pid=63,fd=5),(\"nginx\",pid=62,fd=5))\n";
+    let target = find(resolve(machine(), "/run/x.sock", "/run/x.sock"), patterns, "", "");
+    let (data, _) =
+        list(target.answer(&["ss", "-H", "-x", "-l", "-p"], 0, said, ""), json!({"file": "/run/x.sock"}));
+    assert_eq!((pids(&data), &data[0]["has"]), (vec![63, 62], &json!(["listens"])));
 }
 
 #[test]

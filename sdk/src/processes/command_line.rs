@@ -105,6 +105,10 @@ impl Masker {
             shown.push_str(&format!("{name}={HIDDEN}"));
             return;
         }
+        if let Some(letter) = self.letter_of(argument) {
+            shown.push_str(&format!("-{letter}{HIDDEN}"));
+            return;
+        }
         let argument = connection_string(argument);
         for word in argument.split_inclusive(' ') {
             let (word, space) = word.strip_suffix(' ').map_or((word, ""), |word| (word, " "));
@@ -116,6 +120,16 @@ impl Masker {
                 shown.push_str(space);
             }
         }
+    }
+
+    /// The letter of an option whose secret is the rest of the argument, with its blanks.
+    fn letter_of(&self, argument: &str) -> Option<char> {
+        let letter = match self.program? {
+            Program::Mysql => 'p',
+            Program::Option(letter) => letter,
+            Program::Curl => return None,
+        };
+        argument.strip_prefix('-')?.strip_prefix(letter).filter(|secret| secret.contains(' ')).map(|_| letter)
     }
 
     fn word(&mut self, word: &str, shown: &mut String) {

@@ -95,6 +95,8 @@ fn a_person_reads_what_would_be_sent_to_whom() {
     let other = process(4711, Reach::Given, [0; 4], "/system.slice/x.service");
     assert!(told(&signal(1), vec![other]).contains("(eve, started 2025-11-27 11:03:00 UTC, of x.service)"));
     assert!(!told(&signal(1), vec![own()]).contains("hunter2"));
+    let forged = SeenProcess { command: "x` (root)".to_owned(), ..own() };
+    assert!(told(&signal(1), vec![forged]).contains("4711 `x' (root)` (ada, started"));
 }
 
 /// The mark of the redaction in a command line.

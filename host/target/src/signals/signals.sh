@@ -52,11 +52,13 @@ may_signal() {
   fi
 }
 
-# Sends the signal $1 to each process of $2. The shell does nothing between its look at the start and the signal.
+# Sends the signal $1 to each process of $2. The shell starts nothing between its look at the start and the signal. A process
+# that somebody else had stopped before this script stops it is noted in $stopped.
 deliver() {
   for entry in $2; do
     refusal "${entry%:*}" "${entry#*:}"
     if [ -n "$why" ]; then continue; fi
+    if [ "$1$state" = STOPT ]; then stopped="$stopped$entry "; fi
     if kill -s "$1" "${entry%:*}" 2> /dev/null; then signalled="$signalled$entry "
     elif stat "${entry%:*}"; then denied="$denied$entry "
     fi
@@ -136,6 +138,9 @@ await() {
 
 one_line() { tr '\0\n\t' '   ' < "$1" 2> /dev/null | head -c "$2"; }
 
+# The words of a command line, with the separator of units between them, so that the host can tell where one ends.
+words_of() { tr '\037\0\n\t' ' \037  ' < "$1" 2> /dev/null | head -c "$2"; }
+
 # Sets $uids and $group to the process that $1 is a thread of.
 owners() {
   uids= group=
@@ -173,7 +178,7 @@ describe() {
   user=${users#*" $uid="}
   command=
   described=$((described + 1))
-  if [ "$described" -le 120 ]; then command=$(one_line "/proc/$1/cmdline" 400); fi
+  if [ "$described" -le 120 ]; then command=$(words_of "/proc/$1/cmdline" 400); fi
   if [ -z "$command" ]; then command="[$(IFS= read -r name < "/proc/$1/comm" && say "$name")]"; fi
   say " uids $uids"
   say " user ${user%% *}"
@@ -182,7 +187,7 @@ describe() {
   say " command $command"
 }
 
-all= denied= signalled= killed=
+all= denied= signalled= killed= stopped=
 if [ "$mode" = look ]; then
   sed -n 's/^btime /boot /p' /proc/stat
   for entry in $given; do
@@ -225,7 +230,14 @@ case $signal in
   *)
     if [ "$tree" = 1 ]; then freeze "$all"; signalled=; fi
     deliver "$signal" "$all"
-    if [ "$tree" = 1 ] && [ "$signal" != 9 ]; then deliver CONT "$all"; fi ;;
+    # What was stopped before stays so, unless its end is meant: it has to go on for that.
+    if [ "$tree" = 1 ] && [ "$signal" != 9 ]; then
+      going=
+      for entry in $all; do
+        case "$kill $stopped" in 0*" $entry "*) ;; *) going="$going$entry " ;; esac
+      done
+      deliver CONT "$going"
+    fi ;;
 esac
 if [ "$wait" -gt 0 ]; then
   await $((wait * 100)) "$signal"

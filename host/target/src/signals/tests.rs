@@ -196,7 +196,7 @@ async fn a_name_may_hold_what_looks_like_the_rest_of_the_line() {
     let seen = Target::local(Overrides::default()).look_at_processes(&signal(&[one], 15)).await.unwrap();
     let [process] = seen.processes.as_slice() else { panic!("{seen:?}") };
     assert_eq!((process.reach, process.id), (Reach::Given, one));
-    assert!(process.command.contains("a) Z 1 ( b) R 60"), "{}", process.command);
+    assert!(process.command.contains("a) Z 1 ( b) R' 60"), "{}", process.command);
     assert_eq!(sent(&signal(&[one], 9)).await.0, 0);
     child.wait().unwrap();
     assert_eq!(sent(&signal(&[one], 9)).await, (0, vec![(one.pid, "gone".to_owned())]));
@@ -227,8 +227,41 @@ async fn a_command_line_adds_no_line_to_the_answer() {
         assert_eq!(process.uids, [rustix::process::geteuid().as_raw(); 4], "{odd:?}");
         assert_eq!(process.thread_of, Some(one.pid));
         let shown = odd.replace('\n', " ");
-        assert!(process.command.ends_with(shown.trim()), "{odd:?}: {}", process.command);
+        assert!(process.command.contains(shown.trim()), "{odd:?}: {}", process.command);
     }
+}
+
+#[test]
+fn words_of_a_command_line_stay_apart() {
+    for (words, shown) in [
+        ("sleep\u{1f}60\u{1f}", "sleep 60"),
+        ("nginx: worker process\u{1f}\u{1f}\u{1f}", "nginx: worker process"),
+        ("mysql\u{1f}-e\u{1f}select 1; select 2\u{1f}-px", "mysql -e 'select 1; select 2' -px"),
+        ("x\u{1f}\u{1f}it's", "x '' 'it'\\''s'"),
+        ("[kthreadd]", "[kthreadd]"),
+        ("", ""),
+    ] {
+        assert_eq!(command_line(words), shown, "{words:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_stopped_before_stays_so_unless_its_end_is_meant() {
+    let running = Running::start("trap : USR1; echo; while :; do sleep 60; done");
+    let one = running.id();
+    let state = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", one.pid)).unwrap();
+        stat.rsplit_once(") ").unwrap().1.chars().next()
+    };
+    sent(&signal(&[one], 19)).await;
+    while state() != Some('T') {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    sent(&ProcessSignal { tree: true, ..signal(&[one], 10) }).await;
+    assert_eq!(state(), Some('T'));
+    let ending = ProcessSignal { tree: true, wait_seconds: 10, kill: true, ..signal(&[one], 15) };
+    assert_eq!(sent(&ending).await.0, 0);
+    assert!(is_ended(one.pid));
 }
 
 /// Gives the number of a process that has ended to another one. It needs root, for a namespace of its own.

@@ -9,14 +9,16 @@ use super::units::Units;
 pub(crate) const INHIBITORS: &str = "/run/systemd/inhibit";
 /// Checks /etc/fstab; it exits with 1 where a file system can't be mounted.
 pub(crate) const FSTAB: CommandLine = CommandLine::new("findmnt --verify");
+/// The table that it checks.
+pub(crate) const FSTAB_FILE: &str = "/etc/fstab";
 /// Checks sshd's configuration and host keys.
 pub(crate) const SSHD: CommandLine = CommandLine::new("sshd -t");
 
 /// The most locks that are read.
 const MOST: usize = 100;
 
-/// Refuses a shutdown that somebody blocks.
-pub(crate) fn refuse_inhibited(cx: &Context) -> Result<()> {
+/// Sentences about those who block a shutdown.
+pub(crate) fn inhibitors(cx: &Context) -> Vec<String> {
     let names = cx.list_dir(INHIBITORS).unwrap_or_default();
     let paths: Vec<_> = names
         .iter()
@@ -24,12 +26,13 @@ pub(crate) fn refuse_inhibited(cx: &Context) -> Result<()> {
         .take(MOST)
         .map(|name| format!("{INHIBITORS}/{name}"))
         .collect();
-    let blocking: Vec<_> = cx.read_all(&paths).into_iter().filter_map(|file| blocks(&file.ok()?)).collect();
-    match blocking.is_empty() {
-        true => Ok(()),
-        false => Err(Problem::new("SHUTDOWN_INHIBITED", Category::Lock, blocking.join("; "))
-            .remedy("Wait until that has ended, or pass force=true to go down all the same")),
-    }
+    cx.read_all(&paths).into_iter().filter_map(|file| blocks(&file.ok()?)).collect()
+}
+
+/// The problem of a shutdown that somebody blocks.
+pub(crate) fn inhibited(blocking: &[String]) -> Problem {
+    Problem::new("SHUTDOWN_INHIBITED", Category::Lock, blocking.join("; "))
+        .remedy("Wait until that has ended, or pass force=true to go down all the same")
 }
 
 /// The programs that block a shutdown, where the lock does so.
@@ -43,8 +46,13 @@ fn blocks(lock: &str) -> Option<String> {
 }
 
 /// Sentences about what would keep the machine, or the way to it, from coming back.
-pub(crate) fn of_the_next_start(units: &Units, fstab: Result<Output>, sshd: Result<Output>) -> Vec<String> {
-    let mut warnings = fstab.map(|output| of_fstab(&output.text())).unwrap_or_default();
+pub(crate) fn of_the_next_start(
+    units: &Units,
+    fstab: Result<Output>,
+    optional: &[String],
+    sshd: Result<Output>,
+) -> Vec<String> {
+    let mut warnings = fstab.map(|output| of_fstab(&output.text(), optional)).unwrap_or_default();
     if let Ok(output) = sshd
         && output.exit_code != 0
         && units.has_ssh()
@@ -63,14 +71,26 @@ pub(crate) fn of_the_next_start(units: &Units, fstab: Result<Output>, sshd: Resu
     warnings
 }
 
+/// The mount points in /etc/fstab that the start doesn't wait for, as `findmnt --verify` names them.
+pub(crate) fn optional_mounts(fstab: &str) -> Vec<String> {
+    let mount_point = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [source, mount_point, _, options, ..] = fields[..] else { return None };
+        let is_optional = options.split(',').any(|option| matches!(option, "nofail" | "noauto"));
+        (is_optional && !source.starts_with('#')).then(|| mount_point.replace("\\040", " "))
+    };
+    fstab.lines().filter_map(mount_point).collect()
+}
+
 /// The errors that `findmnt --verify` tells, each with its mount point, which stands on a line of its own before them.
-fn of_fstab(text: &str) -> Vec<String> {
+fn of_fstab(text: &str, optional: &[String]) -> Vec<String> {
     let mut mount_point = "";
     let mut errors = Vec::new();
     for line in text.lines() {
         match line.trim_start().strip_prefix("[E] ") {
-            // A mount point that doesn't exist is made at the start.
-            Some(error) if error.contains("boot required target") => {}
+            // A mount point that doesn't exist is made at the start, and systemd orders mounts by their paths.
+            Some(error) if error.contains("boot required target") || error.starts_with("wrong order") => {}
+            Some(_) if optional.iter().any(|optional| optional == mount_point) => {}
             Some(error) => {
                 errors.push(format!("/etc/fstab, {mount_point}: {error}; the start may stop there"))
             }
@@ -109,10 +129,24 @@ mod tests {
                     000000000001\n   [W] your fstab has been modified, but systemd still uses the old version;\n       \
                     use 'systemctl daemon-reload' to reload\n";
         assert_eq!(
-            of_fstab(text),
+            of_fstab(text, &[]),
             ["/etc/fstab, /data: unreachable on boot required source: \
               UUID=deadbeef-0000-0000-0000-000000000001; the start may stop there"]
         );
-        assert!(of_fstab("Success, no errors or warnings detected\n").is_empty());
+        assert!(of_fstab("Success, no errors or warnings detected\n", &[]).is_empty());
+    }
+
+    #[test]
+    fn a_file_system_that_the_start_does_not_wait_for_is_no_warning() {
+        // findmnt of util-linux 2.38.1 calls these errors as well.
+        let text = "/mnt/n\n   [E] wrong order: /mnt/n specified before /mnt\n   [E] unreachable on boot required target: No \
+                    such file or directory\n   [E] unreachable on boot required source: UUID=dead-beef\n/mnt/b\n   [E] \
+                    unreachable on boot required source: UUID=dead-bee3\n";
+        let fstab = "# UUID=1 /mnt/b ext4 nofail\nUUID=dead-beef /mnt/n ext4 ro,nofail 0 0\nUUID=dead-bee3 /mnt/b ext4 \
+                     defaults 0 0\nUUID=4 /a\\040b ext4 noauto 0 0\nbroken\n";
+        let optional = optional_mounts(fstab);
+        assert_eq!(optional, ["/mnt/n", "/a b"]);
+        let told = "/etc/fstab, /mnt/b: unreachable on boot required source: UUID=dead-bee3; the start may stop there";
+        assert_eq!(of_fstab(text, &optional), [told]);
     }
 }

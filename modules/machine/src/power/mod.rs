@@ -13,6 +13,7 @@ pub(crate) fn grants(module: Module) -> Module {
         .path(PathGrant::read(hindrance::INHIBITORS, "what delays or blocks a shutdown"))
         .path(PathGrant::read("/run/systemd/inhibit/*", "what delays or blocks a shutdown"))
         .path(PathGrant::read(schedule::SCHEDULED, "the shutdown that is planned"))
+        .path(PathGrant::read(hindrance::FSTAB_FILE, "which file systems the start doesn't wait for"))
         .path(PathGrant::read(start::BOOT_ID, "whether the machine has restarted"))
         .path(PathGrant::read(start::RESTART_REQUIRED, "what needs a restart"))
         .path(PathGrant::read(start::KERNELS, "whether a kernel is newer than the one that runs"))

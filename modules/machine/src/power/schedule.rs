@@ -1,6 +1,6 @@
 //! The commands that restart the machine or turn it off, and the time at which they do.
 
-use linux_sysadmin_sdk::{prelude::*, time};
+use linux_sysadmin_sdk::{prelude::*, text::is_unseen, time};
 
 pub(crate) const RESTART: CommandLine = CommandLine::new("shutdown -r <text>");
 pub(crate) const RESTART_TOLD: CommandLine = CommandLine::new("shutdown -r <text> <text>");
@@ -64,11 +64,13 @@ pub(crate) fn time(at: Option<&str>) -> Result<String> {
 /// Checks a message to those who are logged in.
 pub(crate) fn message(text: &str) -> Result<()> {
     let length = text.chars().count();
-    match !text.starts_with('-') && (1..=MESSAGE).contains(&length) && !text.chars().any(char::is_control) {
+    match !text.starts_with('-') && (1..=MESSAGE).contains(&length) && !text.chars().any(is_unseen) {
         true => Ok(()),
         false => Err(Problem::validation(
             "INVALID_MESSAGE",
-            format!("a message has 1 to {MESSAGE} characters on one line, and doesn't begin with `-`"),
+            format!(
+                "a message has 1 to {MESSAGE} characters that can be seen, on one line, and doesn't begin with `-`"
+            ),
         )),
     }
 }
@@ -94,7 +96,7 @@ mod tests {
     #[test]
     fn a_message_is_one_line_that_is_no_option() {
         assert!(message("kernel update, back in a minute").is_ok());
-        for text in ["", "-k", "two\nlines", &"x".repeat(201)] {
+        for text in ["", "-k", "two\nlines", "a\u{202e}b", &"x".repeat(201)] {
             assert!(message(text).is_err(), "{text:?}");
         }
     }

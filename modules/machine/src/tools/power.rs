@@ -112,15 +112,24 @@ fn goes_down(request: &Request, cx: &Context) -> Result<Noted<Answer>> {
         schedule::message(message)?;
     }
     let is_now = time == "now";
-    if is_now && !request.force {
-        hindrance::refuse_inhibited(cx)?;
+    let blocking = hindrance::inhibitors(cx);
+    if is_now && !request.force && !blocking.is_empty() {
+        return Err(hindrance::inhibited(&blocking));
     }
-    let [boot, planned] = [start::BOOT_ID, schedule::SCHEDULED].map(|path| cx.read(path));
+    let [boot, planned, table] =
+        [start::BOOT_ID, schedule::SCHEDULED, hindrance::FSTAB_FILE].map(|path| cx.read(path));
     let sshd = hindrance::SSHD.command().privilege(Privilege::RootIfAvailable);
     let [units, fstab, sshd] = cx.run_each([states(), hindrance::FSTAB.command(), sshd]);
     let (before, required_by) = (Units::read(units), start::required_by(cx));
     let mut change = plan(request, &time);
-    for warning in of_the_next_start(&before, fstab, sshd) {
+    // Who confirms has to know whose work ends, or what a planned shutdown may wait for.
+    for blocking in blocking {
+        let how =
+            if is_now { "force goes down all the same" } else { "it may be at the planned time as well" };
+        change = change.warning(format!("{blocking}; {how}"));
+    }
+    let optional = hindrance::optional_mounts(&table.unwrap_or_default());
+    for warning in of_the_next_start(&before, fstab, &optional, sshd) {
         change = change.warning(warning);
     }
     if let Some(Scheduled { mode, at }) = schedule::scheduled(planned) {

@@ -14,6 +14,25 @@ use crate::{links, state};
 /// The most uses of a file that are told of one process.
 const NAMED: usize = 3;
 
+/// The types of units, see systemd.unit(5). A name may have dots of its own, as `php8.2-fpm` has.
+const UNIT_TYPES: [&str; 11] = [
+    ".service",
+    ".socket",
+    ".device",
+    ".mount",
+    ".automount",
+    ".swap",
+    ".target",
+    ".path",
+    ".timer",
+    ".slice",
+    ".scope",
+];
+
+/// Shows the name under which systemd keeps a unit, which may have others: `sshd` is `ssh` on Debian.
+pub(crate) const UNIT_ID: CommandLine =
+    CommandLine::new("systemctl show --property=Id --property=LoadState -- <unit>");
+
 /// The deepest indentation of a tree. Processes below it stand at the same depth.
 const DEEPEST: usize = 24;
 
@@ -55,7 +74,7 @@ pub(crate) struct Shown {
 
 pub(crate) fn list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
     let mut notes = Vec::new();
-    let wanted = Wanted::of(args, cx, &mut notes)?;
+    let mut wanted = Wanted::of(args, cx, &mut notes)?;
     let all = processes::all(cx)?;
     if all.is_empty() {
         return Err(processes::none());
@@ -65,8 +84,20 @@ pub(crate) fn list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
     let mut looked_up = BTreeMap::new();
     if wanted.needs_look_up() {
         looked_up = look_up(cx, &matching);
-        matching
-            .retain(|stat| looked_up.get(&stat.pid).is_some_and(|found| wanted.matches_found(stat, found)));
+        let found = |wanted: &Wanted| -> Vec<&Stat> {
+            let is_wanted = |stat: &&Stat| {
+                looked_up.get(&stat.pid).is_some_and(|found| wanted.matches_found(stat, found))
+            };
+            matching.iter().copied().filter(is_wanted).collect()
+        };
+        let mut those = found(&wanted);
+        if those.is_empty()
+            && let Some(note) = wanted.unit_instead(cx)
+        {
+            notes.push(note);
+            those = found(&wanted);
+        }
+        matching = those;
     }
     if let Some(unit) = wanted.unit.as_ref().filter(|_| matching.is_empty()) {
         notes.push(format!("no such process belongs to {unit}; svc_status tells its state"));
@@ -128,11 +159,10 @@ impl Wanted {
             }
         }
         let states = args.state.as_deref().map(state::letters).transpose()?.unwrap_or_default();
-        let unit = args.unit.map(|unit| if unit.contains('.') { unit } else { unit + ".service" });
         Ok(Self {
-            name: args.name.map(|name| name.to_lowercase()),
+            name: args.name.map(|name| name.trim().to_lowercase()),
             uid: args.user.map(|user| uid(&user, cx)).transpose()?,
-            unit,
+            unit: args.unit.map(|unit| full_name(unit.trim())),
             // Threads of the kernel are asked for by a state that they have while something is wrong, or that only they have.
             kernel_threads: args.kernel_threads == Some(true)
                 || states.iter().any(|state| matches!(state, 'D' | 'I')),
@@ -162,6 +192,21 @@ impl Wanted {
             && self.unit.as_ref().is_none_or(|unit| cgroup::is_below(&found.cgroup, unit))
     }
 
+    /// Takes the unit's own name in place of one of its others. None where it has no other name; else a note.
+    fn unit_instead(&mut self, cx: &Context) -> Option<String> {
+        let asked = self.unit.as_mut().filter(|_| cx.distro().init_system == "systemd")?;
+        let output = cx.run(UNIT_ID.with([asked.as_str()])).ok()?;
+        let text = output.text();
+        let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        if value("LoadState") == Some("not-found") {
+            return Some(format!("systemd knows no unit {asked}"));
+        }
+        let id = value("Id").filter(|id| !id.is_empty() && id != asked)?;
+        let note = format!("{asked} is another name of {id}");
+        id.clone_into(asked);
+        Some(note)
+    }
+
     /// The uses that the process makes of the port and the file.
     fn has(&self, pid: u32) -> Vec<String> {
         let of = [&self.of_port, &self.of_file].into_iter().flatten().filter_map(|of| of.get(&pid));
@@ -172,6 +217,12 @@ impl Wanted {
         })
         .collect()
     }
+}
+
+/// The name of a unit with its type. One without a type is a service.
+fn full_name(unit: &str) -> String {
+    let has_type = UNIT_TYPES.iter().any(|suffix| unit.ends_with(suffix));
+    if has_type { unit.to_owned() } else { format!("{unit}.service") }
 }
 
 /// Says whether a text is part of the program's name: the one that the kernel has, which is cut after 15 bytes, or the last
@@ -202,7 +253,10 @@ fn of_port(port: u16, cx: &Context, notes: &mut Vec<String>) -> Result<BTreeMap<
     let sockets = listening::parse(&output.text());
     let on_it: Vec<_> = sockets.iter().filter(|socket| socket.port == port).collect();
     if on_it.is_empty() {
-        notes.push(format!("nothing listens on port {port}"));
+        let note = format!(
+            "nothing listens on port {port} in the machine's own network; proc_info shows the ports of a container's process"
+        );
+        notes.push(note);
     }
     let mut of_port: BTreeMap<u32, Vec<String>> = BTreeMap::new();
     for socket in on_it {

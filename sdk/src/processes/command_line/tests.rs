@@ -26,6 +26,8 @@ fn secrets_are_hidden() {
     let table = [
         // Options and variables.
         ("mysql|--password=abc|-u|root", "mysql --password=*** -u root"),
+        ("mysql|-pa b c|x", "mysql -p*** x"),
+        ("sshpass|-pa b|ssh|x", "sshpass -p*** ssh x"),
         ("x|--api-key|abc|y", "x --api-key *** y"),
         ("x|--pass|abc|y", "x --pass *** y"),
         ("x|--pass=abc", "x --pass=***"),

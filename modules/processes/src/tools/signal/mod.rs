@@ -8,7 +8,7 @@ mod outcome;
 mod process;
 
 use linux_sysadmin_sdk::prelude::*;
-use linux_sysadmin_sdk::{Category, Privilege, ProcessSignal, SignalTarget};
+use linux_sysadmin_sdk::{Category, Privilege, ProcessSignal, SignalTarget, text::excerpt};
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
@@ -135,6 +135,13 @@ impl Args {
             let message = "started is of one process: expected one pid with it";
             return Err(Problem::validation("INVALID_START", message));
         }
+        if let Some(started) = self.started.as_deref().filter(|started| process::second(started).is_none()) {
+            let started = excerpt(started, 40);
+            let message = format!(
+                "started is {started:?}: expected it as answers show it, such as 2026-01-31T09:30:00Z"
+            );
+            return Err(Problem::validation("INVALID_START", message));
+        }
         let kill = self.signal.is_none();
         let signal = match self.signal {
             None => Signal::TERM,
@@ -159,7 +166,12 @@ impl Order {
         let is_own = |process: &Process| {
             process.shown.user.as_deref() == Some(account.as_str()) && process.has_one_user
         };
-        let privilege = if meant.iter().all(is_own) { Privilege::Caller } else { Privilege::Root };
+        // A tree is ended as a whole, and a program that sudo runs is root's.
+        let is_own_tree = || !self.tree || process::descendants(cx, meant).iter().all(is_own);
+        let privilege = match meant.iter().all(is_own) && (account == "root" || is_own_tree()) {
+            true => Privilege::Caller,
+            false => Privilege::Root,
+        };
         let target =
             |process: &Process| SignalTarget { pid: process.stat.pid, start_ticks: process.stat.started };
         let step = Step::signal(ProcessSignal {

@@ -1,5 +1,7 @@
 //! The processes that a caller names, as `/proc` shows them, and which of them get no signal.
 
+use std::collections::BTreeSet;
+
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::processes::{self, Found, Stat, cgroup};
 use linux_sysadmin_sdk::{Category, time};
@@ -41,6 +43,30 @@ pub(super) fn read(cx: &Context, pids: &[u32]) -> Vec<Option<Process>> {
     let stats: Vec<_> = texts.iter().map(|text| Stat::parse(text.as_ref().ok()?)).collect();
     let mut found = processes::look_up(cx, stats.iter().flatten()).into_iter();
     stats.iter().map(|stat| Process::new(stat.as_ref()?, found.next()?)).collect()
+}
+
+/// Reads the processes that descend from these, as they are now.
+pub(super) fn descendants(cx: &Context, of: &[Process]) -> Vec<Process> {
+    let all = processes::all(cx).unwrap_or_default();
+    let named: BTreeSet<u32> = of.iter().map(|process| process.shown.pid).collect();
+    let mut family = named.clone();
+    let mut before = 0;
+    while family.len() > before {
+        before = family.len();
+        let children: Vec<u32> =
+            all.iter().filter(|stat| family.contains(&stat.parent)).map(|stat| stat.pid).collect();
+        family.extend(children);
+    }
+    let pids: Vec<u32> = family.difference(&named).copied().collect();
+    read(cx, &pids).into_iter().flatten().collect()
+}
+
+/// A start as answers show it, in seconds since the epoch.
+pub(super) fn second(text: &str) -> Option<i64> {
+    let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
+    let date = [number(0..4)?, number(5..7)?, number(8..10)?];
+    let second = time::unix(date, [number(11..13)?, number(14..16)?, number(17..19)?]);
+    second.filter(|_| text.len() == 20 && text.ends_with('Z'))
 }
 
 impl Process {
@@ -98,15 +124,8 @@ impl Process {
 
     /// Says whether it began at this time. The clock of the boot may differ by a second from one answer to the next.
     fn began(&self, started: &str) -> bool {
-        let second = |text: &str| {
-            let number = |range: std::ops::Range<usize>| text.get(range)?.parse::<i64>().ok();
-            let date = [number(0..4)?, number(5..7)?, number(8..10)?];
-            time::unix(date, [number(11..13)?, number(14..16)?, number(17..19)?])
-        };
-        let is_utc = started.len() == 20 && started.ends_with('Z');
         let now = self.shown.started.as_deref().and_then(second);
-        let meant = second(started).filter(|_| is_utc);
-        now.zip(meant).is_some_and(|(now, meant)| now.abs_diff(meant) <= 1)
+        now.zip(second(started)).is_some_and(|(now, meant)| now.abs_diff(meant) <= 1)
     }
 
     /// The service of systemd that it belongs to.
