@@ -156,6 +156,23 @@ fn what_to_list_in_place_of_a_missing_key_is_there() {
 }
 
 #[test]
+fn a_group_without_values_is_told_as_one() {
+    let group = "/proc/sys/fs/binfmt_misc";
+    let directory = Metadata {
+        size: 0,
+        mode: 0o555,
+        owner: "root".into(),
+        group: "root".into(),
+        modified_unix: 0,
+        is_dir: true,
+        is_symlink: false,
+    };
+    let target = target().device(group).metadata(group, directory);
+    let problem = call(target, "sysctl_get", json!({"keys": ["fs.binfmt_misc"]})).unwrap_err();
+    assert_eq!(problem.message, "fs.binfmt_misc is a group that has no values now");
+}
+
+#[test]
 fn a_value_that_the_kernel_refuses_is_told_with_the_present_one() {
     let said = "sysctl: setting key \"net.ipv4.ip_forward\": Invalid argument\n";
     let failure = Failure {

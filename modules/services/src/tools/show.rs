@@ -347,6 +347,15 @@ mod tests {
     }
 
     #[test]
+    fn a_file_in_another_directory_is_for_another_tool() {
+        let of =
+            |category| unreadable("/etc/systemd/system/a.service", &Problem::new("X", category, "no\nway"));
+        let next = "no; way; file_read path=/etc/systemd/system/a.service reads more directories";
+        assert_eq!(of(Category::Denied), next);
+        assert_eq!(of(Category::Privilege), "no; way");
+    }
+
+    #[test]
     fn a_generator_is_named_in_the_first_line() {
         let table = [
             (
