@@ -55,6 +55,8 @@ fn target() -> FakeTarget {
         .file("/etc/hostname", "old\n")
         .file("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 old\n")
         .file("/usr/share/zoneinfo/Europe/Berlin", "TZif")
+        .file("/usr/share/zoneinfo/localtime", "TZif")
+        .file("/usr/share/zoneinfo/leapseconds", "# Allowance for leap seconds\n")
         .file("/usr/share/zoneinfo/zone1970.tab", "# comment\nDE\t+5230+01322\tEurope/Berlin\n")
 }
 
@@ -146,7 +148,10 @@ fn all_settings_are_one_plan_with_the_values_before_as_its_undo() {
     let run = |argv: &[&str]| Command::new(argv[0]).args(argv[1..].to_vec()).as_root();
     let step = |now: &[&str], before: &[&str]| Step::run(run(now)).undo(run(before));
     let expected = Change::new("Set what the machine is called and how it tells the time")
-        .step(step(&["hostnamectl", "set-hostname", "new"], &["hostnamectl", "set-hostname", "old"]))
+        .step(step(
+            &["hostnamectl", "--static", "--transient", "set-hostname", "new"],
+            &["hostnamectl", "--static", "--transient", "set-hostname", "old"],
+        ))
         .step(Step::write("/etc/hosts", "127.0.0.1 localhost\n127.0.1.1 new\n"))
         .step(step(
             &["timedatectl", "set-timezone", "Europe/Berlin"],
@@ -161,6 +166,17 @@ fn all_settings_are_one_plan_with_the_values_before_as_its_undo() {
     assert_eq!(data["changes"][0], json!({"setting": "hostname", "before": "old", "value": "new"}));
     assert_eq!(data["changes"].as_array().unwrap().len(), 4);
     assert!(notes[0].contains("until they restart"), "{notes:?}");
+}
+
+#[test]
+fn what_goes_on_naming_the_former_value_is_told() {
+    let target = target().file("/etc/timezone", "Etc/UTC\n").device("/etc/hosts");
+    let plans = target.plans();
+    let (_, notes) =
+        call(target, "machine_set", json!({"hostname": "new", "timezone": "Europe/Berlin"})).unwrap();
+    assert_eq!(plans.borrow()[0].steps().len(), 2);
+    assert!(notes[0].starts_with("/etc/hosts stays as it is, also where it names old: "), "{notes:?}");
+    assert_eq!(notes[1], "/etc/timezone goes on naming \"Etc/UTC\", for programs that read it");
 }
 
 #[test]
@@ -185,6 +201,8 @@ fn what_cannot_be_set_is_refused_and_nothing_is_planned() {
         (json!({"timezone": "/etc/localtime"}), "UNKNOWN_TIME_ZONE", "no time zone"),
         (json!({"timezone": "Europe/../Europe/Berlin"}), "UNKNOWN_TIME_ZONE", "no time zone"),
         (json!({"timezone": ""}), "UNKNOWN_TIME_ZONE", "no time zone"),
+        (json!({"timezone": "localtime"}), "UNKNOWN_TIME_ZONE", "no time zone"),
+        (json!({"timezone": "leapseconds"}), "UNKNOWN_TIME_ZONE", "no time zone"),
         (json!({"locale": "de_DE.UTF-9"}), "UNKNOWN_LOCALE", "Near: de_DE.UTF-8"),
         (json!({"locale": "C\nLANG=x"}), "UNKNOWN_LOCALE", "locale-gen"),
     ] {

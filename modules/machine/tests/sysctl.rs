@@ -1,8 +1,8 @@
 //! `sysctl_get` and `sysctl_set` as the host calls them. The files are those of systemd 252 and procps 4.0.2 on Debian 12.
 #![allow(clippy::unwrap_used)]
 
-use linux_sysadmin_sdk::testkit::FakeTarget;
-use linux_sysadmin_sdk::{Change, Command, Metadata, Problem, Risk, Step};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output};
+use linux_sysadmin_sdk::{Category, Change, Command, Failure, Metadata, Problem, Risk, Step};
 use module_machine::module;
 use serde_json::{Value, json};
 
@@ -138,6 +138,59 @@ fn a_key_that_is_missing_is_refused_with_near_names() {
 }
 
 #[test]
+fn a_key_that_is_missing_beside_others_is_noted() {
+    let (data, notes) = get(target(), json!(["vm.swapiness", "vm.dirty_ratio"]));
+    assert_eq!(data, json!([{"key": "vm.dirty_ratio", "value": "20"}]));
+    assert_eq!(notes, ["the kernel has no value vm.swapiness: Near: vm.swappiness"]);
+}
+
+#[test]
+fn what_to_list_in_place_of_a_missing_key_is_there() {
+    for (key, said) in [
+        ("net.ipv4.conf.lo.rp_filter", "sysctl_get keys=[\"net.ipv4\"] lists those"),
+        ("abcdefgh.passwd.x", "sysctl_get keys=[\"*\"] lists those"),
+    ] {
+        let problem = call(target(), "sysctl_get", json!({"keys": [key]})).unwrap_err();
+        assert!(problem.remediation[0].starts_with(said), "{problem:?}");
+    }
+}
+
+#[test]
+fn a_group_without_values_is_told_as_one() {
+    let group = "/proc/sys/fs/binfmt_misc";
+    let directory = Metadata {
+        size: 0,
+        mode: 0o555,
+        owner: "root".into(),
+        group: "root".into(),
+        modified_unix: 0,
+        is_dir: true,
+        is_symlink: false,
+    };
+    let target = target().device(group).metadata(group, directory);
+    let problem = call(target, "sysctl_get", json!({"keys": ["fs.binfmt_misc"]})).unwrap_err();
+    assert_eq!(problem.message, "fs.binfmt_misc is a group that has no values now");
+}
+
+#[test]
+fn a_value_that_the_kernel_refuses_is_told_with_the_present_one() {
+    let said = "sysctl: setting key \"net.ipv4.ip_forward\": Invalid argument\n";
+    let failure = Failure {
+        problem: Problem::new("COMMAND_FAILED", Category::Other, "sysctl ended with exit code 1"),
+        step: 0,
+        outputs: vec![output(1, "", said)],
+        undone: Vec::new(),
+        not_undone: Vec::new(),
+        uncertain: false,
+    };
+    let target = target().outcome(Err(failure));
+    let problem = call(target, "sysctl_set", json!({"set": {"net.ipv4.ip_forward": "abc"}})).unwrap_err();
+    assert_eq!(problem.code, "INVALID_VALUE");
+    assert!(problem.message.contains("refuses \"abc\" for net.ipv4.ip_forward"), "{problem:?}");
+    assert!(problem.message.contains("\"0\", which it is now"), "{problem:?}");
+}
+
+#[test]
 fn odd_arguments_are_refused() {
     let long = "9".repeat(1001);
     for (arguments, code) in [
@@ -148,6 +201,8 @@ fn odd_arguments_are_refused() {
         (json!({"set": {"vm.swappiness": "1\nkernel.core_pattern=|/tmp/x"}}), "INVALID_VALUE"),
         (json!({"set": {"vm.swappiness": "1\rx"}}), "INVALID_VALUE"),
         (json!({"set": {"vm.swappiness": ""}}), "INVALID_VALUE"),
+        (json!({"set": {"vm.swappiness": "-x"}}), "INVALID_VALUE"),
+        (json!({"set": {"vm.swappiness": "-1 5"}}), "INVALID_VALUE"),
         (json!({"set": {"vm.swappiness": long}}), "INVALID_VALUE"),
         (json!({"set": {"net/../../etc/passwd": "1"}}), "INVALID_KEY"),
         (json!({"set": {"vm...swappiness": "1", "..": "1"}}), "INVALID_KEY"),
@@ -169,7 +224,10 @@ fn both_values_are_set_and_can_be_taken_back() {
         [
             sets("net.ipv4.tcp_rmem", "4096 131072 33554432", "4096 131072 6291456"),
             sets("vm.swappiness", "10", "60"),
-            writes("net.ipv4.tcp_rmem = 4096 131072 33554432\nvm.dirty_ratio = 20\nvm.swappiness = 10\n"),
+            Step::write(
+                OURS,
+                "# x\nvm.dirty_ratio = 20\nnet.ipv4.tcp_rmem = 4096 131072 33554432\nvm.swappiness = 10\n"
+            ),
         ]
     );
 }
@@ -234,11 +292,11 @@ fn a_later_file_that_wins_is_named_and_one_that_agrees_is_enough() {
 #[test]
 fn a_key_that_is_removed_gets_the_value_of_the_file_that_then_wins() {
     let target = target()
-        .file(OURS, "vm.swappiness = 60\nvm.dirty_ratio = 20\n")
+        .file(OURS, "# ours\nvm.swappiness = 60\nvm.dirty_ratio = 20\n")
         .file("/etc/sysctl.d/10-a.conf", "vm.swappiness=30\n");
     assert_eq!(
         steps(target, json!({"remove": ["vm.swappiness", "vm.dirty_ratio"]})),
-        [sets("vm.swappiness", "30", "60"), writes("")]
+        [sets("vm.swappiness", "30", "60"), Step::write(OURS, "# ours\n")]
     );
 }
 

@@ -97,6 +97,7 @@ fn unit_files(module: Module) -> Module {
         )
         .path(PathGrant::write("/etc/systemd/system/*", "unit files and directories of drop-ins"))
         .path(PathGrant::write("/etc/systemd/system/*/50-linux-sysadmin.conf", "limits of a unit"))
+        .path(PathGrant::read(tools::set_limits::MEMORY, "what a percentage of the memory amounts to"))
         .path(PathGrant::read("/proc/*/fd", "how many files a service has open").as_root_if_available())
 }
 

@@ -603,6 +603,7 @@ fn the_grants_to_change_are_these_and_no_more() {
         ("/usr/lib/systemd/system/**", false),
         ("/etc/systemd/system/*", true),
         ("/etc/systemd/system/*/50-linux-sysadmin.conf", true),
+        ("/proc/meminfo", false),
         ("/proc/*/fd", false),
     ];
     assert_eq!(paths, expected);

@@ -160,6 +160,16 @@ fn states_say_where_a_unit_comes_from() {
             "it is masked, and can't start: svc_unmask service=rsyslog ends that; systemd reads none of its files"
         ]
     );
+    // The alias of a unit that was masked afterwards is a unit of its own for systemd, which it can't load.
+    let both = target(&["lsa-second.service", "lsa-first.service"]);
+    let (masked, notes) = call(both, "svc_show", json!({"service": "lsa-second"})).unwrap();
+    assert_eq!(
+        (&masked["service"], &masked["mask"]),
+        (&json!("lsa-first"), &json!("/etc/systemd/system/lsa-first.service"))
+    );
+    assert!(notes[0].contains("svc_unmask service=lsa-first ends that"), "{notes:?}");
+    let (_, notes) = show("lsa-of@1.service", "lsa-of@1");
+    assert!(notes[0].contains("systemctl unmask -- lsa-of@.service ends that"), "{notes:?}");
     // Debian's own mask, in /lib.
     let (masked, notes) = show("sudo.service", "sudo");
     assert_eq!((&masked["mask"], &masked["files"]), (&json!("/lib/systemd/system/sudo.service"), &json!([])));
@@ -279,6 +289,40 @@ fn an_unmask_removes_the_masks_that_are_there() {
     assert_eq!((plans, notes), (Vec::new(), vec!["lsa-masked.service is masked already".to_owned()]));
 }
 
+#[test]
+fn a_mask_is_that_of_the_units_own_name() {
+    let both = || {
+        changing(&["lsa-second.service", "lsa-first.service"])
+            .file("/etc/systemd/system/lsa-first.service", "")
+            .file("/etc/systemd/system/lsa-second.service", "[Service]\n")
+    };
+    let (plans, data, _) = planned(both(), "svc_unmask", json!({"service": "lsa-second"}));
+    let expected = step("systemctl unmask -- lsa-first.service", "systemctl mask -- lsa-first.service");
+    assert_eq!(plans, [Change::new("Unmask lsa-first.service").lock(Lock::Systemd).step(expected)]);
+    assert_eq!(data["service"], "lsa-first");
+    let (plans, _, notes) = planned(both(), "svc_mask", json!({"service": "lsa-second"}));
+    assert_eq!((plans, notes), (Vec::new(), vec!["lsa-first.service is masked already".to_owned()]));
+}
+
+#[test]
+fn a_unit_that_is_masked_with_its_template_is_told_so() {
+    let target = changing(&["lsa-of@1.service"]).file("/etc/systemd/system/lsa-of@.service", "");
+    let problem = call(target, "svc_unmask", json!({"service": "lsa-of@1"})).unwrap_err();
+    assert_eq!(problem.code, "UNIT_MASKED");
+    assert!(problem.message.contains("with all instances of lsa-of@.service"), "{problem:?}");
+    assert!(problem.remediation[0].contains("systemctl unmask -- lsa-of@.service"), "{problem:?}");
+}
+
+#[test]
+fn a_file_in_the_place_of_a_mask_until_the_next_boot_hinders_only_that() {
+    let path = "/run/systemd/system/cron.service";
+    let target = || changing(&["cron.service"]).file(path, "[Service]\n");
+    let problem = call(target(), "svc_mask", json!({"service": "cron", "runtime": true})).unwrap_err();
+    assert_eq!(problem.code, "UNIT_NOT_MASKABLE");
+    assert!(problem.message.contains(path), "{problem:?}");
+    assert_eq!(planned(target(), "svc_mask", json!({"service": "cron"})).0.len(), 1);
+}
+
 const SHOWN: &str = "Id=cron.service\nLoadState=loaded\nActiveState=active\nMemoryCurrent=50541363\nTasksCurrent=3\n\
     MemoryMax=infinity\nTasksMax=28909\nLimitNOFILE=524288\nLimitNOFILESoft=1024\n";
 
@@ -317,11 +361,29 @@ fn limits_are_written_to_one_drop_in_and_merged_with_what_is_there() {
         plans,
         [limits_plan(vec![Step::write(DROP_IN, "[Service]\nTasksMax=100\nLimitNOFILE=1024:4096\n")])]
     );
+    let by_hand = limiting().file(DROP_IN, "[Service]\nTasksMax=\nTasksMax=7\n");
+    let problem = call(by_hand, "svc_set_limits", json!({"service": "cron", "tasks_max": 100})).unwrap_err();
+    assert_eq!(problem.remediation, [format!("Take that line out first: file_patch path={DROP_IN}")]);
     let (plans, ..) = planned(there(), "svc_set_limits", json!({"service": "cron", "reset": true}));
     assert_eq!(plans, [limits_plan(vec![Step::remove(DROP_IN)])]);
     let (plans, ..) =
         planned(there(), "svc_set_limits", json!({"service": "cron", "reset": true, "cpu_weight": 50}));
     assert_eq!(plans, [limits_plan(vec![Step::write(DROP_IN, "[Service]\nCPUWeight=50\n")])]);
+}
+
+#[test]
+fn a_service_that_does_not_come_up_with_its_limits_runs_again_with_the_former_ones() {
+    let arguments = json!({"service": "cron", "tasks_max": 1000, "restart": true});
+    let expected = Change::new("Set limits of cron.service and restart it")
+        .lock(Lock::Systemd)
+        .after_undo(root("systemctl daemon-reload"))
+        .after_undo(root("systemctl start -- cron.service"))
+        .step(Step::make_directory("/etc/systemd/system/cron.service.d", 0o755))
+        .step(Step::write(DROP_IN, "[Service]\nTasksMax=1000\n"))
+        .step(Step::run(root("systemctl daemon-reload")).uninterruptible())
+        .step(Step::run(root("systemctl restart -- cron.service")).uninterruptible())
+        .affects("cron.service");
+    assert_eq!(planned(limiting(), "svc_set_limits", arguments).0, [expected]);
 }
 
 #[test]
@@ -339,6 +401,16 @@ fn a_limit_below_the_present_use_has_a_higher_risk() {
         )
         .risk(Risk::High);
     assert_eq!(of("32M"), [warned]);
+    let share = |total: &str| {
+        let target = limiting().file("/proc/meminfo", format!("MemTotal:       {total} kB\nMemFree: 1 kB\n"));
+        planned(target, "svc_set_limits", json!({"service": "cron", "memory_max": "1%"})).0
+    };
+    let warning = "MemoryMax 1% (41943040) is below what it takes now (50541363): the kernel kills its processes where it \
+                   can't take the memory back";
+    let directory = Step::make_directory("/etc/systemd/system/cron.service.d", 0o755);
+    let plan = || limits_plan(vec![directory.clone(), write("1%")]);
+    assert_eq!(share("4096000"), [plan().warning(warning).risk(Risk::High)]);
+    assert_eq!(share("16384000"), [plan()]);
 }
 
 #[test]

@@ -85,8 +85,13 @@ impl RiskAssessment<'_> {
                 format!("`{line}` reaches {unit}, which may act on the machine: {action}"),
             ));
         }
-        // A package's unit may be enabled beside one that it takes turns with.
-        let when = if reach.delays.is_empty() { When::Now } else { when };
+        let when = match verb {
+            // What needs a masked unit can't start any more, whether it runs now or not.
+            "mask" => When::Later,
+            // A package's unit may be enabled beside one that it takes turns with.
+            _ if reach.delays.is_empty() => When::Now,
+            _ => when,
+        };
         let stopped: Vec<&str> = reach.stopped(when).map(String::as_str).collect();
         if let Some(why) = units::why_not_stopped(self.target, &stopped).await {
             let why = excerpt(&why, NAMED);

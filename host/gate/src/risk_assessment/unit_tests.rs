@@ -113,6 +113,7 @@ const UNITS: &[(&str, &str, &str)] = &[
         "[Timer]\nOnCalendar=daily\n",
     ),
     ("shipped.service", "ActiveState=inactive Conflicts=sshd.service", ""),
+    ("held.slice", "ActiveState=inactive RequiredBy=sshd.service", ""),
     // What waits for them at the start.
     (
         "remote.service",
@@ -328,6 +329,9 @@ async fn what_ends_or_turns_with_a_unit_is_weighed() {
         ("systemctl enable -- turns.service", Some("systemctl stop -- sshd.service")),
         ("systemctl start -- turns.timer", Some("systemctl stop -- sshd.service")),
         ("systemctl enable -- shipped.service", None),
+        // What doesn't run doesn't stop, but it can't start without a unit that is masked.
+        ("systemctl stop -- held.slice", None),
+        ("systemctl mask -- held.slice", Some("systemctl stop -- sshd.service")),
     ])
     .await;
 }

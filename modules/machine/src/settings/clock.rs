@@ -165,9 +165,14 @@ pub(crate) fn check_zone(zone: &str, cx: &Context) -> Result<()> {
             && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_+-".contains(&byte))
             && !part.starts_with('-')
     };
-    let is_zone = zone.len() <= 64 && zone.split('/').all(is_name);
-    let found = is_zone.then(|| cx.stat_all(&[format!("{ZONES}/{zone}")]).pop()).flatten();
-    if matches!(found, Some(Ok(Some(metadata))) if !metadata.is_dir) {
+    // Debian's link of this name leads to /etc/localtime, which would then lead to itself.
+    let is_link_to_own = zone.rsplit('/').next() == Some("localtime");
+    let is_zone = zone.len() <= 64 && zone.split('/').all(is_name) && !is_link_to_own;
+    let path = format!("{ZONES}/{zone}");
+    let found = is_zone.then(|| cx.stat_all(&[&path]).pop()).flatten();
+    // There are tables beside the zones.
+    let is_table = || cx.read_bytes(&path).is_ok_and(|bytes| !bytes.starts_with(b"TZif"));
+    if matches!(found, Some(Ok(Some(metadata))) if !metadata.is_dir) && !is_table() {
         return Ok(());
     }
     let tables = cx.read_all(&TABLES).into_iter().flatten().collect::<Vec<_>>();

@@ -2,7 +2,9 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-pub(crate) const SET: CommandLine = CommandLine::new("hostnamectl set-hostname <host>");
+/// Sets the name in the file and the one that the kernel has. Without the options it would also delete the descriptive name
+/// that an administrator may have given the machine ("Ada's laptop"), which an undo by this command doesn't bring back.
+pub(crate) const SET: CommandLine = CommandLine::new("hostnamectl --static --transient set-hostname <host>");
 /// The file with the name, see hostname(5).
 pub(crate) const STATIC: &str = "/etc/hostname";
 pub(crate) const HOSTS: &str = "/etc/hosts";
@@ -34,44 +36,53 @@ pub(crate) fn check(name: &str) -> Result<()> {
     }
 }
 
-/// /etc/hosts with the new name in place of the old one. None where no line has the old name.
-pub(crate) fn renamed(hosts: &str, old: &str, new: &str) -> Option<String> {
+/// /etc/hosts with the new name in place of the old one, every other byte as it was. None where no line has the old name.
+pub(crate) fn renamed(hosts: &[u8], old: &str, new: &str) -> Option<Vec<u8>> {
+    let line = |line: &[u8]| {
+        let renamed = std::str::from_utf8(line).ok().and_then(|line| renamed_line(line, old, new));
+        renamed.map_or_else(|| line.to_vec(), String::into_bytes)
+    };
+    let text: Vec<u8> = hosts.split_inclusive(|byte| *byte == b'\n').flat_map(line).collect();
+    Some(text).filter(|text| text != hosts)
+}
+
+/// The line with the new name. None where it doesn't have the old one.
+fn renamed_line(line: &str, old: &str, new: &str) -> Option<String> {
     let short = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
     let (old_short, new_short) = (short(old), short(new));
-    let mut is_changed = false;
-    let line = |line: &str| {
-        let (names, comment) = line.split_once('#').map_or((line, None), |(names, rest)| (names, Some(rest)));
-        let words: Vec<&str> = names.split_whitespace().collect();
-        let has_old = words.iter().skip(1).any(|word| *word == old || *word == old_short);
-        // Other programs need the lines of `localhost` as they are, also where that was the machine's own name.
-        if !has_old || words.contains(&"localhost") {
-            return line.to_owned();
+    let (names, comment) = line.split_at(line.find('#').unwrap_or(line.len()));
+    let (names, end) = names.split_at(names.trim_end().len());
+    let words: Vec<&str> = names.split_whitespace().collect();
+    let has_old = words.iter().skip(1).any(|word| *word == old || *word == old_short);
+    // Other programs need the lines of `localhost` as they are, also where that was the machine's own name.
+    if !has_old || words.contains(&"localhost") {
+        return None;
+    }
+    let mut seen: Vec<String> = Vec::new();
+    let mut text = String::new();
+    let mut rest = names;
+    for word in words {
+        let now = match word {
+            _ if word == old => new.to_owned(),
+            _ if word == old_short => new_short.clone(),
+            // The old name with its domain.
+            _ => match word.strip_prefix(&old_short).filter(|domain| domain.starts_with('.')) {
+                Some(_) if new.contains('.') => new.to_owned(),
+                Some(domain) => format!("{new_short}{domain}"),
+                None => word.to_owned(),
+            },
+        };
+        let (blank, behind) = rest.split_once(word).unwrap_or_default();
+        rest = behind;
+        if !seen.contains(&now) {
+            text.extend([blank, &now]);
+            seen.push(now);
         }
-        is_changed = true;
-        let mut renamed: Vec<String> = Vec::new();
-        for word in words {
-            let now = match word {
-                _ if word == old => new.to_owned(),
-                _ if word == old_short => new_short.clone(),
-                // The old name with its domain.
-                _ => match word.strip_prefix(&old_short).filter(|domain| domain.starts_with('.')) {
-                    Some(_) if new.contains('.') => new.to_owned(),
-                    Some(domain) => format!("{new_short}{domain}"),
-                    None => word.to_owned(),
-                },
-            };
-            if !renamed.contains(&now) {
-                renamed.push(now);
-            }
-        }
-        if !renamed.contains(&new_short) {
-            renamed.push(new_short.clone());
-        }
-        let comment = comment.map(|rest| format!(" #{rest}")).unwrap_or_default();
-        renamed.join(" ") + &comment
-    };
-    let lines: Vec<String> = hosts.lines().map(line).collect();
-    is_changed.then(|| lines.join("\n") + "\n").filter(|text| text != hosts)
+    }
+    if !seen.contains(&new_short) {
+        text.extend([" ", &new_short]);
+    }
+    Some(text + end + comment)
 }
 
 #[cfg(test)]
@@ -91,24 +102,31 @@ mod tests {
     }
 
     #[test]
-    fn the_machines_own_line_gets_the_new_name_and_others_stay() {
+    fn the_machines_own_line_gets_the_new_name_and_other_bytes_stay() {
+        let renamed = |hosts: &str, old: &str, new: &str| {
+            renamed(hosts.as_bytes(), old, new).map(|text| String::from_utf8(text).unwrap_or_default())
+        };
         let hosts = "127.0.0.1 localhost\n127.0.1.1 old.example.org old # ours\n10.0.0.7 older old2\n";
         assert_eq!(
             renamed(hosts, "old", "new.example.org").as_deref(),
             Some("127.0.0.1 localhost\n127.0.1.1 new.example.org new # ours\n10.0.0.7 older old2\n")
         );
-        assert_eq!(
-            renamed("127.0.1.1 old.example.org old\n", "old", "new").as_deref(),
-            Some("127.0.1.1 new.example.org new\n")
-        );
-        assert_eq!(
-            renamed("127.0.1.1\told.example.org old\n", "old.example.org", "new.example.org").as_deref(),
-            Some("127.0.1.1 new.example.org new\n")
-        );
-        assert_eq!(
-            renamed("127.0.1.1 old\n", "old", "new.example.org").as_deref(),
-            Some("127.0.1.1 new.example.org new\n")
-        );
+        for (line, old, new, expected) in [
+            ("127.0.1.1 old.example.org old\n", "old", "new", "127.0.1.1 new.example.org new\n"),
+            (
+                "127.0.1.1\told.example.org\told\r\n",
+                "old.example.org",
+                "new.example.org",
+                "127.0.1.1\tnew.example.org\tnew\r\n",
+            ),
+            ("127.0.1.1   old", "old", "new.example.org", "127.0.1.1   new.example.org new"),
+            ("10.1.1.1 web  old  # old", "old", "web", "10.1.1.1 web  # old"),
+            ("1.old.1.1 old\n", "old", "new", "1.old.1.1 new\n"),
+        ] {
+            let before = format!("\n127.0.0.1\tlocalhost \r\n\n{line}");
+            let expected = format!("\n127.0.0.1\tlocalhost \r\n\n{expected}");
+            assert_eq!(renamed(&before, old, new).as_deref(), Some(expected.as_str()), "{line:?}");
+        }
         assert_eq!(renamed("127.0.0.1 localhost old\n", "old", "new"), None);
         assert_eq!(renamed("127.0.0.1 localhost\n", "old", "new"), None);
         // Fedora's file, on a machine that had no other name.
@@ -117,5 +135,11 @@ mod tests {
         for old in ["localhost", "localhost.localdomain"] {
             assert_eq!(renamed(fedora, old, "web1"), None, "{old}");
         }
+    }
+
+    #[test]
+    fn a_line_that_is_not_utf_8_stays_as_it_is() {
+        let hosts = b"127.0.1.1 old\n# Gr\xfc\xdfe old\n";
+        assert_eq!(renamed(hosts, "old", "new").as_deref(), Some(&b"127.0.1.1 new\n# Gr\xfc\xdfe old\n"[..]));
     }
 }

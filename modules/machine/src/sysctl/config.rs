@@ -37,7 +37,7 @@ pub(crate) struct Config {
     files: BTreeMap<String, (String, String)>,
     /// The contents of `/etc/sysctl.conf`, where no link leads there.
     old: Option<String>,
-    /// The files that can't be read.
+    /// Sentences on the files that can't be read.
     pub(crate) unreadable: Vec<String>,
 }
 
@@ -62,7 +62,10 @@ impl Config {
                 Err(problem) if problem.category == Category::NotFound => {}
                 // A link to /dev/null, which is how sysctl.d(5) masks a file of a package.
                 Err(problem) if problem.code == "NOT_A_REGULAR_FILE" => {}
-                Err(_) => config.unreadable.push(path),
+                Err(problem) => {
+                    let why = problem.message.replace('\n', "; ");
+                    config.unreadable.push(format!("{path} can't be read ({why})"));
+                }
             }
         }
         let is_linked = |old: &String| config.files.values().any(|(_, text)| text == old);
@@ -93,6 +96,8 @@ impl Config {
                     let same = said.filter(|at| globs[*at].1.value == value);
                     globs.insert(same.unwrap_or(globs.len()), (line.key, setting(value)));
                 }
+                // An exclusion that is a glob takes back that glob, and no other.
+                (false, None) => globs.retain(|(known, _)| *known != line.key),
                 _ => {}
             }
         }
@@ -115,6 +120,25 @@ impl Config {
         text.filter_map(|line| Some((line.key, line.value?))).collect()
     }
 
+    /// The text of our own file with changed values, `None` for a key that it sets no longer. Every other line stays as it is:
+    /// comments, globs and exclusions are an administrator's.
+    pub(crate) fn ours_with(&self, changes: &BTreeMap<Key, Option<String>>) -> String {
+        let former = self.files.values().find(|(path, _)| path == OURS).map(|(_, text)| text.as_str());
+        let former = former.filter(|text| !text.is_empty()).unwrap_or(HEADER);
+        let mut waiting = changes.clone();
+        let mut text = String::new();
+        for line in physical_lines(former).lines() {
+            let key = assignment(line).filter(|(_, value)| value.is_some()).map(|(key, _)| key);
+            match key.filter(|key| changes.contains_key(key)) {
+                // The first line of a key gets the new value. Further ones would win over it.
+                Some(key) => text.extend(waiting.remove(&key).flatten().map(|value| own_line(&key, &value))),
+                None => text.extend([line, "\n"]),
+            }
+        }
+        text.extend(waiting.into_iter().filter_map(|(key, value)| Some(own_line(&key, &value?))));
+        text
+    }
+
     /// These files with other contents of ours.
     pub(crate) fn with_ours(&self, text: &str) -> Self {
         let mut config = self.clone();
@@ -124,25 +148,35 @@ impl Config {
     }
 }
 
-/// The text of our own file.
-pub(crate) fn text(values: &BTreeMap<Key, String>) -> String {
-    let lines = values.iter().map(|(key, value)| format!("{} = {value}\n", key.name()));
-    lines.fold(HEADER.to_owned(), |text, line| text + &line)
+fn own_line(key: &Key, value: &str) -> String {
+    format!("{} = {value}\n", key.name())
 }
 
 fn lines(path: &str, text: &str) -> Vec<Line> {
-    let line = |(number, line): (usize, &str)| {
-        let line = line.trim();
-        let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name.strip_prefix('-').unwrap_or(name), Some(words(value))),
-            None => (line.strip_prefix('-')?, None),
-        };
-        let name = name.trim();
-        let is_comment = line.starts_with(['#', ';']) || name.is_empty();
-        (!is_comment).then(|| Line { key: Key::read(name), value, at: format!("{path}:{}", number + 1) })
+    let text = physical_lines(text);
+    let numbered = (1..).zip(text.lines());
+    let found = numbered.filter_map(|(number, line)| {
+        let (key, value) = assignment(line)?;
+        Some(Line { key, value, at: format!("{path}:{number}") })
+    });
+    found.collect()
+}
+
+/// The text with a line feed at the end of each line. systemd ends a line at a carriage return as well.
+fn physical_lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// The key of a line with its value, or without one where the line only excludes the key from globs.
+fn assignment(line: &str) -> Option<(Key, Option<String>)> {
+    let line = line.trim();
+    let (name, value) = match line.split_once('=') {
+        Some((name, value)) => (name.strip_prefix('-').unwrap_or(name), Some(words(value))),
+        None => (line.strip_prefix('-')?, None),
     };
-    // systemd ends a line at a carriage return as well.
-    text.replace("\r\n", "\n").split(['\n', '\r']).enumerate().filter_map(line).collect()
+    let name = name.trim();
+    let is_comment = line.starts_with(['#', ';']) || name.is_empty();
+    (!is_comment).then(|| (Key::read(name), value))
 }
 
 #[cfg(test)]
@@ -199,6 +233,33 @@ mod tests {
         let lines =
             ["/etc/sysctl.d/10.conf:3 10", "/etc/sysctl.d/10.conf:1 10", "/etc/sysctl.d/10.conf:2 20"];
         assert_eq!(said(&config, "vm.dirty_ratio"), lines);
+    }
+
+    #[test]
+    fn our_file_keeps_the_lines_that_are_not_changed() {
+        let former = "# ticket 42\n-net.ipv4.tcp_retries2\nvm.dirty_r* = 9\n\n-vm.swappiness=5\r# x\nvm.dirty_ratio=1\n\
+                      vm.swappiness = 6\nfs.file-max=7";
+        let changes =
+            [("vm.swappiness", Some("10")), ("fs.file-max", None), ("kernel.pid_max", Some("70000"))];
+        let changes =
+            changes.map(|(key, value)| (Key::read(key), value.map(str::to_owned))).into_iter().collect();
+        assert_eq!(
+            config(&[(OURS, former)]).ours_with(&changes),
+            "# ticket 42\n-net.ipv4.tcp_retries2\nvm.dirty_r* = 9\n\nvm.swappiness = 10\n# x\nvm.dirty_ratio=1\n\
+             kernel.pid_max = 70000\n"
+        );
+        let new = format!("{HEADER}kernel.pid_max = 70000\nvm.swappiness = 10\n");
+        assert_eq!(config(&[]).ours_with(&changes), new);
+    }
+
+    #[test]
+    fn an_exclusion_of_a_glob_takes_back_that_glob_alone() {
+        let config = config(&[(
+            "/etc/sysctl.d/10.conf",
+            "vm.dirty_r*=10\nvm.dirty_ra*=20\n-vm.dirty_ra*\n-vm.dirty_*\nvm.swap*=1\n-vm.swap*\nvm.swap*=1\n",
+        )]);
+        assert_eq!(said(&config, "vm.dirty_ratio"), ["/etc/sysctl.d/10.conf:1 10"]);
+        assert_eq!(said(&config, "vm.swappiness"), ["/etc/sysctl.d/10.conf:7 1"]);
     }
 
     #[test]

@@ -69,15 +69,27 @@ fn paths(keys: &[Key]) -> Vec<String> {
 
 /// A value that the kernel doesn't have, with names that are near.
 pub(crate) fn missing(key: &Key, cx: &Context) -> Problem {
-    let parent = key.parent();
-    let name = key.parts().last().unwrap_or_default();
-    let names = cx.list_dir(&parent.path()).unwrap_or_default();
+    // The closest part of the name that isn't there is what was misspelt.
+    let mut missing = key.clone();
+    let mut listed = cx.list_dir(&missing.parent().path());
+    while listed.is_err() && missing.parent() != Key::root() {
+        missing = missing.parent();
+        listed = cx.list_dir(&missing.parent().path());
+    }
+    let parent = missing.parent();
+    let name = missing.parts().last().unwrap_or_default();
+    let names = listed.unwrap_or_default();
+    if missing == *key && names.iter().any(|known| known == name) {
+        let message = format!("{} is a group that has no values now", key.name());
+        return Problem::not_found("SYSCTL_NOT_FOUND", message)
+            .remedy("What brings them, such as a file system or a module of the kernel, isn't there");
+    }
     let near: Vec<_> = near(name, names).iter().map(|name| parent.child(name).name()).collect();
     let problem = Problem::not_found("SYSCTL_NOT_FOUND", format!("the kernel has no value {}", key.name()));
     match near.is_empty() {
         true => problem.remedy(format!(
             "sysctl_get keys=[\"{}\"] lists those that are there; a module that isn't loaded may bring it",
-            parent.name()
+            if parent == Key::root() { "*".to_owned() } else { parent.name() }
         )),
         false => problem.remedy(format!("Near: {}", near.join(", "))),
     }

@@ -35,11 +35,19 @@ impl Value {
         };
         let is_visible = text.chars().all(|c| c == '\t' || c.is_ascii_graphic() || c == ' ');
         let words = words(&text);
-        match is_visible && (1..=MOST).contains(&words.len()) {
+        // An argument that begins with a dash is an option, unless it is a number.
+        let is_option = words
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.is_empty() || !rest.bytes().all(|byte| byte.is_ascii_digit()));
+        match is_visible && !is_option && (1..=MOST).contains(&words.len()) {
             true => Ok(words),
             false => Err(Problem::validation(
                 "INVALID_VALUE",
-                format!("the value of {} has 1 to {MOST} visible ASCII characters on one line", key.name()),
+                format!(
+                    "the value of {}: expected 1 to {MOST} visible ASCII characters on one line, beginning with `-` only as \
+                     a number",
+                    key.name()
+                ),
             )),
         }
     }

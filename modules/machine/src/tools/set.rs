@@ -80,6 +80,13 @@ pub(crate) fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
         if let Some(zone) = &timezone {
             clock::check_zone(zone, cx)?;
             draft.set("timezone", clock.zone.as_deref(), zone, |zone| clock::SET_ZONE.with([zone]));
+            // Debian's programs read this file, and timedatectl leaves it as it is.
+            if let Some(old) = cx.read(clock::ZONE).ok().filter(|old| old.trim() != zone.as_str()) {
+                let old = old.trim();
+                draft
+                    .notes
+                    .push(format!("{} goes on naming {old:?}, for programs that read it", clock::ZONE));
+            }
         }
         if let Some(on) = ntp {
             if !clock.can_ntp {
@@ -114,14 +121,22 @@ pub(crate) fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
 
 fn set_hostname(name: &str, draft: &mut Draft, cx: &Context) -> Result<()> {
     hostname::check(name)?;
-    let [file, hosts] = [hostname::STATIC, hostname::HOSTS].map(|path| cx.read(path));
-    let file = file.unwrap_or_default();
+    let file = cx.read(hostname::STATIC).unwrap_or_default();
+    let hosts = cx.read_bytes(hostname::HOSTS);
     let before = hostname::current(&file);
     draft.set("hostname", before, name, |name| hostname::SET.with([name]));
     let is_changed = draft.changes.iter().any(|changed| changed.setting == "hostname");
-    let renamed = before.filter(|_| is_changed).and_then(|old| hostname::renamed(&hosts.ok()?, old, name));
-    if let Some(text) = renamed {
-        draft.change = draft.change.clone().step(Step::write(hostname::HOSTS, text));
+    match (hosts, before.filter(|_| is_changed)) {
+        (Ok(hosts), Some(old)) => {
+            if let Some(text) = hostname::renamed(&hosts, old, name) {
+                draft.change = draft.change.clone().step(Step::write(hostname::HOSTS, text));
+            }
+        }
+        (Err(problem), Some(old)) if problem.category != Category::NotFound => {
+            let why = problem.message.replace('\n', "; ");
+            draft.notes.push(format!("{} stays as it is, also where it names {old}: {why}", hostname::HOSTS));
+        }
+        _ => {}
     }
     if is_changed && name.contains('.') {
         draft.notes.push(format!("{name} has a domain; most systems expect the first label alone"));

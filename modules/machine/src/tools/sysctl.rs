@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::{Category, Output, prelude::*};
 
 use crate::sysctl;
-use crate::sysctl::config::{self, Config, OURS, Setting};
+use crate::sysctl::config::{Config, OURS, Setting};
 use crate::sysctl::key::Key;
 use crate::sysctl::running::{self, MOUNTS};
 use crate::sysctl::value::{self, Value};
@@ -62,6 +62,7 @@ fn get(args: GetArgs, cx: &Context) -> Result<Listing<Item>> {
     let known = named.into_iter().cloned().zip(texts).filter(|(_, text)| text.is_ok());
     let mut running: BTreeMap<Key, Result<String>> = known.collect();
     let mut is_cut = false;
+    let mut missing = Vec::new();
     for key in &asked {
         if running.contains_key(key) {
             continue;
@@ -70,11 +71,18 @@ fn get(args: GetArgs, cx: &Context) -> Result<Listing<Item>> {
         is_cut |= more;
         let is_nowhere = found.is_empty() || found.get(key).is_some_and(running::is_missing);
         if is_nowhere && config.settings(key).is_empty() {
-            return Err(running::missing(key, cx));
+            missing.push(running::missing(key, cx));
+        } else {
+            running.extend(found);
         }
-        running.extend(found);
     }
-    let mut notes: Vec<_> = config.unreadable.iter().map(|path| format!("{path} can't be read")).collect();
+    let mut notes = config.unreadable.clone();
+    if running.is_empty() && !missing.is_empty() {
+        return Err(missing.swap_remove(0));
+    }
+    for Problem { message, remediation, .. } in missing {
+        notes.push(format!("{message}: {}", remediation.join("; ")));
+    }
     if is_cut {
         notes.push("there are more values than one answer has: ask for a narrower prefix".to_owned());
     }
@@ -192,9 +200,10 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
     let keys: Vec<_> = request.set.keys().chain(&request.remove).collect();
     let paths: Vec<_> = keys.iter().map(|key| key.path()).collect();
     let (config, mut texts) = Config::read(cx, &[paths.clone(), vec![MOUNTS.to_owned()]].concat());
-    if let Some(path) = config.unreadable.first() {
-        let message = format!("{path} can't be read, so that nobody knows what the next start sets");
-        return Err(Problem::new("FILE_UNREADABLE", Category::State, message));
+    if let Some(file) = config.unreadable.first() {
+        let message = format!("{file}, so that nobody knows what the next start sets");
+        return Err(Problem::new("FILE_UNREADABLE", Category::State, message)
+            .remedy("Make it a file that the account can read, in place of a link to another directory"));
     }
     let mounts = texts.pop().and_then(Result::ok).unwrap_or_default();
     let running: BTreeMap<_, _> = keys.into_iter().zip(texts).collect();
@@ -255,7 +264,7 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
     } else if !has_steps {
         return Ok(Noted { data: Answer::default(), notes });
     }
-    let applied = cx.apply(change)?;
+    let applied = cx.apply(change).map_err(|failure| refused(failure, &changes))?;
     if applied.dry_run {
         return Ok(Noted { data: Answer { would: Some("set"), changes, file: None }, notes });
     }
@@ -285,22 +294,24 @@ fn holds(key: &Key, value: &str, config: &Config) -> String {
 /// The new text of our file, where it changes. Refused where a later file wins.
 fn file(request: &Request, config: &Config, notes: &mut Vec<String>) -> Result<Option<String>> {
     let before = config.ours();
-    let mut values = before.clone();
+    let mut changes = BTreeMap::new();
     for key in &request.remove {
-        if values.remove(key).is_none() {
-            notes.push(format!("{OURS} doesn't set {}", key.name()));
+        match before.contains_key(key) {
+            true => drop(changes.insert(key.clone(), None)),
+            false => notes.push(format!("{OURS} doesn't set {}", key.name())),
         }
     }
     for (key, value) in &request.set {
         let holds = config.settings(key).pop().is_some_and(|setting| setting.value == *value);
-        if !holds || values.contains_key(key) {
-            values.insert(key.clone(), value.clone());
+        let needs_line = !holds || before.contains_key(key);
+        if needs_line && before.get(key) != Some(value) {
+            changes.insert(key.clone(), Some(value.clone()));
         }
     }
-    if values == before {
+    if changes.is_empty() {
         return Ok(None);
     }
-    let text = config::text(&values);
+    let text = config.ours_with(&changes);
     let after = config.with_ours(&text);
     for (key, value) in &request.set {
         if let Some(Setting { at, value: other }) =
@@ -317,6 +328,24 @@ fn file(request: &Request, config: &Config, notes: &mut Vec<String>) -> Result<O
         }
     }
     Ok(Some(text))
+}
+
+/// The problem of a plan that failed. sysctl doesn't say which value the kernel refused, and which one holds.
+fn refused(failure: Failure, changes: &[Changed]) -> Problem {
+    let said = failure.outputs.last().filter(|output| output.exit_code != 0).map(Output::error_text);
+    let said =
+        said.filter(|said| failure.problem.code == "COMMAND_FAILED" && said.contains("Invalid argument"));
+    let is_named = |said: &str, key: &str| said.contains(&format!("\"{key}\""));
+    let change = said.and_then(|said| changes.iter().find(|change| is_named(&said, &change.key)));
+    match change {
+        Some(Changed { key, before: Some(before), value: Some(value) }) => Problem::validation(
+            "INVALID_VALUE",
+            format!(
+                "the kernel refuses {value:?} for {key}: expected a value of the kind of {before:?}, which it is now"
+            ),
+        ),
+        _ => failure.problem,
+    }
 }
 
 /// Notes where the kernel made another value of what it was told.

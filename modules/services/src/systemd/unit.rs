@@ -77,6 +77,11 @@ impl Unit {
         unit_name::short(&self.id)
     }
 
+    /// The name of its file.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        self.fragment_path.as_deref().and_then(|path| path.rsplit('/').next())
+    }
+
     pub(crate) fn is_active(&self) -> bool {
         matches!(self.active_state.as_str(), "active" | "reloading" | "refreshing")
     }

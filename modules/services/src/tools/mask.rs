@@ -29,7 +29,7 @@ pub(crate) struct UnmaskArgs {
 }
 
 pub(crate) fn svc_mask(args: MaskArgs, cx: &Context) -> Result<Noted<Outcome>> {
-    let unit = unit::known(&args.service, cx)?;
+    let unit = masked_by_its_own_name(unit::known(&args.service, cx)?, cx)?;
     let mut verbs = Vec::new();
     // The stop comes first: undone, it starts the unit, which must not be masked any more then.
     if args.now && unit.is_running() {
@@ -38,7 +38,7 @@ pub(crate) fn svc_mask(args: MaskArgs, cx: &Context) -> Result<Noted<Outcome>> {
     }
     let holds = unit.enabled == "masked" || (args.runtime && unit.is_masked());
     if !holds {
-        can_be_masked(&unit, cx)?;
+        can_be_masked(&unit, args.runtime, cx)?;
         verbs.push(if args.runtime { Verb::MaskRuntime } else { Verb::Mask });
     }
     if verbs.is_empty() {
@@ -56,7 +56,7 @@ pub(crate) fn svc_mask(args: MaskArgs, cx: &Context) -> Result<Noted<Outcome>> {
 }
 
 pub(crate) fn svc_unmask(args: UnmaskArgs, cx: &Context) -> Result<Noted<Outcome>> {
-    let unit = unit::known(&args.service, cx)?;
+    let unit = masked_by_its_own_name(unit::known(&args.service, cx)?, cx)?;
     if !unit.is_masked() {
         return Ok(outcome::holds(&unit, format!("{} isn't masked", unit.id)));
     }
@@ -65,6 +65,12 @@ pub(crate) fn svc_unmask(args: UnmaskArgs, cx: &Context) -> Result<Noted<Outcome
         if cx.stat_all(&[path]).remove(0)?.is_some() {
             verbs.push(verb);
         }
+    }
+    if let (true, Some(template)) = (verbs.is_empty(), masked_template(&unit)) {
+        let message =
+            format!("{} is masked with all instances of {template}: a mask of its own isn't there", unit.id);
+        return Err(state("UNIT_MASKED", message)
+            .remedy(format!("On the target, for all of them: systemctl unmask -- {template}")));
     }
     if verbs.is_empty() {
         let place = unit.fragment_path.as_deref().unwrap_or("a file of its package");
@@ -82,13 +88,29 @@ pub(crate) fn svc_unmask(args: UnmaskArgs, cx: &Context) -> Result<Noted<Outcome
     Ok(reply)
 }
 
+/// The unit whose mask is the file of this one. systemd takes the alias of a masked unit for a unit of its own, which it can't
+/// load, so that a mask would have no effect under that name and has to be removed under the other one.
+fn masked_by_its_own_name(unit: Unit, cx: &Context) -> Result<Unit> {
+    match unit.file_name() {
+        Some(file) if unit.is_masked() && file != unit.id && unit_name::template(file).is_none() => {
+            unit::look(file, cx)
+        }
+        _ => Ok(unit),
+    }
+}
+
+/// The template whose mask is the file of this unit.
+fn masked_template(unit: &Unit) -> Option<&str> {
+    unit.file_name().filter(|file| *file != unit.id && unit_name::template(file).is_some())
+}
+
 /// The places of a mask, the permanent one first.
 fn places(unit: &Unit) -> [String; 2] {
     ["/etc", "/run"].map(|root| format!("{root}/systemd/system/{}", unit.id))
 }
 
 /// Refuses units that a mask can't take the place of.
-fn can_be_masked(unit: &Unit, cx: &Context) -> Result<()> {
+fn can_be_masked(unit: &Unit, runtime: bool, cx: &Context) -> Result<()> {
     let short = unit.short();
     if unit.enabled == "transient" {
         let message =
@@ -98,16 +120,27 @@ fn can_be_masked(unit: &Unit, cx: &Context) -> Result<()> {
     if unit.is_masked() {
         return Ok(());
     }
-    let [permanent, _] = places(unit);
-    if cx.stat_all(&[&permanent]).remove(0)?.is_none() {
-        return Ok(());
+    let [permanent, until_boot] = places(unit);
+    let mut found = cx.stat_all(&[&permanent, &until_boot]).into_iter();
+    let mut is_there = || -> Result<bool> { Ok(found.next().transpose()?.flatten().is_some()) };
+    let (is_permanent, is_until_boot) = (is_there()?, is_there()?);
+    if is_permanent {
+        let message =
+            format!("{} can't be masked: its file is {permanent}, where the mask would have to be", unit.id);
+        return Err(state("UNIT_NOT_MASKABLE", message)
+            .remedy(format!("Have it not started at boot: svc_disable service={short} now=true"))
+            .remedy(format!(
+                "Or move the file out of the way first: file_move path={permanent} to=/usr/local/lib/systemd/system/{}",
+                unit.id
+            )));
     }
-    let message =
-        format!("{} can't be masked: its file is {permanent}, where the mask would have to be", unit.id);
-    Err(state("UNIT_NOT_MASKABLE", message)
-        .remedy(format!("Have it not started at boot: svc_disable service={short} now=true"))
-        .remedy(format!(
-            "Or move the file out of the way first: file_move path={permanent} to=/usr/local/lib/systemd/system/{}",
+    if runtime && is_until_boot {
+        let message = format!(
+            "{} can't be masked until the next boot: its file is {until_boot}, where the mask would have to be",
             unit.id
-        )))
+        );
+        return Err(state("UNIT_NOT_MASKABLE", message)
+            .remedy(format!("Mask it until it is unmasked: svc_mask service={short}")));
+    }
+    Ok(())
 }

@@ -18,6 +18,8 @@ use crate::unit_files::syntax::{self, Setting};
 /// The name of the drop-in. systemd reads drop-ins in the order of their names, so that an administrator's later one counts
 /// more.
 const FILE: &str = "50-linux-sysadmin.conf";
+/// The file that tells how much memory the machine has.
+pub(crate) const MEMORY: &str = "/proc/meminfo";
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct LimitArgs {
@@ -121,11 +123,13 @@ pub(crate) fn svc_set_limits(args: LimitArgs, cx: &Context) -> Result<Noted<Limi
     steps.push(Step::run(systemctl::daemon_reload()).uninterruptible());
     let restarts_at = steps.len();
     let change = steps.into_iter().fold(change, Change::step);
-    let change = verbs.iter().fold(change.after_undo(systemctl::daemon_reload()), |change, verb| {
-        change.step(plan::step(&unit, *verb))
+    let change = change.after_undo(systemctl::daemon_reload());
+    // Where it doesn't come up with the new limits, it runs again with the former ones.
+    let change = verbs.iter().fold(change, |change, verb| {
+        change.step(plan::step(&unit, *verb)).after_undo(Verb::Start.command(&unit.id))
     });
     let change = notes.iter().cloned().fold(change, Change::warning);
-    let change = too_low(&settings, before)
+    let change = too_low(&settings, before, || machine_memory(cx))
         .into_iter()
         .fold(change, |change, warning| change.warning(warning).risk(Risk::High));
     let (change, along) = plan::with_consequences(change, &unit, verbs, cx)?;
@@ -191,7 +195,10 @@ impl DropIn {
 
     /// The text with changed settings. Empty where none is left.
     fn with(&self, settings: &[Setting]) -> Result<String> {
-        let text = syntax::edit(&self.text, settings)?;
+        let text = syntax::edit(&self.text, settings).map_err(|problem| {
+            let remedy = format!("Take that line out first: file_patch path={}", self.path);
+            Problem { remediation: vec![remedy], ..problem }
+        })?;
         Ok(if syntax::assignments(&text).is_empty() { String::new() } else { text })
     }
 
@@ -245,12 +252,24 @@ fn later(unit: &Unit, settings: &[Setting], cx: &Context) -> Vec<(String, String
     said
 }
 
+/// The memory of the machine in bytes, of which systemd takes a percentage.
+fn machine_memory(cx: &Context) -> Option<u64> {
+    let text = cx.read(MEMORY).ok()?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB"))?;
+    total.parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// Sentences on limits that are lower than what the unit takes now.
-fn too_low(settings: &[Setting], unit: &Properties<'_>) -> Vec<String> {
+fn too_low(settings: &[Setting], unit: &Properties<'_>, memory: impl Fn() -> Option<u64>) -> Vec<String> {
     let too_low = |setting: &Setting| {
         let value = setting.values.first()?;
         let used = limits::used(setting.key, unit, None)?;
-        let limit = limits::amount(setting.key, value).filter(|limit| *limit < used)?;
+        let is_share = setting.key.starts_with("Memory") && value.ends_with('%');
+        let limit = match is_share {
+            true => limits::share(value, memory()?),
+            false => limits::amount(setting.key, value),
+        };
+        let limit = limit.filter(|limit| *limit < used)?;
         let effect = match setting.key {
             "MemoryMax" => "the kernel kills its processes where it can't take the memory back",
             "MemoryHigh" => "the kernel slows it down until it takes less",
@@ -280,8 +299,9 @@ mod tests {
     fn a_limit_below_the_present_use_is_warned_of_with_both_numbers() {
         let shown = "MemoryCurrent=50541363\nTasksCurrent=33";
         let units = properties::parse(shown);
-        let of =
-            |key, value: &str| too_low(&[Setting::new("Service", key, vec![value.to_owned()])], &units[0]);
+        let of = |key, value: &str| {
+            too_low(&[Setting::new("Service", key, vec![value.to_owned()])], &units[0], || Some(1 << 32))
+        };
         assert_eq!(
             of("MemoryMax", "32M"),
             [
@@ -293,6 +313,12 @@ mod tests {
             of("TasksMax", "32"),
             [
                 "TasksMax 32 (32) is below what it takes now (33): it can't start further processes and threads"
+            ]
+        );
+        assert_eq!(
+            of("MemoryHigh", "1%"),
+            [
+                "MemoryHigh 1% (42949672) is below what it takes now (50541363): the kernel slows it down until it takes less"
             ]
         );
         for (key, value) in

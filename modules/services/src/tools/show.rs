@@ -101,6 +101,13 @@ pub(crate) fn svc_show(args: ShowArgs, cx: &Context) -> Result<Noted<Shown>> {
     }
     let is_masked = load_state == "masked";
     let fragment = unit.string("FragmentPath");
+    let file = fragment.as_deref().and_then(|path| path.rsplit('/').next()).unwrap_or(id);
+    let template = Some(file).filter(|file| *file != id && unit_name::template(file).is_some());
+    let is_of_masked = unit.text("UnitFileState").is_some_and(|state| state.starts_with("masked"));
+    if is_of_masked && !is_masked && file != id && template.is_none() {
+        // systemd can't load the alias of a masked unit.
+        return svc_show(ShowArgs { service: file.to_owned(), ..args }, cx);
+    }
     let is_own_mask =
         fragment.as_deref().is_some_and(|path| path.starts_with("/etc/") || path.starts_with("/run/"));
     let paths: Vec<String> = match is_masked {
@@ -115,10 +122,12 @@ pub(crate) fn svc_show(args: ShowArgs, cx: &Context) -> Result<Noted<Shown>> {
     let mut not_loaded = Vec::new();
     if is_masked {
         files.retain(|file| file.text.is_some());
-        let ends = if is_own_mask {
-            format!(": svc_unmask service={} ends that", unit_name::short(id))
-        } else {
-            String::new()
+        let ends = match template {
+            Some(template) if is_own_mask => {
+                format!(" like all instances of {template}: systemctl unmask -- {template} ends that")
+            }
+            None if is_own_mask => format!(": svc_unmask service={} ends that", unit_name::short(id)),
+            _ => String::new(),
         };
         notes.push(format!("it is masked, and can't start{ends}; systemd reads none of its files"));
     } else if unit.yes("NeedDaemonReload") {
@@ -206,10 +215,19 @@ fn files(
                 notes.push(format!("the comments of {path} are left out: others may not read it"));
             }
             let shown = found.is_ok().then(|| lines(path, text, open, &mut room, notes));
-            let unreadable = found.as_ref().err().map(|problem| problem.message.replace('\n', "; "));
+            let unreadable = found.as_ref().err().map(|problem| unreadable(path, problem));
             ShownFile { path: (*path).to_owned(), text: shown, overridden, unreadable }
         })
         .collect()
+}
+
+/// Why a file can't be shown. A link that leads to another directory, as `systemctl link` makes it, is for another tool.
+fn unreadable(path: &str, problem: &Problem) -> String {
+    let why = problem.message.replace('\n', "; ");
+    match problem.category {
+        Category::Denied => format!("{why}; file_read path={path} reads more directories"),
+        _ => why,
+    }
 }
 
 /// The numbered lines of a text, as far as there is room for them.
@@ -326,6 +344,15 @@ mod tests {
         for none in ["", "{ path=/a }", "argv[]=/a"] {
             assert_eq!(command_line(none), None, "{none}");
         }
+    }
+
+    #[test]
+    fn a_file_in_another_directory_is_for_another_tool() {
+        let of =
+            |category| unreadable("/etc/systemd/system/a.service", &Problem::new("X", category, "no\nway"));
+        let next = "no; way; file_read path=/etc/systemd/system/a.service reads more directories";
+        assert_eq!(of(Category::Denied), next);
+        assert_eq!(of(Category::Privilege), "no; way");
     }
 
     #[test]

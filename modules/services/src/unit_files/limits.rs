@@ -229,6 +229,11 @@ pub(crate) fn amount(key: &str, value: &str) -> Option<u64> {
     }
 }
 
+/// The part that a percentage is of a whole.
+pub(crate) fn share(value: &str, whole: u64) -> Option<u64> {
+    Some((decimal(value.strip_suffix('%')?)? / 100.0 * whole as f64) as u64)
+}
+
 /// Says whether the limit in effect is the one that was written. None where only systemd knows what it stands for.
 pub(crate) fn holds(key: &str, value: &str, unit: &Properties<'_>) -> Option<bool> {
     let told = told(key, unit);
