@@ -310,7 +310,9 @@ pub fn identity(plan: &PreparedPlan) -> Value {
                     Action::RemoveDirectory(_) => json!({"remove_directory": at, "found": site.attributes()}),
                 }
             }
-            (Action::Signal(signal), _) => signals::identity(signal),
+            (Action::Signal(signal), PreparedAction::Signal(prepared)) => {
+                signals::identity(signal, &prepared.seen)
+            }
             _ => Value::Null,
         };
         json!({"action": action, "undo": commands(&prepared.undo)})

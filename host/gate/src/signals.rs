@@ -292,10 +292,12 @@ fn refused(output: &Output) -> Problem {
     refused.unwrap_or_else(|| Problem::new("COMMAND_FAILED", Category::Other, "no signal was sent"))
 }
 
-/// What distinguishes the step from any other one.
-pub fn identity(signal: &ProcessSignal) -> Value {
-    let processes: Vec<Value> =
-        signal.processes.iter().map(|id| serde_json::json!([id.pid, id.start_ticks])).collect();
+/// What distinguishes the step from any other one. A process that starts another program in its own place keeps its number
+/// and its start, so its name counts as well. Its command line doesn't: servers write into theirs what they do.
+pub fn identity(signal: &ProcessSignal, seen: &SeenProcesses) -> Value {
+    let name = |id| seen.processes.iter().find(|process| process.id == id).map(|process| &process.name);
+    let one = |id: &ProcessId| serde_json::json!([id.pid, id.start_ticks, name(*id)]);
+    let processes: Vec<Value> = signal.processes.iter().map(one).collect();
     serde_json::json!({
         "signal": signal.signal, "processes": processes, "tree": signal.tree, "wait": signal.wait_seconds,
         "kill": signal.kill, "privilege": String::from(signal.privilege.clone()),

@@ -81,6 +81,8 @@ pub struct SeenProcess {
     pub thread_of: Option<u32>,
     /// The control group.
     pub cgroup: String,
+    /// The name, which another program gets where the process starts one in its own place.
+    pub name: String,
     /// The command line, or the name in brackets.
     pub command: String,
 }
@@ -182,6 +184,7 @@ fn read(output: &Output) -> Result<SeenProcesses, Problem> {
                 user: String::new(),
                 thread_of: None,
                 cgroup: String::new(),
+                name: String::new(),
                 command: String::new(),
             });
         }
@@ -197,6 +200,7 @@ impl SeenProcess {
             "user" => self.user = value.to_owned(),
             "thread-of" => self.thread_of = value.parse().ok(),
             "cgroup" => self.cgroup = value.to_owned(),
+            "name" => self.name = value.to_owned(),
             "command" => self.command = command_line(value),
             _ => {}
         }

@@ -15,6 +15,7 @@ pub fn process(pid: u32, reach: Reach, uids: [u32; 4], cgroup: &str) -> SeenProc
         user: "eve".to_owned(),
         thread_of: Some(pid),
         cgroup: cgroup.to_owned(),
+        name: "python3".to_owned(),
         command: "python3 job.py --password=hunter2".to_owned(),
     }
 }
@@ -97,6 +98,16 @@ fn a_person_reads_what_would_be_sent_to_whom() {
     assert!(!told(&signal(1), vec![own()]).contains("hunter2"));
     let forged = SeenProcess { command: "x` (root)".to_owned(), ..own() };
     assert!(told(&signal(1), vec![forged]).contains("4711 `x' (root)` (ada, started"));
+}
+
+#[test]
+fn a_process_that_started_another_program_in_its_own_place_is_another_one() {
+    let before = process(4711, Reach::Given, [UID; 4], "/");
+    let renamed = SeenProcess { command: "python3: job 2".to_owned(), ..before.clone() };
+    let replaced = SeenProcess { name: "sleep".to_owned(), ..before.clone() };
+    let identity = |process| identity(&signal(15), &seen(vec![process]));
+    assert_eq!(identity(before.clone()), identity(renamed));
+    assert_ne!(identity(before), identity(replaced));
 }
 
 /// The mark of the redaction in a command line.

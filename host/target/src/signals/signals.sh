@@ -179,11 +179,14 @@ describe() {
   command=
   described=$((described + 1))
   if [ "$described" -le 120 ]; then command=$(words_of "/proc/$1/cmdline" 400); fi
-  if [ -z "$command" ]; then command="[$(IFS= read -r name < "/proc/$1/comm" && say "$name")]"; fi
+  name=
+  { IFS= read -r name < "/proc/$1/comm"; } 2> /dev/null
+  if [ -z "$command" ]; then command="[$name]"; fi
   say " uids $uids"
   say " user ${user%% *}"
   say " thread-of $group"
   say " cgroup $cgroup"
+  say " name $name"
   say " command $command"
 }
 

@@ -196,6 +196,7 @@ async fn a_name_may_hold_what_looks_like_the_rest_of_the_line() {
     let seen = Target::local(Overrides::default()).look_at_processes(&signal(&[one], 15)).await.unwrap();
     let [process] = seen.processes.as_slice() else { panic!("{seen:?}") };
     assert_eq!((process.reach, process.id), (Reach::Given, one));
+    assert!(process.name.starts_with("a) Z"), "{}", process.name);
     assert!(process.command.contains("a) Z 1 ( b) R' 60"), "{}", process.command);
     assert_eq!(sent(&signal(&[one], 9)).await.0, 0);
     child.wait().unwrap();
