@@ -8,7 +8,9 @@ use super::command_log::CommandLog;
 use host_base::problem::{COMMAND_KILLED, Category, PRIVILEGE_REQUIRED, Problem};
 use host_base::{Command, Output, Privilege};
 use host_capability::command_line;
-use host_target::{Facts, NOTHING_SENT, ProcessSignal, Reach, SeenProcess, SeenProcesses, Target, outcomes};
+use host_target::{
+    Facts, NOTHING_SENT, ProcessId, ProcessSignal, Reach, SeenProcess, SeenProcesses, Target, outcomes,
+};
 use host_text::redact::excerpt;
 
 /// The names of the signals 1 to 31 on the architectures that Linux servers have.
