@@ -21,7 +21,11 @@ const CAUSES: &[(&str, Category, &[&str])] = &[
     (
         "PACKAGES_INTERRUPTED",
         Category::State,
-        &["dpkg was interrupted", "dpkg --configure -a", "needs to be reinstalled, but I can't find an archive"],
+        &[
+            "dpkg was interrupted",
+            "dpkg --configure -a",
+            "needs to be reinstalled, but I can't find an archive",
+        ],
     ),
     (
         "OUT_OF_SPACE",

@@ -235,9 +235,10 @@ case $signal in
     deliver "$signal" "$all"
     # What was stopped before stays so, unless its end is meant: it has to go on for that.
     if [ "$tree" = 1 ] && [ "$signal" != 9 ]; then
-      going=
+      going= keep=$stopped
+      if [ "$wait" -gt 0 ] || [ "$signal" = 15 ]; then keep=; fi
       for entry in $all; do
-        case "$kill $stopped" in 0*" $entry "*) ;; *) going="$going$entry " ;; esac
+        case " $keep" in *" $entry "*) ;; *) going="$going$entry " ;; esac
       done
       deliver CONT "$going"
     fi ;;
