@@ -26,14 +26,89 @@ pub fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
     }
 }
 
+/// Characters that nobody can see, or that change how others are shown. The host's list is the same: a hole of a command
+/// line takes none of them.
+const INVISIBLE: &[(char, char)] = &[
+    ('\u{ad}', '\u{ad}'),       // soft hyphen
+    ('\u{34f}', '\u{34f}'),     // combining grapheme joiner
+    ('\u{61c}', '\u{61c}'),     // Arabic letter mark
+    ('\u{115f}', '\u{1160}'),   // Hangul fillers
+    ('\u{17b4}', '\u{17b5}'),   // Khmer inherent vowels
+    ('\u{180b}', '\u{180f}'),   // Mongolian variation selectors, vowel separator
+    ('\u{200b}', '\u{200f}'),   // zero width space, joiners, directional marks
+    ('\u{2028}', '\u{202e}'),   // line and paragraph separator, embeddings, overrides
+    ('\u{2060}', '\u{206f}'),   // word joiner, invisible operators, isolates
+    ('\u{2800}', '\u{2800}'),   // blank Braille pattern
+    ('\u{3164}', '\u{3164}'),   // Hangul filler
+    ('\u{fe00}', '\u{fe0f}'),   // variation selectors
+    ('\u{feff}', '\u{feff}'),   // byte order mark
+    ('\u{ffa0}', '\u{ffa0}'),   // halfwidth Hangul filler
+    ('\u{fff0}', '\u{fffb}'),   // interlinear annotation
+    ('\u{1bca0}', '\u{1bca3}'), // shorthand format controls
+    ('\u{1d173}', '\u{1d17a}'), // musical format controls
+    ('\u{e0000}', '\u{e0fff}'), // tags, further variation selectors
+];
+
+/// Whether a text holds a character that can't be seen, or that changes how others are shown. No command line that is
+/// granted takes such a text.
+pub fn has_hidden(text: &str) -> bool {
+    let is_invisible = |c: char| INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c));
+    text.chars().any(|c| c.is_control() || (!c.is_ascii() && is_invisible(c)))
+}
+
+/// The text with the bytes that `\040` and the like stand for, as in fstab(5), `/proc/self/mountinfo` and getfacl(1). Bytes
+/// that aren't UTF-8 become U+FFFD.
+pub fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_octal_escape_is_the_byte_that_it_names() {
+        for (escaped, plain) in [
+            ("/mnt/a\\040b", "/mnt/a b"),
+            ("\\303\\244\\134", "ä\\"),
+            ("\\04", "\\04"),
+            ("\\999", "\\999"),
+            ("\\377", "\u{fffd}"),
+            ("", ""),
+        ] {
+            assert_eq!(unescaped(escaped), plain);
+        }
+    }
 
     #[test]
     fn a_long_text_is_cut_and_a_long_list_counts_its_others() {
         assert_eq!((excerpt("äbc", 3), excerpt("äbc", 2)), ("äbc".to_owned(), "äb…".to_owned()));
         assert_eq!(list(&["a", "b"], 2), "a, b");
         assert_eq!(list(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_hidden() {
+        for hidden in ["\n", "\0", "\u{9b}", "\u{ad}", "\u{200b}", "\u{202e}", "\u{e0041}", "\u{feff}"] {
+            assert!(has_hidden(&format!("a{hidden}b")), "{}", hidden.escape_unicode());
+        }
+        for shown in ["", " ~", "äß日€😀", "\u{a0}", "\u{fffd}"] {
+            assert!(!has_hidden(shown), "{}", shown.escape_unicode());
+        }
     }
 }
