@@ -1,5 +1,7 @@
 //! Texts from callers and programs, as messages repeat them.
 
+use crate::characters::is_hidden;
+
 /// The first `most` characters of a text, with an ellipsis where there are more.
 pub fn excerpt(text: &str, most: usize) -> String {
     let mut short: String = text.chars().take(most).collect();
@@ -26,34 +28,10 @@ pub fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
     }
 }
 
-/// Characters that nobody can see, or that change how others are shown. The host's list is the same: a hole of a command
-/// line takes none of them.
-const INVISIBLE: &[(char, char)] = &[
-    ('\u{ad}', '\u{ad}'),       // soft hyphen
-    ('\u{34f}', '\u{34f}'),     // combining grapheme joiner
-    ('\u{61c}', '\u{61c}'),     // Arabic letter mark
-    ('\u{115f}', '\u{1160}'),   // Hangul fillers
-    ('\u{17b4}', '\u{17b5}'),   // Khmer inherent vowels
-    ('\u{180b}', '\u{180f}'),   // Mongolian variation selectors, vowel separator
-    ('\u{200b}', '\u{200f}'),   // zero width space, joiners, directional marks
-    ('\u{2028}', '\u{202e}'),   // line and paragraph separator, embeddings, overrides
-    ('\u{2060}', '\u{206f}'),   // word joiner, invisible operators, isolates
-    ('\u{2800}', '\u{2800}'),   // blank Braille pattern
-    ('\u{3164}', '\u{3164}'),   // Hangul filler
-    ('\u{fe00}', '\u{fe0f}'),   // variation selectors
-    ('\u{feff}', '\u{feff}'),   // byte order mark
-    ('\u{ffa0}', '\u{ffa0}'),   // halfwidth Hangul filler
-    ('\u{fff0}', '\u{fffb}'),   // interlinear annotation
-    ('\u{1bca0}', '\u{1bca3}'), // shorthand format controls
-    ('\u{1d173}', '\u{1d17a}'), // musical format controls
-    ('\u{e0000}', '\u{e0fff}'), // tags, further variation selectors
-];
-
 /// Whether a text holds a character that can't be seen, or that changes how others are shown. No command line that is
 /// granted takes such a text.
 pub fn has_hidden(text: &str) -> bool {
-    let is_invisible = |c: char| INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c));
-    text.chars().any(|c| c.is_control() || (!c.is_ascii() && is_invisible(c)))
+    text.chars().any(is_hidden)
 }
 
 /// The text with the bytes that `\040` and the like stand for, as in fstab(5), `/proc/self/mountinfo` and getfacl(1). Bytes

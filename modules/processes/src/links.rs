@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::processes::links::{TO_A_FILE, is_partial, parse, to_a_file, uses};
-use linux_sysadmin_sdk::{Privilege, prelude::*, text::excerpt};
+use linux_sysadmin_sdk::{Privilege, prelude::*, text::excerpt, text::has_hidden};
 
 /// Prints the links of one process, and the namespaces of PID 1 to compare with. The open files come last, because they may be
 /// more than are kept of the output.
@@ -70,20 +70,11 @@ pub(crate) fn users(file: &str, cx: &Context) -> Result<Users> {
 
 /// The path without a slash at its end.
 fn checked(file: &str) -> Result<&str> {
-    // Grants refuse characters that can't be seen.
-    let is_hidden = |c: char| {
-        let formats = [
-            '\u{200b}'..='\u{200f}',
-            '\u{2028}'..='\u{202e}',
-            '\u{2060}'..='\u{206f}',
-            '\u{e0000}'..='\u{e0fff}',
-        ];
-        c.is_control() || matches!(c, '\u{ad}' | '\u{feff}') || formats.iter().any(|range| range.contains(&c))
-    };
     let bare = file.strip_suffix('/').unwrap_or(file);
     let mut parts = bare.strip_prefix('/').unwrap_or_default().split('/');
     if parts.all(|part| !matches!(part, "" | "." | ".."))
-        && !file.contains(is_hidden)
+        // Grants refuse such characters.
+        && !has_hidden(file)
         && file.len() <= LONGEST_PATH
     {
         return Ok(bare);
