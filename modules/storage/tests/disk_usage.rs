@@ -3,7 +3,7 @@
 //! The recordings are real: each file says what was planted, and which programs printed it. A `␀` stands for a NUL.
 #![allow(clippy::unwrap_used)]
 
-use linux_sysadmin_sdk::knowledge::DataPath;
+use linux_sysadmin_sdk::knowledge::{DataPath, Unit};
 use linux_sysadmin_sdk::testkit::{FakeTarget, profile, transcript};
 use linux_sysadmin_sdk::{Category, Problem};
 use module_storage::module;
@@ -69,7 +69,7 @@ fn a_log_that_fills_a_disk_is_told_with_its_size_and_age() {
     let cause = &data["causes"][0];
     assert_eq!(
         cause["largest"][0],
-        json!({"path": "/srv/data/log/app/app.log", "mib": 44.0, "changed_within": "10 min"})
+        json!({"path": "/srv/data/log/app/app.log", "size": "44M", "changed_within": "10 min"})
     );
     assert_eq!(data["filesystems"][0]["mount"], "/srv/data");
     assert_eq!(data["filesystems"][0]["used_pct"], 94);
@@ -84,12 +84,12 @@ fn a_deleted_file_is_told_with_the_process_that_keeps_it_and_the_call_that_frees
     let (data, summary, severity) = usage(machine(DELETED), json!({}));
     assert_eq!(severity, "high", "{summary}");
     let expected = json!([{
-        "path": "/srv/data/log/app.log", "mib": 46.0, "pid": 700, "started": "2023-11-14T22:15:23Z", "user": "app",
+        "path": "/srv/data/log/app.log", "size": "46M", "pid": 700, "started": "2023-11-14T22:15:23Z", "user": "app",
         "command": "/usr/bin/app --log /srv/data/log/app.log", "unit": "app.service", "more_processes": 1,
         "next": "svc_restart {\"service\": \"app.service\"}",
     }]);
     assert_eq!(data["causes"][0]["deleted_open"], expected);
-    assert!(summary.contains("deleted files that are still open take 46 of 49.1 MiB"), "{summary}");
+    assert!(summary.contains("deleted files that are still open take 46M of 49."), "{summary}");
     assert!(summary.contains("svc_restart {\"service\": \"app.service\"} frees"), "{summary}");
     assert!(data["causes"][0]["hidden"].is_null(), "{data}");
 }
@@ -114,7 +114,7 @@ fn what_is_reserved_for_root_is_told() {
     let (data, summary, severity) = usage(machine(RESERVED), json!({}));
     assert_eq!((severity.as_str(), &data["filesystems"][0]["used_pct"]), ("critical", &json!(100)));
     assert!(summary.contains("are reserved for root") && summary.contains("/srv/data/up/part"), "{summary}");
-    assert!(data["filesystems"][0]["reserved_mib"].as_f64().unwrap() > 10.0, "{data}");
+    assert!(data["filesystems"][0]["reserved"].is_string(), "{data}");
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn data_below_a_mount_point_is_told_with_the_mounts_that_can_hide_it() {
     let (data, summary, _) = usage(machine(HIDING), json!({}));
     let hidden = &data["causes"][0]["hidden"];
     assert_eq!(
-        (&hidden["mib"], &hidden["below_mounts"]),
-        (&json!(46.0), &json!(["/srv/data/backup"])),
+        (&hidden["size"], &hidden["below_mounts"]),
+        (&json!("46M"), &json!(["/srv/data/backup"])),
         "{data}"
     );
     assert!(summary.contains("hidden below a mount point: /srv/data/backup"), "{summary}");
@@ -153,9 +153,108 @@ fn a_service_is_named_with_what_it_has_there() {
     let mut app = profile("app");
     app.data = vec![DataPath { path: "/srv/data/log/".into(), what: "x".into(), optional: false }];
     let (data, summary, _) = usage(machine(LOG).profile(app), json!({}));
-    assert_eq!(data["causes"][0]["services"], json!(["app"]));
+    assert_eq!(data["causes"][0]["services"], json!([{"profile": "app", "owns": "/srv/data/log"}]));
     assert_eq!(data["causes"][0]["largest"][0]["service"], "app");
     assert!(summary.contains("app.log of app takes"), "{summary}");
+}
+
+/// The descriptors that are open for writing, as find prints them, and the directories that systemd knows.
+fn with_writers(target: FakeTarget, links: &str, directories: &str) -> FakeTarget {
+    let find = [
+        "find",
+        "/proc",
+        "-mindepth",
+        "1",
+        "-maxdepth",
+        "3",
+        "(",
+        "-path",
+        "/proc/[!1-9]*",
+        "-o",
+        "-path",
+        "/proc/*/task",
+        "-o",
+        "-path",
+        "/proc/*/net",
+        "-o",
+        "-path",
+        "/proc/*/attr",
+        "-o",
+        "-path",
+        "/proc/*/ns",
+        "-o",
+        "-path",
+        "/proc/*/fdinfo",
+        "-o",
+        "-path",
+        "/proc/*/map_files",
+        ")",
+        "-prune",
+        "-o",
+        "-type",
+        "l",
+        "-path",
+        "/proc/*/fd/*",
+        "-perm",
+        "/0200",
+        "-lname",
+        "/*",
+        "!",
+        "-lname",
+        "/dev/*",
+        "-printf",
+        "%p\\t%l\\0",
+    ];
+    let show = [
+        "systemctl",
+        "show",
+        "--type=service",
+        "--state=active",
+        "--property=Id,StateDirectory,LogsDirectory,CacheDirectory",
+        "--",
+        "*",
+    ];
+    target.answer(&find, 0, links, "").answer(&show, 0, directories, "")
+}
+
+#[test]
+fn the_services_that_live_on_a_file_system_are_told_with_what_they_have_there() {
+    let links = "/proc/700/fd/3\t/srv/data/log/app/app.log\0/proc/700/fd/4\t/srv/data/log/app/old (deleted)\0\
+        /proc/700/fd/5\t/memfd:x (deleted)\0/proc/701/fd/9\t/var/log/elsewhere\0/proc/999/fd/1\t/srv/data/x\0";
+    let directories = "Id=app.service\nStateDirectory=app\n\nId=other.service\nStateDirectory=data\n";
+    let (data, summary, _) = usage(with_writers(machine(LOG), links, directories), json!({}));
+    let expected = json!([{"unit": "app.service", "writes": "/srv/data/log/app/app.log"}]);
+    assert_eq!(data["causes"][0]["services"], expected);
+    assert_eq!(data["causes"][0]["largest"][0]["service"], "app.service");
+    assert!(summary.contains("app.log of app.service takes"), "{summary}");
+
+    // On /var/lib, a directory that systemd made counts, and a profile is named beside the unit.
+    let there = LOG.replace("/srv/data", "/var/lib");
+    let mut app = profile("app");
+    app.units = vec![Unit {
+        name: "app.service".into(),
+        aliases: Vec::new(),
+        main: true,
+        reload: false,
+        optional: false,
+        what: None,
+    }];
+    app.data = vec![DataPath { path: "/var/lib/app/db".into(), what: "x".into(), optional: false }];
+    let (data, _, _) = usage(with_writers(machine(&there), "", directories).profile(app), json!({}));
+    let expected = json!([
+        {"unit": "app.service", "profile": "app", "owns": "/var/lib/app/db"},
+        {"unit": "other.service", "owns": "/var/lib/data"},
+    ]);
+    assert_eq!(data["causes"][0]["services"], expected);
+}
+
+#[test]
+fn many_services_are_told_in_part() {
+    let directories: String =
+        (0..100).map(|number| format!("Id=s{number}.service\nStateDirectory=s{number}\n\n")).collect();
+    let there = LOG.replace("/srv/data", "/var/lib");
+    let (data, _, _) = usage(with_writers(machine(&there), "", &directories), json!({}));
+    assert_eq!(data["causes"][0]["services"].as_array().map(Vec::len), Some(8));
 }
 
 /// A file system that doesn't answer, one whose process is gone, and one that is fine.

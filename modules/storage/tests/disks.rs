@@ -63,7 +63,7 @@ fn without_udev_blkid_says_what_is_on_a_device_and_each_part_of_a_btrfs_is_mount
         .file("/proc/self/mountinfo", mounts);
     let (data, notes) = list(target);
     let of = |path: &str| {
-        json!({"path": path, "type": "loop", "size_mib": 200.0, "fs": "btrfs", "label": "two words",
+        json!({"path": path, "type": "loop", "size": "200M", "fs": "btrfs", "label": "two words",
                "uuid": "7b45282f-db33-4f3e-9c7e-f00364473135", "mounted": "/mnt"})
     };
     assert_eq!(data, json!([of("/dev/loop2"), of("/dev/loop3")]));
@@ -100,7 +100,7 @@ fn a_tree_is_told_from_the_disk_up_and_an_array_once_with_its_state() {
     assert_eq!(paths, ["/dev/sda", "/dev/sda1", "/dev/md0", "/dev/sdb", "/dev/sdb1"]);
     assert_eq!(
         data[0],
-        json!({"path": "/dev/sda", "type": "disk", "size_mib": 1024.0, "model": "WDC WD10", "bus": "sata"})
+        json!({"path": "/dev/sda", "type": "disk", "size": "1G", "model": "WDC WD10", "bus": "sata"})
     );
     let state = "degraded: 1 of 2 members work; failed: sda1; recovery 12.6 %, 0.5 min left";
     assert_eq!(data[2]["raid"], state);

@@ -45,15 +45,15 @@ fn swap_areas_stand_beside_fstab_with_whose_memory_is_in_them() {
     let (data, _) = answer(swapping(fstab, 102_400), "swap_list", json!({}));
     let expected = json!({
         "areas": [
-            {"path": "/swap file", "type": "file", "size_mib": 2048.0, "used_mib": 1024.0, "priority": -2, "fstab_line": 1},
-            {"path": "/dev/zram0", "type": "zram", "size_mib": 1024.0, "used_mib": 0.0, "priority": 100},
+            {"path": "/swap file", "type": "file", "size": "2G", "used": "1G", "priority": -2, "fstab_line": 1},
+            {"path": "/dev/zram0", "type": "zram", "size": "1G", "used": "0B", "priority": 100},
             {"path": "UUID=gone", "type": "file", "fstab_line": 2, "state": "no_such_device"},
             {"path": "/old", "type": "file", "fstab_line": 3, "state": "noauto"},
         ],
-        "total_mib": 3072.0, "used_mib": 1024.0, "memory_available_mib": 100.0, "swappiness": 60, "zswap": false,
+        "total": "3G", "used": "1G", "memory_available": "100M", "swappiness": 60, "zswap": false,
         "processes": [
-            {"pid": 70, "started": "2023-11-14T22:15:23Z", "command": "java", "unit": "app.service", "user": "root", "swap_mib": 878.9},
-            {"pid": 90, "started": "2023-11-14T22:15:23Z", "command": "sleep", "unit": "x.scope", "user": "root", "swap_mib": 0.0},
+            {"pid": 70, "started": "2023-11-14T22:15:23Z", "command": "java", "unit": "app.service", "user": "root", "swap": "878.9M"},
+            {"pid": 90, "started": "2023-11-14T22:15:23Z", "command": "sleep", "unit": "x.scope", "user": "root", "swap": "4K"},
         ],
     });
     assert_eq!(data, expected);
@@ -62,7 +62,7 @@ fn swap_areas_stand_beside_fstab_with_whose_memory_is_in_them() {
 #[test]
 fn a_machine_without_swap_says_so() {
     let (data, _) = answer(machine(FSTAB), "swap_list", json!({}));
-    assert_eq!(data, json!({"areas": [], "total_mib": 0.0, "used_mib": 0.0, "zswap": false}));
+    assert_eq!(data, json!({"areas": [], "total": "0B", "used": "0B", "zswap": false}));
 }
 
 /// The machine with room for a file in /var/lib, on this file system.
@@ -95,7 +95,7 @@ fn a_swap_file_is_roots_alone_from_the_beginning_and_goes_away_where_a_step_fail
         let path = data["path"].as_str().unwrap();
         let name = path.strip_prefix(&format!("{FOLDER}/")).unwrap();
         assert!(name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
-        assert_eq!((&data["size_mib"], &data["source"]), (&json!(1024.0), &json!(path)));
+        assert_eq!((&data["size"], &data["source"]), (&json!("1G"), &json!(path)));
         assert_eq!(notes.is_empty(), fs_type != "btrfs");
         let step = |argv: &[&str]| {
             Step::run(long(argv)).undo(root(&["rm", "--force", "--", path], DurationCategory::Instant))
@@ -233,21 +233,18 @@ fn swap_is_turned_off_where_memory_has_room_for_it() {
     let target = swapping(&fstab, 100_000);
     let plans = target.plans();
     let (data, notes) = answer(target, "swap_remove", json!({"path": "/swap file"}));
-    assert_eq!(
-        data,
-        json!({"path": "/swap file", "used_mib": 1024.0, "fstab_lines": [2], "file_removed": false})
-    );
+    assert_eq!(data, json!({"path": "/swap file", "used": "1G", "fstab_lines": [2], "file_removed": false}));
     assert_eq!(notes, ["/swap file stays: file_remove path=/swap file frees its room"]);
     let [write, reloaded] = written(FSTAB);
     assert_eq!(plan(&plans).steps(), [off("/swap file"), write, reloaded]);
     let problem = refused(swapping(&fstab, 10_000), "swap_remove", json!({"path": "/swap file"}));
     assert_eq!(problem.code, "SWAP_NEEDED");
     assert!(
-        problem.message.starts_with("1024 MiB of /swap file are in use, and there is room for 969.8 MiB"),
+        problem.message.starts_with("1G of /swap file are in use, and there is room for 969."),
         "{}",
         problem.message
     );
-    let expected = ["svc_restart service=app.service: PID 70 (java) has 878.9 MiB in swap"];
+    let expected = ["svc_restart service=app.service: PID 70 (java) has 878.9M in swap"];
     assert_eq!(problem.remediation[..1], expected);
 }
 

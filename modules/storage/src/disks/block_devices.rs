@@ -6,7 +6,7 @@
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 use serde_json::Value;
 
-use super::mount_table::MountTable;
+use crate::mount_table::MountTable;
 
 pub(crate) const LSBLK: CommandLine = CommandLine::new(
     "lsblk --json --bytes --paths --output=NAME,KNAME,PKNAME,TYPE,SIZE,RO,RM,FSTYPE,LABEL,UUID,MOUNTPOINT,MODEL,TRAN,MAJ:MIN",

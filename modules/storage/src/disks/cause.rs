@@ -9,10 +9,11 @@ use super::cleaning::{self, Cleaning};
 use super::deleted::{DeletedFile, DeletedFiles};
 use super::growth;
 use super::largest::most_telling;
-use super::mount_table::{Mount, MountTable};
-use super::owners::Owners;
-use super::space::{Space, mib};
+use super::services::{Service, Services};
+use super::space::Space;
 use super::walk::{self, Changed, Taken, Walk};
+use crate::mount_table::{Mount, MountTable};
+use crate::size::shown;
 
 /// The number of deleted files that are told.
 const DELETED: usize = 5;
@@ -34,7 +35,7 @@ const CAUSE_SHARE: u64 = 20;
 pub(crate) struct Machine<'a> {
     pub(crate) table: &'a MountTable,
     pub(crate) deleted: &'a DeletedFiles,
-    pub(crate) owners: &'a Owners,
+    pub(crate) services: &'a Services,
     /// The time for a walk.
     pub(crate) seconds: u32,
 }
@@ -58,9 +59,9 @@ pub(crate) struct Cause {
     /// The largest files that were changed within a day.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changed: Vec<Large>,
-    /// The services with data or logs there.
+    /// The services that live there. Those that write there come first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    services: Vec<String>,
+    services: Vec<Service>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     clean: Vec<Cleaning>,
     /// What the walk left out.
@@ -71,7 +72,9 @@ pub(crate) struct Cause {
 /// Space that neither names nor open files account for.
 #[derive(Serialize)]
 struct Hidden {
-    mib: f64,
+    size: String,
+    #[serde(skip)]
+    bytes: u64,
     /// The mount points that can hide it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     below_mounts: Vec<String>,
@@ -84,24 +87,25 @@ struct Hidden {
 #[derive(Serialize)]
 pub(crate) struct Large {
     pub(crate) path: String,
-    mib: f64,
-    /// The service whose profile names it.
+    size: String,
+    /// The unit that writes it, or the service whose profile names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     service: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_within: Option<Changed>,
+    /// The growth, as `1.5M/s`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    grows_kib_s: Option<f64>,
+    grows: Option<String>,
 }
 
 impl Large {
-    pub(crate) fn of(taken: &Taken, owners: &Owners) -> Self {
+    pub(crate) fn of(taken: &Taken, service: Option<&str>) -> Self {
         Self {
             path: taken.path.clone(),
-            mib: mib(taken.bytes),
-            service: owners.of(&taken.path).map(str::to_owned),
+            size: shown(taken.bytes),
+            service: service.map(str::to_owned),
             changed_within: taken.changed,
-            grows_kib_s: None,
+            grows: None,
         }
     }
 }
@@ -120,7 +124,7 @@ impl Crowded {
 }
 
 pub(crate) fn of(mount: &Mount, space: &Space, machine: &Machine<'_>, cx: &Context) -> Cause {
-    let Machine { table, deleted, owners, seconds } = machine;
+    let Machine { table, deleted, services, seconds } = machine;
     let (walk, failed) = match walk::walk(&mount.point, *seconds, cx) {
         Ok(walk) => (Some(walk), None),
         Err(problem) => (None, Some(problem.message)),
@@ -136,21 +140,21 @@ pub(crate) fn of(mount: &Mount, space: &Space, machine: &Machine<'_>, cx: &Conte
         largest: Vec::new(),
         most_files: Vec::new(),
         changed: Vec::new(),
-        services: owners.on(mount, table).into_iter().map(str::to_owned).collect(),
+        services: services.on(mount, table),
         clean: Vec::new(),
         partial: failed,
     };
     if let Some(walk) = &walk {
         let all = walk.directories.iter().chain(&walk.files);
         let told = most_telling(all, |taken| taken.bytes, least, FEW).into_iter().take(TOLD);
-        cause.largest = told.map(|taken| Large::of(taken, owners)).collect();
+        cause.largest = told.map(|taken| Large::of(taken, services.of(&taken.path))).collect();
         if space.inodes_used_pct() > space.used_pct() {
             let least = space.inodes_used() * SHARE / 100;
             let told =
                 most_telling(walk.crowded.iter(), |taken| taken.inodes, least, 1).into_iter().take(TOLD);
             cause.most_files = told.map(Crowded::of).collect();
         }
-        cause.changed = changed(walk, least, owners, &mut cause.largest, cx);
+        cause.changed = changed(walk, least, services, &mut cause.largest, cx);
         cause.clean = cleaning::of(walk, least, cx);
         cause.partial = walk.left_out();
     }
@@ -159,17 +163,19 @@ pub(crate) fn of(mount: &Mount, space: &Space, machine: &Machine<'_>, cx: &Conte
 }
 
 /// The files that were changed within a day and aren't told as the largest, each with its growth.
-fn changed(walk: &Walk, least: u64, owners: &Owners, largest: &mut [Large], cx: &Context) -> Vec<Large> {
+fn changed(walk: &Walk, least: u64, services: &Services, largest: &mut [Large], cx: &Context) -> Vec<Large> {
     let rates = growth::rates(&walk.changed, cx);
     for one in largest.iter_mut() {
-        one.grows_kib_s = rates.get(&one.path).copied();
+        one.grows = rates.get(&one.path).cloned();
     }
     let is_told = |path: &str| largest.iter().any(|one| one.path == path);
     let told = walk.changed.iter().filter(|taken| {
         (taken.bytes >= least || rates.contains_key(&taken.path)) && taken.bytes > 0 && !is_told(&taken.path)
     });
-    let large =
-        |taken: &Taken| Large { grows_kib_s: rates.get(&taken.path).copied(), ..Large::of(taken, owners) };
+    let large = |taken: &Taken| Large {
+        grows: rates.get(&taken.path).cloned(),
+        ..Large::of(taken, services.of(&taken.path))
+    };
     told.take(TOLD).map(large).collect()
 }
 
@@ -194,27 +200,27 @@ fn hidden(mount: &Mount, space: &Space, walk: &Walk, in_deleted: u64, table: &Mo
         ),
     };
     // Below the mounts of an overlay lies what its layers have, which take space elsewhere.
-    (mount.kind != "overlay").then_some(Hidden { mib: mib(bytes), below_mounts, next })
+    (mount.kind != "overlay").then_some(Hidden { size: shown(bytes), bytes, below_mounts, next })
 }
 
 /// The cause in a sentence: what takes most, and how much of what is used.
 fn why(cause: &Cause, mount: &Mount, space: &Space, in_deleted: u64) -> String {
-    let used = mib(space.used());
+    let used = shown(space.used());
     let mut said = Vec::new();
-    let is_much = |mib: f64| mib * 100.0 >= used * CAUSE_SHARE as f64 && mib > 0.0;
-    if is_much(mib(in_deleted))
+    let is_much = |bytes: u64| bytes > 0 && bytes >= space.used() / 100 * CAUSE_SHARE;
+    if is_much(in_deleted)
         && let Some(first) = cause.deleted_open.first()
     {
         let unit = first.process.unit.as_deref().unwrap_or("no unit");
         let (pid, next) = (first.process.pid, &first.next);
         said.push(format!(
-            "deleted files that are still open take {} of {used} MiB, {} of them {} in PID {pid} ({unit}), which {next} frees",
-            mib(in_deleted),
-            first.mib,
+            "deleted files that are still open take {} of {used}, {} of them {} in PID {pid} ({unit}), which {next} frees",
+            shown(in_deleted),
+            first.size,
             first.path,
         ));
     }
-    if let Some(hidden) = cause.hidden.as_ref().filter(|hidden| is_much(hidden.mib)) {
+    if let Some(hidden) = cause.hidden.as_ref().filter(|hidden| is_much(hidden.bytes)) {
         let place = match (mount.kind.as_str(), hidden.below_mounts.as_slice()) {
             ("btrfs", _) => "in other subvolumes, snapshots or metadata".to_owned(),
             (_, []) => "which can be what the file system needs for itself".to_owned(),
@@ -222,7 +228,7 @@ fn why(cause: &Cause, mount: &Mount, space: &Space, in_deleted: u64) -> String {
                 format!("hidden below a mount point: {}", linux_sysadmin_sdk::text::list(points, 5))
             }
         };
-        said.push(format!("{} of {used} MiB are in no file that can be seen, {place}", hidden.mib));
+        said.push(format!("{} of {used} are in no file that can be seen, {place}", hidden.size));
     }
     if let Some(first) = cause.most_files.first() {
         said.push(format!(
@@ -234,17 +240,17 @@ fn why(cause: &Cause, mount: &Mount, space: &Space, in_deleted: u64) -> String {
         ));
     } else if space.reserved_on(mount) > space.available && space.reserved_on(mount) >= space.size / 100 {
         said.push(format!(
-            "of the free {} MiB, {} are reserved for root (tune2fs -m sets the share)",
-            mib(space.free),
-            mib(space.reserved_on(mount))
+            "of the free {}, {} are reserved for root (tune2fs -m sets the share)",
+            shown(space.free),
+            shown(space.reserved_on(mount))
         ));
     }
     if cause.most_files.is_empty()
         && let Some(first) = cause.largest.first()
     {
         let whose = first.service.as_ref().map(|service| format!(" of {service}")).unwrap_or_default();
-        let grows = first.grows_kib_s.map(|rate| format!(" and grows by {rate} KiB/s")).unwrap_or_default();
-        said.push(format!("{}{whose} takes {} MiB{grows}", first.path, first.mib));
+        let grows = first.grows.as_ref().map(|rate| format!(" and grows by {rate}")).unwrap_or_default();
+        said.push(format!("{}{whose} takes {}{grows}", first.path, first.size));
     }
     if said.is_empty() {
         said.push(cause.partial.clone().unwrap_or_else(|| "many small files".to_owned()));

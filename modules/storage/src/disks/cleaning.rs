@@ -2,9 +2,9 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use super::mount_table::is_within;
-use super::space::mib;
 use super::walk::Walk;
+use crate::mount_table::is_within;
+use crate::size::shown;
 
 /// The directory in which kernels lie.
 pub(crate) const BOOT: &str = "/boot";
@@ -18,7 +18,7 @@ pub(crate) fn grants() -> [PathGrant; 1] {
 pub(crate) struct Cleaning {
     path: String,
     what: &'static str,
-    mib: f64,
+    size: String,
     /// The call that cleans it, or that says what of it may go.
     next: String,
 }
@@ -94,7 +94,7 @@ pub(crate) fn of(walk: &Walk, least: u64, cx: &Context) -> Vec<Cleaning> {
             Cleaning {
                 path: path.to_owned(),
                 what: place.what,
-                mib: mib(taken.bytes),
+                size: shown(taken.bytes),
                 next: next.replace("PATH", path),
             },
         ))
@@ -105,14 +105,19 @@ pub(crate) fn of(walk: &Walk, least: u64, cx: &Context) -> Vec<Cleaning> {
         let next = if is_rhel { OLD_KERNELS_RHEL } else { OLD_KERNELS };
         found.push((
             bytes,
-            Cleaning { path: BOOT.to_owned(), what: "old kernels", mib: mib(bytes), next: next.to_owned() },
+            Cleaning {
+                path: BOOT.to_owned(),
+                what: "old kernels",
+                size: shown(bytes),
+                next: next.to_owned(),
+            },
         ));
     }
     // The journal lies among the logs.
     let journal = found.iter().find(|(_, one)| one.what == "journal").map_or(0, |(bytes, _)| *bytes);
     if let Some((bytes, logs)) = found.iter_mut().find(|(_, one)| one.path == "/var/log") {
         *bytes = bytes.saturating_sub(journal);
-        logs.mib = mib(*bytes);
+        logs.size = shown(*bytes);
     }
     found.retain(|(bytes, _)| *bytes >= least);
     found.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));

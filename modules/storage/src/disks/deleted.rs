@@ -6,7 +6,8 @@ use linux_sysadmin_sdk::processes::links::{self, DELETED, Link};
 use linux_sysadmin_sdk::processes::{self, Process, Stat};
 use linux_sysadmin_sdk::{Privilege, prelude::*};
 
-use super::mount_table::{Mount, MountTable};
+use crate::mount_table::{Mount, MountTable};
+use crate::size::shown;
 
 /// Prints the descriptors of deleted files. Reading the links asks no file system, so that it can't block.
 const LINKS: CommandLine = CommandLine::new(
@@ -36,7 +37,7 @@ pub(crate) fn grants() -> [CommandGrant; 2] {
 pub(crate) struct DeletedFile {
     /// The path that the file had.
     pub(crate) path: String,
-    pub(crate) mib: f64,
+    pub(crate) size: String,
     #[serde(flatten)]
     pub(crate) process: Process,
     /// The number of other processes that have the file open.
@@ -110,7 +111,7 @@ impl DeletedFiles {
             let others = found.pids.len() - 1;
             Some(DeletedFile {
                 path: found.path.clone(),
-                mib: super::space::mib(found.bytes),
+                size: shown(found.bytes),
                 next: next(&process),
                 process,
                 more_processes: (others > 0).then_some(others),
@@ -132,7 +133,7 @@ impl DeletedFiles {
 }
 
 /// Memory that programs share has the form of deleted files.
-fn is_of_memory(target: &str) -> bool {
+pub(crate) fn is_of_memory(target: &str) -> bool {
     ["/memfd:", "/dev/zero", "/SYSV", "/[aio]", "/anon_hugepage", "/i915", "/drm"]
         .iter()
         .any(|prefix| target.starts_with(prefix))

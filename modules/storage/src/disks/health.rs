@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::block_devices::{self, BlockDevice};
 use super::btrfs;
 use super::mdstat::{self, Array, MDSTAT};
-use super::mount_table::MountTable;
 use super::smart::{self, Smart};
+use crate::mount_table::MountTable;
 
 /// The directory in which ext4 tells its counters, by device.
 pub(crate) const EXT4: &str = "/sys/fs/ext4";

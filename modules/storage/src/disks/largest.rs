@@ -1,7 +1,7 @@
 //! The heaviest things of a stream that doesn't fit in memory, and which of them explain the most in few lines.
 
-use super::mount_table::is_within;
 use super::walk::Taken;
+use crate::mount_table::is_within;
 
 /// A thing with a weight.
 pub(crate) trait Weighed {

@@ -6,8 +6,8 @@ use linux_sysadmin_sdk::{prelude::*, text};
 
 use super::block_devices::{self, BlockDevice};
 use super::mdstat::{self, Array, MDSTAT};
-use super::mount_table::MountTable;
-use super::space::mib;
+use crate::mount_table::MountTable;
+use crate::size::shown;
 
 /// The number of mount points of one device that are told.
 const MOUNTS: usize = 4;
@@ -20,7 +20,7 @@ pub(crate) struct Row {
     /// The devices that it is a part of or lies on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     on: Vec<String>,
-    size_mib: f64,
+    size: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     fs: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ fn row(device: BlockDevice, arrays: &[Array]) -> Row {
         path: device.path,
         kind: device.kind,
         on: device.parents,
-        size_mib: mib(device.size),
+        size: shown(device.size),
         fs: device.fs,
         label: device.label,
         uuid: device.uuid,

@@ -10,16 +10,16 @@ mod health;
 mod largest;
 mod list;
 mod mdstat;
-mod mount_table;
 mod owners;
 mod place;
+mod services;
 mod smart;
 mod space;
 mod top;
 mod usage;
 mod walk;
 
-use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
+use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
 /// Adds the tools of this folder, with their grants.
 pub(crate) fn tools(module: Module) -> Module {
@@ -48,7 +48,6 @@ pub(crate) fn tools(module: Module) -> Module {
 
 fn devices(module: Module) -> Module {
     module
-        .path(PathGrant::read(mount_table::MOUNTINFO, "what is mounted"))
         .path(PathGrant::read(mdstat::MDSTAT, "state of software RAID"))
         .path(PathGrant::read(health::EXT4, "which ext4 file systems there are"))
         .path(PathGrant::read(health::EXT4_ERRORS, "errors that ext4 has met"))
@@ -59,11 +58,11 @@ fn devices(module: Module) -> Module {
 
 fn usage_of(module: Module) -> Module {
     module
-        .paths(processes::grants())
         .paths(cleaning::grants())
         .commands(space::grants())
         .commands(walk::grants())
         .commands(growth::grants())
         .commands(place::grants())
         .commands(deleted::grants())
+        .commands(services::grants())
 }

@@ -3,35 +3,42 @@
 use linux_sysadmin_sdk::knowledge::{LogSource, Profile, Status, config_paths::root};
 use linux_sysadmin_sdk::prelude::*;
 
-use super::mount_table::{Mount, MountTable, is_within};
+use crate::mount_table::is_within;
 
 /// The directories and files of the services that the target has.
-pub(crate) struct Owners(Vec<(String, Vec<String>)>);
+#[derive(Default)]
+pub(crate) struct Owners(Vec<Owner>);
+
+/// A service by its profile.
+pub(crate) struct Owner {
+    pub(crate) id: String,
+    pub(crate) unit: Option<String>,
+    paths: Vec<String>,
+}
 
 impl Owners {
     pub(crate) fn look(cx: &Context) -> Self {
         let runs = |profile: &Profile| matches!(profile.status, Status::Active | Status::Failed);
-        Self(
-            cx.detected()
-                .into_iter()
-                .filter(runs)
-                .map(|profile| (profile.id.clone(), paths(&profile)))
-                .collect(),
-        )
+        let owner = |profile: Profile| Owner {
+            paths: paths(&profile),
+            unit: profile.main_unit().map(|unit| unit.name.clone()),
+            id: profile.id,
+        };
+        Self(cx.detected().into_iter().filter(runs).map(owner).collect())
     }
 
     /// The service that a path belongs to: the one whose path covers most of it.
     pub(crate) fn of(&self, path: &str) -> Option<&str> {
         let covered =
-            |paths: &Vec<String>| paths.iter().filter(|own| is_within(path, own)).map(String::len).max();
-        let found = self.0.iter().filter_map(|(id, paths)| Some((covered(paths)?, id.as_str())));
+            |owner: &Owner| owner.paths.iter().filter(|own| is_within(path, own)).map(String::len).max();
+        let found = self.0.iter().filter_map(|owner| Some((covered(owner)?, owner.id.as_str())));
         found.max().map(|(_, id)| id)
     }
 
-    /// The services with data or logs on a file system.
-    pub(crate) fn on(&self, mount: &Mount, table: &MountTable) -> Vec<&str> {
-        let is_there = |path: &String| table.of(path).is_some_and(|of| of.device == mount.device);
-        self.0.iter().filter(|(_, paths)| paths.iter().any(is_there)).map(|(id, _)| id.as_str()).collect()
+    /// The services with data or logs at a place, each with the first such path.
+    pub(crate) fn on(&self, is_there: impl Fn(&str) -> bool) -> Vec<(&str, &Owner)> {
+        let first = |owner: &Owner| owner.paths.iter().position(|path| is_there(path));
+        self.0.iter().filter_map(|owner| Some((owner.paths.get(first(owner)?)?.as_str(), owner))).collect()
     }
 }
 
@@ -58,8 +65,11 @@ mod tests {
 
     #[test]
     fn a_path_belongs_to_the_service_that_covers_most_of_it() {
-        let own =
-            |id: &str, paths: &[&str]| (id.to_owned(), paths.iter().map(|path| (*path).to_owned()).collect());
+        let own = |id: &str, paths: &[&str]| Owner {
+            id: id.to_owned(),
+            unit: None,
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+        };
         let owners = Owners(vec![
             own("app", &["/var/lib/app"]),
             own("inner", &["/var/lib/app/inner", "/srv"]),
@@ -74,8 +84,10 @@ mod tests {
         ] {
             assert_eq!(owners.of(path), expected, "{path}");
         }
-        let table =
-            MountTable::parse("1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 8:2 / /srv rw - ext4 /dev/b rw\n");
-        assert!(table.of("/srv").is_some_and(|mount| owners.on(mount, &table) == ["inner"]));
+        let there = owners.on(|path| path == "/srv");
+        assert_eq!(
+            there.iter().map(|(path, owner)| (*path, owner.id.as_str())).collect::<Vec<_>>(),
+            [("/srv", "inner")]
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::{Privilege, prelude::*, text::has_hidden};
 
-use super::mount_table::Mount;
+use crate::mount_table::Mount;
 
 /// Asks file systems for their numbers. The hole takes a mount point as a text: a path would be resolved first, which can't end
 /// where the file system hangs.
@@ -76,11 +76,6 @@ impl Space {
 fn percent(part: u64, whole: u64) -> u64 {
     let rounded_up = (u128::from(part) * 100).div_ceil(u128::from(whole.max(1)));
     u64::try_from(rounded_up).unwrap_or(u64::MAX)
-}
-
-/// Bytes in MiB, to one decimal.
-pub(crate) fn mib(bytes: u64) -> f64 {
-    (bytes as f64 / 104_857.6).round() / 10.0
 }
 
 /// The numbers of each mount, or why there are none.

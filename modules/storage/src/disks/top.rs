@@ -5,11 +5,12 @@ use linux_sysadmin_sdk::prelude::*;
 use super::cause::{Crowded, FEW, Large};
 use super::cleaning::{self, Cleaning};
 use super::largest::most_telling;
-use super::mount_table::{Mount, MountTable};
 use super::owners::Owners;
 use super::place;
-use super::space::{self, Space, mib};
+use super::space::{self, Space};
 use super::walk::walk;
+use crate::mount_table::{Mount, MountTable};
+use crate::size::shown;
 
 const COUNT: usize = 15;
 const SECONDS: u32 = 20;
@@ -36,7 +37,7 @@ pub(crate) struct TopArgs {
 #[derive(Serialize)]
 pub(crate) struct Top {
     path: String,
-    mib: f64,
+    size: String,
     files: u64,
     /// Directories end with `/`. A directory is left out where what is told below it takes most of it.
     largest: Vec<Large>,
@@ -62,12 +63,12 @@ pub(crate) fn top(args: TopArgs, cx: &Context) -> Result<Noted<Top>> {
         _ => Vec::new(),
     };
     let data = Top {
-        mib: mib(walk.bytes),
+        size: shown(walk.bytes),
         files: walk.inodes,
         largest: largest
             .iter()
             .take(args.count.unwrap_or(COUNT))
-            .map(|taken| Large::of(taken, &owners))
+            .map(|taken| Large::of(taken, owners.of(&taken.path)))
             .collect(),
         most_files: crowded.into_iter().take(MOST_CROWDED).map(Crowded::of).collect(),
         clean: cleaning::of(&walk, walk.bytes / 100, cx),
@@ -79,7 +80,7 @@ pub(crate) fn top(args: TopArgs, cx: &Context) -> Result<Noted<Top>> {
 /// The mount point of the fullest file system on a disk that can be written.
 fn fullest(cx: &Context) -> Result<String> {
     let table = MountTable::read(cx)?;
-    let is_meant = |mount: &&Mount| !mount.may_hang() && !mount.is_in_memory() && !mount.is_read_only;
+    let is_meant = |mount: &&Mount| !mount.may_hang() && !mount.is_in_memory() && !mount.is_read_only();
     let mounts: Vec<&Mount> = table.file_systems().into_iter().filter(is_meant).collect();
     let spaces = space::of(&mounts, cx);
     let known = mounts.iter().zip(spaces).filter_map(|(mount, space)| Some((space.ok()?, mount)));

@@ -4,10 +4,11 @@ use linux_sysadmin_sdk::prelude::*;
 
 use super::cause::{self, Cause, Machine};
 use super::deleted::DeletedFiles;
-use super::mount_table::{Mount, MountTable};
-use super::owners::Owners;
 use super::place;
-use super::space::{self, Space, mib};
+use super::services::Services;
+use super::space::{self, Space};
+use crate::mount_table::{Mount, MountTable};
+use crate::size::shown;
 
 const NEARLY_FULL: u64 = 90;
 /// A file system in memory that is less full, in percent, is left out.
@@ -55,28 +56,28 @@ struct FileSystem {
 
 #[derive(Serialize)]
 struct Room {
-    size_mib: f64,
-    used_mib: f64,
-    available_mib: f64,
+    size: String,
+    used: String,
+    available: String,
     /// As df computes it.
     used_pct: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     inodes_used_pct: Option<u64>,
     /// What only root may use.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reserved_mib: Option<f64>,
+    reserved: Option<String>,
 }
 
 impl Room {
     fn of(mount: &Mount, space: &Space) -> Self {
-        let reserved = mib(space.reserved_on(mount));
+        let reserved = space.reserved_on(mount);
         Self {
-            size_mib: mib(space.size),
-            used_mib: mib(space.used()),
-            available_mib: mib(space.available),
+            size: shown(space.size),
+            used: shown(space.used()),
+            available: shown(space.available),
             used_pct: space.used_pct(),
             inodes_used_pct: (space.inodes > 0).then(|| space.inodes_used_pct()),
-            reserved_mib: (reserved > 0.0).then_some(reserved),
+            reserved: (reserved > 0).then(|| shown(reserved)),
         }
     }
 }
@@ -108,7 +109,7 @@ pub(crate) fn usage(args: UsageArgs, cx: &Context) -> Result<Analysis<Usage>> {
     let is_full = |space: &Space| path.is_some() || fullness(space) >= nearly_full;
     let full: Vec<(&Mount, Space)> = asked
         .iter()
-        .filter(|(mount, _)| path.is_some() || !mount.is_read_only)
+        .filter(|(mount, _)| path.is_some() || !mount.is_read_only())
         .filter_map(|(mount, space)| Some((*mount, *space.as_ref().ok().filter(|space| is_full(space))?)))
         .collect();
     let (causes, mut missing) = causes(&full, &table, cx);
@@ -140,8 +141,8 @@ fn causes(full: &[(&Mount, Space)], table: &MountTable, cx: &Context) -> (Vec<Ca
             "deleted files that other accounts' processes have open: root's rights are needed".to_owned(),
         );
     }
-    let owners = Owners::look(cx);
-    let machine = Machine { table, deleted: &deleted, owners: &owners, seconds: seconds(full.len()) };
+    let services = Services::look(full, table, cx);
+    let machine = Machine { table, deleted: &deleted, services: &services, seconds: seconds(full.len()) };
     let causes = full.iter().take(MOST_CAUSES).map(|(mount, space)| cause::of(mount, space, &machine, cx));
     (causes.collect(), missing)
 }
@@ -161,7 +162,7 @@ fn told((mount, space): Asked<'_>) -> FileSystem {
         device: mount.source.clone(),
         kind: mount.kind.clone(),
         room,
-        read_only: mount.is_read_only,
+        read_only: mount.is_read_only(),
         problem,
     }
 }

@@ -60,10 +60,6 @@ pub(super) const XFS_FILL: CommandLine = CommandLine::new("xfs_growfs -- <path>"
 /// Names the device by its number, because a bare `max` means device 1, which may be another one.
 pub(super) const BTRFS_FILL: CommandLine = CommandLine::new("btrfs filesystem resize -- <int>:max <path>");
 
-pub(super) const MOUNTINFO: &str = "/proc/self/mountinfo";
-/// The link `/proc/self` leads there.
-const MOUNTINFO_OF_PROCESS: &str = "/proc/*/mountinfo";
-pub(super) const SWAPS: &str = "/proc/swaps";
 /// Has the sectors that were written since the boot, for how soon a snapshot is full.
 pub(super) const WRITTEN: &str = "/sys/devices/virtual/block/dm-*/stat";
 pub(super) const UPTIME: &str = "/proc/uptime";
@@ -108,9 +104,5 @@ pub(super) fn grants(module: Module) -> Module {
         .commands(high.map(|(line, why)| line.change(Risk::High, why)))
         .commands(critical.map(|(line, why)| line.change(Risk::Critical, why)))
         .commands([SNAPSHOT, THIN_SNAPSHOT].map(|line| line.change(Risk::Moderate, "to make a snapshot")))
-        .paths(
-            [MOUNTINFO, MOUNTINFO_OF_PROCESS, SWAPS, WRITTEN, UPTIME].map(|path| {
-                PathGrant::read(path, "what volumes are used for, and how much is written to them")
-            }),
-        )
+        .paths([WRITTEN, UPTIME].map(|path| PathGrant::read(path, "how much is written to volumes")))
 }

@@ -5,7 +5,7 @@ use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 use super::commands::{CREATE, CREATE_WIPED, MAKE_BTRFS, MAKE_EXT4, MAKE_XFS, REMOVE};
 use super::names;
 use super::report::{Group, Lvm};
-use super::size::{Amount, Of, Size, shown};
+use crate::size::{Amount, Of, Size, shown};
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
@@ -52,11 +52,9 @@ impl FileSystem {
 pub(super) struct CreateArgs {
     vg_name: String,
     lv_name: String,
-    /// 10G, 100%FREE, 10%VG
+    /// 10G, 100%FREE
     size: String,
-    #[serde(default)]
-    filesystem: FileSystem,
-    /// Old signatures
+    filesystem: Option<FileSystem>,
     wipe: Option<bool>,
 }
 
@@ -99,10 +97,11 @@ pub(super) fn create(args: CreateArgs, cx: &Context) -> Result<Noted<Created>> {
         return Err(lvm.no_room(group, group.bytes(extents.max(1))));
     }
     let bytes = group.bytes(extents);
-    let (filesystem, size) = (args.filesystem.name(), shown(bytes));
-    if bytes < args.filesystem.least() {
-        let kind = filesystem.unwrap_or_default();
-        let message = format!("{size} is too small: {kind} needs {}", shown(args.filesystem.least()));
+    let kind = args.filesystem.unwrap_or_default();
+    let (filesystem, size) = (kind.name(), shown(bytes));
+    if bytes < kind.least() {
+        let name = filesystem.unwrap_or_default();
+        let message = format!("{size} is too small: {name} needs {}", shown(kind.least()));
         return Err(Problem::validation("VOLUME_TOO_SMALL", message));
     }
     let full_name = format!("{}/{}", group.name, args.lv_name);
@@ -116,7 +115,7 @@ pub(super) fn create(args: CreateArgs, cx: &Context) -> Result<Noted<Created>> {
     let with = filesystem.map(|kind| format!(" with {kind}")).unwrap_or_default();
     let mut change =
         Change::new(format!("Create the volume {path} of {size}{with}")).lock(Lock::Lvm).step(step);
-    if let Some(command) = args.filesystem.make(&path) {
+    if let Some(command) = kind.make(&path) {
         change = change.step(Step::run(command.duration(DurationCategory::Slow)).uninterruptible());
     }
     if wipes {

@@ -6,8 +6,9 @@ use super::commands::{
     BTRFS_FILL, BTRFS_SIZE, EXT_CHECK, EXT_FILL, EXT_LEAST, EXT_RESIZE, EXT_SIZE, PROBE, XFS_FILL, XFS_SIZE,
 };
 use super::report::Volume;
-use super::size::shown;
-use super::uses::{Mount, Uses};
+use super::uses::Uses;
+use crate::mount_table::Mount;
+use crate::size::shown;
 
 /// What the signatures on a volume say.
 #[derive(Debug, PartialEq)]
@@ -82,7 +83,7 @@ pub(super) fn growth<'a>(
     cx: &Context,
 ) -> Result<Growth<'a>> {
     let mount = uses.mounts(volume).into_iter().next();
-    if let Some(mount) = mount.filter(|mount| mount.is_read_only) {
+    if let Some(mount) = mount.filter(|mount| mount.is_read_only()) {
         let message = format!("{} is mounted read-only, so that its file system can't grow", mount.point);
         return Err(Problem::new("FILESYSTEM_READ_ONLY", Category::State, message)
             .remedy(format!("command_run argv=[mount,-o,'remount,rw',{}] as_root=true", mount.point))

@@ -6,8 +6,8 @@ use linux_sysadmin_sdk::{prelude::*, text};
 
 use super::commands::DF;
 use super::report::{Group, Kind, Lvm, Pv, Volume};
-use super::size::shown;
 use super::uses::Uses;
+use crate::size::shown;
 
 /// The most volumes in an answer.
 const MOST: usize = 200;

@@ -8,7 +8,6 @@ mod names;
 mod report;
 mod resize;
 mod rows;
-mod size;
 mod snapshot;
 mod uses;
 
@@ -19,11 +18,10 @@ pub(crate) fn tools(module: Module) -> Module {
     let list =
         Tool::new("lvm_list", "Volume groups and volumes: free, full, mounted, what to do", list::list)
             .alias("lvm_status");
-    let create =
-        Tool::new("lvm_create_lv", "Create a volume with a file system, by default ext4", create::create)
-            .risk(Risk::High)
-            .argument_alias("name", "lv_name")
-            .argument_alias("vg", "vg_name");
+    let create = Tool::new("lvm_create_lv", "New volume, by default ext4", create::create)
+        .risk(Risk::High)
+        .argument_alias("name", "lv_name")
+        .argument_alias("vg", "vg_name");
     let resize =
         Tool::new("lvm_resize", "Resize a volume and its file system; shrinks ext4 only", resize::resize)
             .risk(Risk::Critical)

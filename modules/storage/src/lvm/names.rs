@@ -36,7 +36,7 @@ pub(super) fn must_be_new(name: &str, group: &Group) -> Result<()> {
         return invalid(&format!("one without {part:?}, which LVM uses itself"));
     }
     if let Some(volume) = group.volumes.iter().find(|volume| volume.name == name) {
-        let message = format!("{} exists already, with {}", volume.path, super::size::shown(volume.size));
+        let message = format!("{} exists already, with {}", volume.path, crate::size::shown(volume.size));
         return Err(Problem::new("LVM_VOLUME_EXISTS", Category::State, message)
             .remedy(format!("Grow it with lvm_resize lv_path={}, or give another name", volume.path)));
     }

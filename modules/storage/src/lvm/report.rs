@@ -4,7 +4,7 @@ use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text};
 
 use super::commands::{LVS, PVS, VGS};
 use super::rows::{LvRow, PvRow, VgRow, rows};
-use super::size;
+use crate::size;
 
 /// The most names that a problem lists.
 const NAMES: usize = 10;

@@ -8,8 +8,8 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 use super::commands::{EXTEND, REDUCE};
 use super::filesystem::{self, Content};
 use super::report::{Group, Kind, Lvm, Volume};
-use super::size::{Amount, Of, Sign, Size, shown};
 use super::uses::Uses;
+use crate::size::{Amount, Of, Sign, Size, shown};
 
 /// A file system leaves out a last part of the volume that is too small for it. What it lacks then is less than this.
 const TOLERANCE: u64 = 4 << 20;

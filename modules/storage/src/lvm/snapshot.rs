@@ -5,8 +5,8 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 use super::commands::{SNAPSHOT, THIN_SNAPSHOT, UPTIME, WRITTEN};
 use super::names;
 use super::report::{Group, Kind, Lvm, Volume};
-use super::size::{Amount, Of, Size, shown};
 use super::uses::Uses;
+use crate::size::{Amount, Of, Size, shown};
 
 /// The part of its origin that a snapshot gets, in percent. It is the part that may change until the snapshot is full.
 const DEFAULT: u64 = 20;

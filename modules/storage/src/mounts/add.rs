@@ -4,11 +4,11 @@ use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use super::devices::Devices;
 use super::fstab::{Entry, Table};
-use super::mounted::Mounts;
 use super::options;
 use super::place::{self, Place};
 use super::plan::{findings, with_fstab};
 use super::source::{self, Asked, Source};
+use crate::mount_table::MountTable;
 
 /// Makes directories that are missing.
 const MKDIR: CommandLine = CommandLine::new("mkdir --mode=0755 -- <path>...");
@@ -26,14 +26,13 @@ pub(crate) fn grants(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
-    /// /dev/…, UUID=…, host:/path
     device: String,
     mount_point: String,
     /// Or auto
     fs_type: String,
     options: Option<String>,
-    dump: Option<u32>,
-    pass: Option<u32>,
+    dump: Option<i64>,
+    pass: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -55,13 +54,13 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
     let options = args.options.as_deref().unwrap_or("defaults");
     options::check(options)?;
     let (dump, pass) = (args.dump.unwrap_or(0), args.pass.unwrap_or(0));
-    if dump > 1 || pass > 2 {
+    if !(0..=1).contains(&dump) || !(0..=2).contains(&pass) {
         return Err(Problem::validation(
             "INVALID_ARGUMENTS",
             "expected 0 or 1 as dump, and 0, 1 or 2 as pass",
         ));
     }
-    let (mounts, table, devices) = (Mounts::read(cx)?, Table::read(cx)?, Devices::read(cx));
+    let (mounts, table, devices) = (MountTable::read(cx)?, Table::read(cx)?, Devices::read(cx));
     let asked = Asked { device: &args.device, mount_point: point, fs_type: &args.fs_type, options };
     let mut source = source::find(&asked, &devices, &mounts, &table, cx)?;
     let entry = Entry {
@@ -145,7 +144,7 @@ fn is_in_fstab(entry: &Entry, table: &Table, devices: &Devices) -> Result<bool> 
 }
 
 /// Whether this is mounted there. Something else there is refused.
-fn is_mounted(source: &Source, point: &str, mounts: &Mounts) -> Result<bool> {
+fn is_mounted(source: &Source, point: &str, mounts: &MountTable) -> Result<bool> {
     match mounts.at(point) {
         None => Ok(false),
         Some(mount) if source.is(mount) => Ok(true),

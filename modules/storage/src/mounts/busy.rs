@@ -4,7 +4,8 @@ use linux_sysadmin_sdk::processes::links::{self, TO_A_FILE, to_a_file};
 use linux_sysadmin_sdk::processes::{self, Process, Stat};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*, text};
 
-use super::mounted::{Mounts, within};
+use crate::mount_table::{MountTable, is_within};
+use crate::swap::areas;
 
 const BLOCKS: &str = "/sys/block";
 /// The most processes that are named.
@@ -14,7 +15,6 @@ pub(crate) fn grants(module: Module) -> Module {
     module
         .path(PathGrant::read(BLOCKS, "which loop devices there are"))
         .path(PathGrant::read("/sys/block/loop*/loop/backing_file", "which files loop devices show"))
-        .path(PathGrant::read("/proc/swaps", "which swap areas are in use"))
         .command(TO_A_FILE.read("which processes keep a file system busy").as_root_if_available())
 }
 
@@ -25,7 +25,7 @@ struct Holder {
 }
 
 /// Refuses to unmount what is in use, with the calls that free it.
-pub(crate) fn check(point: &str, mounts: &Mounts, cx: &Context) -> Result<()> {
+pub(crate) fn check(point: &str, mounts: &MountTable, cx: &Context) -> Result<()> {
     let below: Vec<&str> = mounts.below(point).map(|mount| mount.point.as_str()).collect();
     if !below.is_empty() {
         let message = format!("{point} is busy: {} is mounted below it", text::list(&below, MOST));
@@ -33,9 +33,8 @@ pub(crate) fn check(point: &str, mounts: &Mounts, cx: &Context) -> Result<()> {
         let innermost = below.iter().max_by_key(|path| path.len()).unwrap_or(&point);
         return Err(busy(message).remedy(format!("mount_remove mount_point={innermost} keep_fstab=true")));
     }
-    let swaps = cx.read("/proc/swaps").unwrap_or_default();
-    let paths = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(text::unescaped);
-    if let Some(file) = paths.into_iter().find(|path| within(point, path)) {
+    let areas = areas::read(cx).unwrap_or_default();
+    if let Some(file) = areas.iter().map(|area| &area.path).find(|path| is_within(path, point)) {
         return Err(busy(format!("{point} is busy: the swap area {file} lies on it"))
             .remedy(format!("swap_remove path={file}")));
     }
@@ -80,7 +79,7 @@ fn loop_device(point: &str, cx: &Context) -> Option<(String, String)> {
     let found = names.into_iter().zip(files).filter_map(|(name, file)| Some((name, file.ok()?)));
     let mut found =
         found.map(|(name, file)| (format!("/dev/{name}"), file.trim_end_matches('\n').to_owned()));
-    found.find(|(_, file)| within(point, file))
+    found.find(|(_, file)| is_within(file, point))
 }
 
 fn busy(message: String) -> Problem {

@@ -5,10 +5,10 @@ use linux_sysadmin_sdk::text::{excerpt, list};
 
 use super::devices::{Device, Devices, is_unstable};
 use super::fstab::{Entry, Table};
-use super::mounted::within;
 use super::place::Place;
 use super::verify::Said;
 use super::{kinds, options};
+use crate::mount_table::is_within;
 
 /// A finding about fstab.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -222,7 +222,7 @@ fn order(entry: &Entry, before: &[Entry], found: &mut Findings) {
     let is_covered = |other: &&Entry| {
         !other.is_swap()
             && other.mount_point != entry.mount_point
-            && within(&entry.mount_point, &other.mount_point)
+            && is_within(&other.mount_point, &entry.mount_point)
     };
     let lines: Vec<String> = before.iter().filter(is_covered).map(|other| other.line.to_string()).collect();
     if let Some(first) = lines.first() {
@@ -237,7 +237,7 @@ fn order(entry: &Entry, before: &[Entry], found: &mut Findings) {
 fn loops(entries: &[Entry], found: &mut Findings) {
     let needs = |entry: &Entry, other: &Entry| {
         let is_below = |path: &str| {
-            path.starts_with('/') && !path.starts_with("/dev/") && within(&other.mount_point, path)
+            path.starts_with('/') && !path.starts_with("/dev/") && is_within(path, &other.mount_point)
         };
         !other.is_swap()
             && !std::ptr::eq(entry, other)

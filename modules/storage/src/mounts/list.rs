@@ -4,8 +4,8 @@ use linux_sysadmin_sdk::{prelude::*, text};
 
 use super::devices::{Device, Devices};
 use super::fstab::{Entry, Table};
-use super::mounted::{Mount, Mounts};
 use super::{options, place, units};
+use crate::mount_table::{Mount, MountTable};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
@@ -45,14 +45,14 @@ pub(crate) struct Item {
 }
 
 pub(crate) fn list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
-    let mounts = Mounts::read(cx)?;
+    let mounts = MountTable::read(cx)?;
     let table = Table::read(cx)?;
     let devices = Devices::read(cx);
     let mut items: Vec<Item> = Vec::new();
-    for mount in &mounts.0 {
+    for mount in mounts.all() {
         let entry = table.at(&mount.point).into_iter().next();
         // systemd's own automount stands for the mount below it.
-        if args.all == Some(true) || !mount.is_pseudo() || (entry.is_some() && mount.fs_type != "autofs") {
+        if args.all == Some(true) || mount.is_lasting() || (entry.is_some() && !mount.is_automount()) {
             items.push(mounted(mount, entry, &mounts, &devices, cx));
         }
     }
@@ -68,19 +68,25 @@ pub(crate) fn list(args: ListArgs, cx: &Context) -> Result<Listing<Item>> {
     Ok(Listing { items, total: None, notes: note.into_iter().collect() })
 }
 
-fn mounted(mount: &Mount, entry: Option<&Entry>, mounts: &Mounts, devices: &Devices, cx: &Context) -> Item {
+fn mounted(
+    mount: &Mount,
+    entry: Option<&Entry>,
+    mounts: &MountTable,
+    devices: &Devices,
+    cx: &Context,
+) -> Item {
     let (state, reason) = match (mounts.hiding(mount), entry) {
         (Some(over), _) => {
             let reason = format!("{} is mounted over it, at {}", over.source, over.point);
             (Some(State::Hidden), Some(reason))
         }
-        (None, None) => ((!mount.is_pseudo() && mount.point != "/").then_some(State::NotInFstab), None),
+        (None, None) => ((mount.is_lasting() && mount.point != "/").then_some(State::NotInFstab), None),
         (None, Some(entry)) => compared(mount, entry, devices, cx),
     };
     Item {
         mount_point: mount.point.clone(),
         source: mount.source.clone(),
-        fs_type: mount.fs_type.clone(),
+        fs_type: mount.kind.clone(),
         options: mount.options.clone(),
         root: (mount.root != "/").then(|| mount.root.clone()),
         fstab_line: entry.map(|entry| entry.line),
@@ -96,10 +102,10 @@ fn compared(
     cx: &Context,
 ) -> (Option<State>, Option<String>) {
     let named = devices.resolved(&entry.source, cx);
-    let is_it = |device: &&Device| device.name == mount.source || device.number == mount.number;
+    let is_it = |device: &&Device| device.name == mount.source || device.number == mount.device;
     let is_other = named.as_ref().is_some_and(|named| {
         // Another member of a btrfs file system may give the name.
-        mount.fs_type != "btrfs"
+        mount.kind != "btrfs"
             && mount.source.starts_with("/dev/")
             && !named.is_empty()
             && !named.iter().any(is_it)
@@ -115,7 +121,7 @@ fn compared(
 }
 
 /// The entries that aren't mounted, each with its reason: what is missing, or what the unit said when it failed.
-fn not_mounted(entries: &[&Entry], mounts: &Mounts, devices: &Devices, cx: &Context) -> Vec<Item> {
+fn not_mounted(entries: &[&Entry], mounts: &MountTable, devices: &Devices, cx: &Context) -> Vec<Item> {
     let points: Vec<&str> = entries.iter().map(|entry| entry.mount_point.as_str()).collect();
     let places = place::all(&points, cx);
     let failures = units::failures(&points, cx);

@@ -7,7 +7,6 @@ pub(crate) mod devices;
 pub(crate) mod fstab;
 mod kinds;
 mod list;
-pub(crate) mod mounted;
 mod options;
 pub(crate) mod place;
 pub(crate) mod plan;
@@ -17,7 +16,7 @@ mod units;
 mod validate;
 mod verify;
 
-use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
+use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
 /// Adds the tools of this folder, with their grants.
 pub(crate) fn tools(module: Module) -> Module {
@@ -29,7 +28,7 @@ pub(crate) fn tools(module: Module) -> Module {
             list::list,
         ))
         .tool(
-            Tool::new("mount_add", "Mount now and at each start; undone where it fails", add::add)
+            Tool::new("mount_add", "Mount now and at each start", add::add)
                 .risk(Risk::High)
                 .duration(DurationCategory::Normal),
         )
@@ -49,8 +48,6 @@ pub(crate) fn tools(module: Module) -> Module {
 fn grants(module: Module) -> Module {
     let module = module
         .path(PathGrant::write(fstab::PATH, "the file systems that are mounted at each start"))
-        .path(PathGrant::read(mounted::PATH, "what is mounted"))
-        .paths(processes::grants())
         .commands(devices::grants())
         .commands(place::grants())
         .command(verify::grant());

@@ -3,7 +3,7 @@
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*, text::excerpt};
 
 use super::fstab::without_slash;
-use super::mounted::within;
+use crate::mount_table::is_within;
 
 const REALPATH: CommandLine = CommandLine::new("realpath --canonicalize-missing -- <path>");
 const STAT: CommandLine = CommandLine::new("stat --format=%F -- <path>");
@@ -131,7 +131,7 @@ pub(crate) fn checked(path: &str) -> Result<&str> {
 
 /// Refuses a mount point that would cover a part of the system.
 pub(crate) fn check_coverable(path: &str) -> Result<()> {
-    if ITSELF.contains(&path) || KERNELS.iter().any(|directory| within(directory, path)) {
+    if ITSELF.contains(&path) || KERNELS.iter().any(|directory| is_within(path, directory)) {
         let message = format!("{path} is a part of the running system, which a mount there would cover");
         return Err(Problem::validation("SYSTEM_DIRECTORY", message).remedy(
             "Mount it below /mnt or /srv; a part of the system moves to another disk from a rescue system",
@@ -142,7 +142,7 @@ pub(crate) fn check_coverable(path: &str) -> Result<()> {
 
 /// Refuses a mount that the running system needs.
 pub(crate) fn check_removable(path: &str) -> Result<()> {
-    if NEEDED.contains(&path) || KERNELS.iter().any(|directory| within(directory, path)) {
+    if NEEDED.contains(&path) || KERNELS.iter().any(|directory| is_within(path, directory)) {
         let message = format!("{path} is a part of the running system, which needs it");
         return Err(Problem::new("SYSTEM_MOUNT", Category::State, message));
     }

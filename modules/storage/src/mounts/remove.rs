@@ -5,9 +5,9 @@ use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*, text};
 use super::add::MOUNT;
 use super::devices::Devices;
 use super::fstab::Table;
-use super::mounted::Mounts;
 use super::plan::{findings, with_fstab};
 use super::{busy, place, units};
+use crate::mount_table::MountTable;
 
 const UMOUNT: CommandLine = CommandLine::new("umount -- <path>");
 
@@ -35,7 +35,7 @@ pub(crate) struct Answer {
 }
 
 pub(crate) fn remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Answer>> {
-    let (mounts, table) = (Mounts::read(cx)?, Table::read(cx)?);
+    let (mounts, table) = (MountTable::read(cx)?, Table::read(cx)?);
     let point = point(&args.mount_point, &mounts, &table, cx)?;
     place::check_removable(&point)?;
     let mount = mounts.at(&point);
@@ -93,7 +93,7 @@ pub(crate) fn remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Answer>> {
 }
 
 /// The mount point that the caller means.
-fn point(asked: &str, mounts: &Mounts, table: &Table, cx: &Context) -> Result<String> {
+fn point(asked: &str, mounts: &MountTable, table: &Table, cx: &Context) -> Result<String> {
     let is_device = asked.starts_with("/dev/") || !asked.starts_with('/') || asked.starts_with("//");
     if !is_device || mounts.at(asked).is_some() {
         return Ok(place::checked(asked)?.to_owned());
@@ -105,7 +105,7 @@ fn point(asked: &str, mounts: &Mounts, table: &Table, cx: &Context) -> Result<St
             || named.iter().any(|device| device.name == source)
             || devices.named(source).is_some_and(|other| other.iter().any(|device| named.contains(device)))
     };
-    let mounted = mounts.0.iter().filter(|mount| is_it(&mount.source)).map(|mount| mount.point.clone());
+    let mounted = mounts.all().iter().filter(|mount| is_it(&mount.source)).map(|mount| mount.point.clone());
     let written = table.entries.iter().filter(|entry| !entry.is_swap() && is_it(&entry.source));
     let mut points: Vec<String> = mounted.chain(written.map(|entry| entry.mount_point.clone())).collect();
     points.sort_unstable();
@@ -124,9 +124,9 @@ fn point(asked: &str, mounts: &Mounts, table: &Table, cx: &Context) -> Result<St
     }
 }
 
-fn not_found(asked: &str, mounts: &Mounts) -> Problem {
+fn not_found(asked: &str, mounts: &MountTable) -> Problem {
     let message = format!("{} is neither mounted nor in fstab", text::excerpt(asked, 120));
     let points: Vec<&str> =
-        mounts.0.iter().filter(|mount| !mount.is_pseudo()).map(|mount| mount.point.as_str()).collect();
+        mounts.all().iter().filter(|mount| mount.is_lasting()).map(|mount| mount.point.as_str()).collect();
     Problem::not_found("MOUNT_NOT_FOUND", message).remedy(format!("Mounted: {}", text::list(&points, 8)))
 }

@@ -4,9 +4,9 @@ use linux_sysadmin_sdk::{Category, prelude::*, text};
 
 use super::devices::{Device, Devices, is_unstable};
 use super::fstab::Table;
-use super::mounted::Mounts;
 use super::place::kind;
 use super::{kinds, options};
+use crate::mount_table::{Mount, MountTable};
 
 /// The most devices that a message names.
 const MOST: usize = 6;
@@ -25,12 +25,12 @@ pub(crate) struct Source {
 
 impl Source {
     /// Whether this is what is mounted there.
-    pub(crate) fn is(&self, mount: &super::mounted::Mount) -> bool {
+    pub(crate) fn is(&self, mount: &Mount) -> bool {
         mount.source == self.written
             || self
                 .device
                 .as_ref()
-                .is_some_and(|device| device.name == mount.source || device.number == mount.number)
+                .is_some_and(|device| device.name == mount.source || device.number == mount.device)
     }
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) fn find(
     asked: &Asked,
     devices: &Devices,
-    mounts: &Mounts,
+    mounts: &MountTable,
     table: &Table,
     cx: &Context,
 ) -> Result<Source> {
@@ -147,7 +147,7 @@ fn block(
     found: &[&Device],
     asked: &Asked,
     devices: &Devices,
-    mounts: &Mounts,
+    mounts: &MountTable,
     table: &Table,
 ) -> Result<Source> {
     let device = match found {
@@ -227,7 +227,7 @@ fn check_unused(
     fs_type: &str,
     asked: &Asked,
     devices: &Devices,
-    mounts: &Mounts,
+    mounts: &MountTable,
     table: &Table,
 ) -> Result<()> {
     let is_subvolume = options::has(asked.options, "subvol") || options::has(asked.options, "subvolid");
@@ -235,8 +235,8 @@ fn check_unused(
         return Ok(());
     }
     let is_elsewhere = |point: &str| point != asked.mount_point;
-    let is_it = |mount: &&super::mounted::Mount| mount.source == device.name || mount.number == device.number;
-    if let Some(mount) = mounts.0.iter().filter(is_it).find(|mount| is_elsewhere(&mount.point)) {
+    let is_it = |mount: &&Mount| mount.source == device.name || mount.device == device.number;
+    if let Some(mount) = mounts.all().iter().filter(is_it).find(|mount| is_elsewhere(&mount.point)) {
         let message = format!("{} is mounted at {} already", device.name, mount.point);
         return Err(Problem::new("DEVICE_MOUNTED", Category::State, message)
             .remedy(format!("mount_remove mount_point={}", mount.point))
@@ -259,13 +259,13 @@ fn check_unused(
 }
 
 /// Names the devices that could be meant.
-fn not_found(device: &str, devices: &Devices, mounts: &Mounts) -> Problem {
+fn not_found(device: &str, devices: &Devices, mounts: &MountTable) -> Problem {
     let problem =
         Problem::not_found("DEVICE_NOT_FOUND", format!("there is no device {}", text::excerpt(device, 120)));
     let is_free = |device: &&Device| {
         let kind = device.fs_type.as_deref();
         kind.is_some_and(|kind| kinds::not_mountable(kind).is_none())
-            && mounts.0.iter().all(|mount| mount.number != device.number && mount.source != device.name)
+            && mounts.all().iter().all(|mount| mount.device != device.number && mount.source != device.name)
     };
     let name = |device: &Device| {
         let label = device.label().map(|label| format!(", label {label}")).unwrap_or_default();

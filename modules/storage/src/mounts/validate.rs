@@ -5,8 +5,8 @@ use linux_sysadmin_sdk::prelude::*;
 use super::checks::{self, Facts, Finding};
 use super::devices::{Device, Devices};
 use super::fstab::{self, Table};
-use super::mounted::Mounts;
 use super::{place, verify};
+use crate::mount_table::MountTable;
 
 #[derive(Serialize)]
 pub(crate) struct Validated {
@@ -32,7 +32,7 @@ pub(crate) fn findings(table: &Table, cx: &Context) -> Vec<Finding> {
     let [lsblk, blkid] = Devices::commands();
     let [lsblk, blkid, verified] = cx.run_each([lsblk, blkid, verify::command()]);
     let devices = Devices::of([lsblk, blkid]);
-    let mounts = Mounts::read(cx).unwrap_or_default();
+    let mounts = MountTable::read(cx).unwrap_or_default();
     // What is mounted is a directory without symlinks. It isn't looked at, since it may hang.
     let path = |entry| checks::place_of(entry).filter(|path| mounts.at(path).is_none());
     let paths: Vec<Option<&str>> = table.entries.iter().map(path).collect();

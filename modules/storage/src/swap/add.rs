@@ -5,13 +5,14 @@
 
 use linux_sysadmin_sdk::{Category, DurationCategory, Privilege, prelude::*, text};
 
-use super::areas::{self, FOLDER, mib};
-use super::{commands, size};
+use super::areas::{self, FOLDER};
+use super::commands;
+use crate::mount_table::MountTable;
 use crate::mounts::devices::Devices;
 use crate::mounts::fstab::{Entry, Table};
-use crate::mounts::mounted::Mounts;
 use crate::mounts::place::{self, Place};
 use crate::mounts::plan::{findings, with_fstab};
+use crate::size::{Size, shown};
 
 /// Where the directory for files is made, unless the caller names another place.
 const USUAL: &str = "/var/lib";
@@ -63,13 +64,12 @@ pub(crate) fn remove_file(path: &str) -> Command {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
-    /// A new file's, such as 2G
+    /// 2G
     size: Option<String>,
     /// For the file; default /var/lib
     directory: Option<String>,
-    /// A partition, in place of a file
     device: Option<String>,
-    priority: Option<u16>,
+    priority: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -78,7 +78,7 @@ pub(crate) struct Answer {
     #[serde(skip_serializing_if = "Option::is_none")]
     would: Option<&'static str>,
     path: String,
-    size_mib: f64,
+    size: String,
     /// The source as fstab has it.
     source: String,
 }
@@ -93,13 +93,11 @@ struct Draft {
 }
 
 pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
-    if args.priority.is_some_and(|priority| priority > 32_767) {
-        return Err(Problem::validation("INVALID_ARGUMENTS", "expected a priority from 0 to 32767"));
-    }
+    let priority = args.priority.map(priority).transpose()?;
     let table = Table::read(cx)?;
     let draft = match (&args.size, &args.device) {
-        (Some(size), None) => of_file(size, args.directory.as_deref(), args.priority, cx)?,
-        (None, Some(device)) if args.directory.is_none() => of_device(device, args.priority, &table, cx)?,
+        (Some(size), None) => of_file(size, args.directory.as_deref(), priority, cx)?,
+        (None, Some(device)) if args.directory.is_none() => of_device(device, priority, &table, cx)?,
         _ => {
             let message = "expected either size (of a new file, with directory where /var/lib is the wrong place) or device";
             return Err(Problem::validation("INVALID_ARGUMENTS", message));
@@ -110,7 +108,7 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
         source: draft.source.clone(),
         mount_point: "none".to_owned(),
         fs_type: "swap".to_owned(),
-        options: args.priority.map_or("sw".to_owned(), |priority| format!("sw,pri={priority}")),
+        options: priority.map_or("sw".to_owned(), |priority| format!("sw,pri={priority}")),
         dump: "0".to_owned(),
         pass: "0".to_owned(),
     };
@@ -121,12 +119,18 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
         notes.extend(findings(cx));
     }
     let would = applied.dry_run.then_some("add");
-    let data = Answer { would, path: draft.path, size_mib: mib(draft.size), source: draft.source };
+    let data = Answer { would, path: draft.path, size: shown(draft.size), source: draft.source };
     Ok(Noted { data, notes })
 }
 
+fn priority(number: i64) -> Result<u16> {
+    let priority = u16::try_from(number).ok().filter(|priority| *priority <= 32_767);
+    priority.ok_or_else(|| Problem::validation("INVALID_ARGUMENTS", "expected a priority from 0 to 32767"))
+}
+
 fn of_file(size: &str, directory: Option<&str>, asked: Option<u16>, cx: &Context) -> Result<Draft> {
-    let size = size::parse(size)?;
+    // The kernel swaps whole pages.
+    let size = Size::bytes(size)? & !0xfff;
     if size < LEAST {
         return Err(Problem::validation("INVALID_SIZE", "expected a size of at least 16M"));
     }
@@ -146,7 +150,7 @@ fn of_file(size: &str, directory: Option<&str>, asked: Option<u16>, cx: &Context
     let (is_there, names) = folder_content(&folder, cx)?;
     let path = format!("{folder}/{}", name(size, &names, cx));
     let mut change =
-        Change::new(format!("Make a swap file of {} MiB and use it now and at each start", mib(size)));
+        Change::new(format!("Make a swap file of {} and use it now and at each start", shown(size)));
     if !is_there {
         change = change.step(Step::make_directory(&folder, 0o700).owner("root", "root"));
     }
@@ -174,16 +178,16 @@ fn of_file(size: &str, directory: Option<&str>, asked: Option<u16>, cx: &Context
 
 /// The type of the file system of a directory, where a file on it can be swap.
 fn able(directory: &str, cx: &Context) -> Result<String> {
-    let mounts = Mounts::read(cx)?;
-    let fs_type = mounts.of(directory).map(|mount| mount.fs_type.clone()).unwrap_or_default();
+    let mounts = MountTable::read(cx)?;
+    let fs_type = mounts.of(directory).map(|mount| mount.kind.clone()).unwrap_or_default();
     if ABLE.contains(&fs_type.as_str()) {
         return Ok(fs_type);
     }
     let message = format!("{directory} is on {fs_type}: expected a directory on {}", ABLE.join(", "));
     let able: Vec<&str> = mounts
-        .0
+        .all()
         .iter()
-        .filter(|mount| ABLE.contains(&mount.fs_type.as_str()) && mount.root == "/")
+        .filter(|mount| ABLE.contains(&mount.kind.as_str()) && mount.root == "/")
         .map(|mount| mount.point.as_str())
         .collect();
     let problem = Problem::new("FS_TYPE_NOT_SUPPORTED", Category::State, message);
@@ -205,10 +209,10 @@ fn check_room(directory: &str, size: u64, cx: &Context) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{directory} has {} MiB free, and a file of {} MiB should leave {} MiB",
-        mib(free),
-        mib(size),
-        mib(LEFT)
+        "{directory} has {} free, and a file of {} should leave {}",
+        shown(free),
+        shown(size),
+        shown(LEFT)
     );
     Err(Problem::new("NO_ROOM", Category::Resource, message)
         .remedy("disk_usage_top tells what fills it")
@@ -277,8 +281,9 @@ fn of_device(asked: &str, priority: Option<u16>, table: &Table, cx: &Context) ->
         _ => return Err(state("DEVICE_AMBIGUOUS", format!("{asked} is on several devices"))),
     };
     let name = &device.name;
-    let mounts = Mounts::read(cx)?;
-    if let Some(mount) = mounts.0.iter().find(|mount| mount.source == *name || mount.number == device.number)
+    let mounts = MountTable::read(cx)?;
+    if let Some(mount) =
+        mounts.all().iter().find(|mount| mount.source == *name || mount.device == device.number)
     {
         return Err(state("DEVICE_MOUNTED", format!("{name} is mounted at {}", mount.point)));
     }

@@ -44,10 +44,15 @@ impl Area {
     }
 }
 
+/// The areas in the file's text.
+pub(crate) fn parse(text: &str) -> Vec<Area> {
+    text.lines().skip(1).filter_map(Area::parse).collect()
+}
+
 /// Reads the swap areas in use. A kernel without swap has no such file.
 pub(crate) fn read(cx: &Context) -> Result<Vec<Area>> {
     match cx.read(SWAPS) {
-        Ok(text) => Ok(text.lines().skip(1).filter_map(Area::parse).collect()),
+        Ok(text) => Ok(parse(&text)),
         Err(problem) if problem.code == "FILE_NOT_FOUND" => Ok(Vec::new()),
         Err(problem) => Err(problem),
     }
@@ -63,11 +68,6 @@ pub(crate) fn available_memory(meminfo: &str) -> Option<u64> {
 pub(crate) fn is_ours(path: &str) -> bool {
     let mut names = path.rsplit('/');
     names.next().is_some_and(|name| !name.is_empty()) && names.next() == Some(FOLDER)
-}
-
-/// A number of bytes in MiB, to one decimal.
-pub(crate) fn mib(bytes: u64) -> f64 {
-    (bytes as f64 / 104_857.6).round() / 10.0
 }
 
 #[cfg(test)]
@@ -106,6 +106,5 @@ mod tests {
     fn available_memory_is_told_in_bytes() {
         assert_eq!(available_memory("MemTotal: 9 kB\nMemAvailable:   12 kB\n"), Some(12 << 10));
         assert_eq!(available_memory("MemTotal: 9 kB\n"), None);
-        assert_eq!(mib(1_572_864), 1.5);
     }
 }

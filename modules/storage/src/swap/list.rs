@@ -5,9 +5,10 @@ use std::cmp::Reverse;
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::processes::{self, Process, Stat, Status};
 
-use super::areas::{self, Area, mib};
+use super::areas::{self, Area};
 use crate::mounts::devices::{Device, Devices};
 use crate::mounts::fstab::{Entry, Table};
+use crate::size::shown;
 
 /// Whether the compressed cache in front of swap is on.
 pub(crate) const ZSWAP: &str = "/sys/module/zswap/parameters/enabled";
@@ -24,9 +25,9 @@ struct Item {
     #[serde(rename = "type")]
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    size_mib: Option<f64>,
+    size: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    used_mib: Option<f64>,
+    used: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     priority: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,16 +41,16 @@ struct Item {
 struct User {
     #[serde(flatten)]
     process: Process,
-    swap_mib: f64,
+    swap: String,
 }
 
 #[derive(Serialize)]
 pub(crate) struct Swap {
     areas: Vec<Item>,
-    total_mib: f64,
-    used_mib: f64,
+    total: String,
+    used: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    memory_available_mib: Option<f64>,
+    memory_available: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     swappiness: Option<u32>,
     /// True where the kernel compresses pages before it writes them to swap.
@@ -78,8 +79,8 @@ pub(crate) fn list(_: NoArgs, cx: &Context) -> Result<Single<Swap>> {
         items.push(Item {
             path: area.path.clone(),
             kind: if area.is_zram() { "zram".to_owned() } else { area.kind.clone() },
-            size_mib: Some(mib(area.size)),
-            used_mib: Some(mib(area.used)),
+            size: Some(shown(area.size)),
+            used: Some(shown(area.used)),
             priority: Some(area.priority),
             fstab_line: line,
             state: (line.is_none() && !area.is_zram()).then_some("not_in_fstab"),
@@ -91,8 +92,8 @@ pub(crate) fn list(_: NoArgs, cx: &Context) -> Result<Single<Swap>> {
         items.push(Item {
             path: entry.source.clone(),
             kind: if named.is_empty() { "file" } else { "partition" }.to_owned(),
-            size_mib: named.first().map(|device| mib(device.size)),
-            used_mib: None,
+            size: named.first().map(|device| shown(device.size)),
+            used: None,
             priority: None,
             fstab_line: Some(entry.line),
             state: Some(match entry.has("noauto") {
@@ -106,9 +107,9 @@ pub(crate) fn list(_: NoArgs, cx: &Context) -> Result<Single<Swap>> {
     let meminfo = cx.read(areas::MEMORY).unwrap_or_default();
     Ok(Single(Swap {
         areas: items,
-        total_mib: mib(used.iter().map(|area| area.size).sum()),
-        used_mib: mib(in_use),
-        memory_available_mib: areas::available_memory(&meminfo).map(mib),
+        total: shown(used.iter().map(|area| area.size).sum()),
+        used: shown(in_use),
+        memory_available: areas::available_memory(&meminfo).map(shown),
         swappiness: cx.read(SWAPPINESS).ok().and_then(|text| text.trim().parse().ok()),
         zswap: cx.read(ZSWAP).is_ok_and(|text| text.trim() == "Y"),
         processes: if in_use > 0 { users(cx)? } else { Vec::new() },
@@ -117,7 +118,7 @@ pub(crate) fn list(_: NoArgs, cx: &Context) -> Result<Single<Swap>> {
 
 /// The processes with most of their memory in swap.
 fn users(cx: &Context) -> Result<Vec<User>> {
-    Ok(most(cx)?.into_iter().map(|(process, bytes)| User { process, swap_mib: mib(bytes) }).collect())
+    Ok(most(cx)?.into_iter().map(|(process, bytes)| User { process, swap: shown(bytes) }).collect())
 }
 
 /// The processes with most of their memory in swap, with its bytes.

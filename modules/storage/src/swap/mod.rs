@@ -1,11 +1,10 @@
 //! Swap areas.
 
 mod add;
-mod areas;
+pub(crate) mod areas;
 mod commands;
 mod list;
 mod remove;
-mod size;
 
 use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 
@@ -18,13 +17,9 @@ pub(crate) fn tools(module: Module) -> Module {
         .grants(grants)
         .tool(Tool::new("swap_list", "Swap areas, fstab, and whose memory is in them", list::list))
         .tool(
-            Tool::new(
-                "swap_add",
-                "Use a new file or a blank partition as swap, now and at each start",
-                add::add,
-            )
-            .risk(Risk::High)
-            .duration(DurationCategory::Normal),
+            Tool::new("swap_add", "Swap on a new file (size) or a blank partition (device)", add::add)
+                .risk(Risk::High)
+                .duration(DurationCategory::Normal),
         )
         .tool(
             Tool::new("swap_remove", "Swap off and out of fstab, where memory has room", remove::remove)

@@ -3,11 +3,12 @@
 use linux_sysadmin_sdk::{Category, prelude::*, text};
 
 use super::add::remove_file;
-use super::areas::{self, Area, mib};
+use super::areas::{self, Area};
 use super::{commands, list};
 use crate::mounts::devices::Devices;
 use crate::mounts::fstab::Table;
 use crate::mounts::plan::{findings, with_fstab};
+use crate::size::shown;
 
 /// The memory that stays available beside what comes back from swap.
 const LEFT: u64 = 64 << 20;
@@ -25,7 +26,7 @@ pub(crate) struct Answer {
     would: Option<&'static str>,
     path: String,
     /// The amount that comes back into memory.
-    used_mib: f64,
+    used: String,
     /// The numbers of the lines that were taken out of fstab.
     fstab_lines: Vec<usize>,
     file_removed: bool,
@@ -73,13 +74,13 @@ pub(crate) fn remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Answer>> {
     } else if area.is_some_and(|area| area.kind == "file") {
         notes.push(format!("{asked} stays: file_remove path={asked} frees its room"));
     }
-    let used_mib = area.map_or(0.0, |area| mib(area.used));
+    let in_use = shown(area.map_or(0, |area| area.used));
     let applied = cx.apply(change)?;
     if !applied.dry_run && !lines.is_empty() {
         notes.extend(findings(cx));
     }
     let would = applied.dry_run.then_some("remove");
-    let data = Answer { would, path: asked, used_mib, fstab_lines: lines, file_removed: is_ours };
+    let data = Answer { would, path: asked, used: in_use, fstab_lines: lines, file_removed: is_ours };
     Ok(Noted { data, notes })
 }
 
@@ -106,22 +107,21 @@ fn check_room(area: &Area, all: &[Area], cx: &Context) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "{} MiB of {} are in use, and there is room for {} MiB: memory has {} MiB, other swap areas {} MiB, and {} MiB have to \
-         stay free",
-        mib(area.used),
+        "{} of {} are in use, and there is room for {}: memory has {}, other swap areas {}, and {} have to stay free",
+        shown(area.used),
         area.path,
-        mib(room),
-        mib(memory),
-        mib(others),
-        mib(LEFT)
+        shown(room),
+        shown(memory),
+        shown(others),
+        shown(LEFT)
     );
     let mut problem = Problem::new("SWAP_NEEDED", Category::Resource, message);
     for (process, bytes) in list::most(cx).unwrap_or_default() {
         let what = format!(
-            "PID {} ({}) has {} MiB in swap",
+            "PID {} ({}) has {} in swap",
             process.pid,
             text::excerpt(&process.command, 80),
-            mib(bytes)
+            shown(bytes)
         );
         problem = problem.remedy(match process.unit.filter(|unit| unit.ends_with(".service")) {
             Some(unit) => format!("svc_restart service={unit}: {what}"),

@@ -1,4 +1,5 @@
-//! Sizes: what a caller asks for, and how sizes are told. LVM takes G, GB and GiB alike as 1024³ bytes, and so do these tools.
+//! Sizes: what a caller asks for, and how every answer tells them. LVM takes G, GB and GiB alike as 1024³ bytes, and so do
+//! these tools.
 
 use linux_sysadmin_sdk::{prelude::*, text::excerpt};
 
@@ -9,7 +10,7 @@ const MOST: u128 = 8 << 60;
 
 /// How an asked size relates to the present one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(crate) enum Sign {
     Absolute,
     More,
     Less,
@@ -17,7 +18,7 @@ pub(super) enum Sign {
 
 /// What a percentage is a part of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Of {
+pub(crate) enum Of {
     Free,
     Group,
     Origin,
@@ -25,20 +26,20 @@ pub(super) enum Of {
 
 /// A number of bytes, or a part of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Amount {
+pub(crate) enum Amount {
     Bytes(u64),
     Percent(u64, Of),
 }
 
 /// A size as a caller asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Size {
-    pub(super) sign: Sign,
-    pub(super) amount: Amount,
+pub(crate) struct Size {
+    pub(crate) sign: Sign,
+    pub(crate) amount: Amount,
 }
 
 impl Size {
-    pub(super) fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         let (sign, rest) = match text.as_bytes().first() {
             Some(b'+') => (Sign::More, &text[1..]),
             Some(b'-') => (Sign::Less, &text[1..]),
@@ -55,8 +56,21 @@ impl Size {
         Ok(Self { sign, amount })
     }
 
+    /// The size in bytes, neither with a sign nor as a part of something.
+    pub(crate) fn bytes(text: &str) -> Result<u64> {
+        match Self::parse(text) {
+            Ok(Self { sign: Sign::Absolute, amount: Amount::Bytes(bytes) }) => Ok(bytes),
+            _ => {
+                let text = excerpt(text, 60);
+                let message =
+                    format!("{text:?} is no size: expected a number with K, M, G or T (of 1024), such as 2G");
+                Err(Problem::validation("INVALID_SIZE", message))
+            }
+        }
+    }
+
     /// The size without a sign.
-    pub(super) fn absolute(text: &str) -> Result<Amount> {
+    pub(crate) fn absolute(text: &str) -> Result<Amount> {
         let size = Self::parse(text)?;
         if size.sign != Sign::Absolute {
             let message = format!("{text:?} has a sign: expected a size such as 10G or 100%FREE");
@@ -102,7 +116,7 @@ fn digits(text: &str) -> Option<u128> {
 }
 
 /// A size in the largest unit of which there is one, rounded down to two decimals: `1.99G`. The tools take it as an argument.
-pub(super) fn shown(bytes: u64) -> String {
+pub(crate) fn shown(bytes: u64) -> String {
     let power = (1..UNITS.len()).rev().find(|power| bytes >> (10 * power) > 0).unwrap_or(0);
     let hundredths = (u128::from(bytes) * 100) >> (10 * power);
     let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
@@ -167,6 +181,16 @@ mod tests {
             assert_eq!(Size::parse(text).unwrap_err().code, "INVALID_SIZE", "{text}");
         }
         assert_eq!(Size::absolute("+1G").unwrap_err().code, "INVALID_SIZE");
+    }
+
+    #[test]
+    fn where_only_bytes_are_meant_signs_and_parts_are_refused() {
+        for (text, bytes) in [("2G", 2 << 30), ("1.5GiB", 3 << 29), ("64k", 64 << 10)] {
+            assert_eq!(Size::bytes(text).unwrap(), bytes);
+        }
+        for text in ["", "2", "+2G", "-2G", "50%", "100%FREE", "1e9G", "2G\n", "infG"] {
+            assert_eq!(Size::bytes(text).unwrap_err().code, "INVALID_SIZE", "{text}");
+        }
     }
 
     #[test]
