@@ -108,7 +108,13 @@ fn problem(text: &str) -> Option<Problem> {
         | "INVALID_BACKUP_ID"
         | "INVALID_LABEL"
         | "SOURCE_IN_DESTINATION" => Category::Validation,
-        "DESTINATION_NOT_MOUNTED" | "DESTINATION_UNSAFE" => Category::State,
+        "DESTINATION_NOT_MOUNTED"
+        | "DESTINATION_UNSAFE"
+        | "DESTINATION_UNSUITABLE"
+        | "DESTINATION_FAILED"
+        | "SOURCE_NOT_MOUNTED"
+        | "TARGET_UNSAFE"
+        | "TARGET_IS_SYMLINK" => Category::State,
         _ => Category::Other,
     };
     let problem = Problem::new(code, category, text::excerpt(message.trim(), 1000));
@@ -129,8 +135,15 @@ fn remedy(code: &str, message: &str) -> Option<&'static str> {
         }
         "DESTINATION_UNREACHABLE" => "bak_destinations says which destinations can be reached",
         "DESTINATION_NOT_FOUND" => "Mount the disk, or make the directory: file_mkdir",
-        "DESTINATION_NOT_MOUNTED" => "Mount it first",
+        "DESTINATION_NOT_MOUNTED" | "SOURCE_NOT_MOUNTED" => {
+            "mount_list says why it isn't mounted, and mount_add mounts it"
+        }
         "DESTINATION_UNSAFE" => "perms_set owner=root mode=0700, or another directory",
+        "DESTINATION_UNSUITABLE" => "disk_list has the file systems",
+        "TARGET_UNSAFE" | "TARGET_IS_SYMLINK" => {
+            "bak_restore target_path=/var/lib/restored, and move the files from there"
+        }
+        "WORK_FAILED" => "disk_usage path=/var/tmp says what fills it",
         "DESTINATION_FULL" => "Make room, and call again",
         "CONNECTION_LOST" | "RSYNC_FAILED" => "Call again: it goes on from what was copied",
         "BACKUP_NOT_FOUND" | "INVALID_BACKUP_ID" => "bak_list has the names",

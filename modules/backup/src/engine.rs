@@ -20,7 +20,7 @@ const DIRECTORY: &str = "/usr/local/lib/linux-sysadmin";
 const LONGEST: u32 = 86_400;
 
 const CREATE: &str = "/usr/local/lib/linux-sysadmin/backup create --destination=<text> [--label=<text>] [--full] \
-                      [--all-file-systems] [(--dump=postgresql|--dump=mariadb|--dump=redis)]... [--exclude=<text>]... -- <arg>...";
+                      [(--dump=postgresql|--dump=mariadb|--dump=redis)]... [--exclude=<text>]... -- <arg>...";
 const RESTORE: &str = "/usr/local/lib/linux-sysadmin/backup restore --destination=<text> [--target=<path>] -- <text> [<arg>]...";
 const PREVIEW: &str = "/usr/local/lib/linux-sysadmin/backup preview --destination=<text> [--target=<path>] -- <text> [<arg>]...";
 const ARCHIVE: &str =
@@ -35,7 +35,6 @@ const VERIFY: CommandLine =
 pub(crate) struct Request<'a> {
     pub(crate) label: Option<&'a str>,
     pub(crate) full: bool,
-    pub(crate) all_file_systems: bool,
     pub(crate) dumps: &'a [&'static str],
     pub(crate) excludes: &'a [String],
     pub(crate) paths: &'a [String],
@@ -46,7 +45,6 @@ pub(crate) fn create(destination: &Destination, request: &Request) -> Step {
     let command = to("create", destination)
         .args(request.label.map(|label| format!("--label={label}")))
         .args(request.full.then_some("--full"))
-        .args(request.all_file_systems.then_some("--all-file-systems"))
         .args(request.dumps.iter().map(|dump| format!("--dump={dump}")))
         .args(request.excludes.iter().map(|pattern| format!("--exclude={pattern}")))
         .arg("--")

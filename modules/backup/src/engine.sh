@@ -14,14 +14,15 @@ umask 077
 export LC_ALL=C TZ=UTC HOME="${HOME:-/root}"
 ENGINE=1
 CONFIG=/etc/linux-sysadmin/backup
-LOCKS=/run/lock
+# A directory of root alone, unlike /run/lock, where others could make or hold the lock first.
+RUN=/run/linux-sysadmin-backup
 REPLACED=/var/backups/linux-sysadmin-replaced
 # The most lines of each kind in an answer.
 SHOWN=20
 # An item of rsync's output: what happened, checksum, size, time, mode, uid, gid, link, and behind the last // the name.
 FORMAT='=%i|%C|%l|%M|%B|%U|%G|%L//%n'
 WORK= mounted= scheme= host= user= port= root= base= extra= ssh_options=
-destination= label= dumps= target= id= full=no one_file_system=--one-file-system
+destination= label= dumps= target= id= full=no
 keep_daily= keep_weekly= keep_monthly= waits=no
 
 fail() { # CODE MESSAGE
@@ -56,6 +57,54 @@ is_safe_path() { # PATH
   case $1 in *[[:cntrl:]]* | */../* | */..) return 1 ;; /*) return 0 ;; *) return 1 ;; esac
 }
 
+# An awk function: the text with the bytes that \040 and the like stand for, as in fstab and /proc/self/mounts.
+PLAIN='function plain(text,   p) { while ((p = match(text, /\\[0-7][0-7][0-7]/)) > 0)
+  text = substr(text, 1, p - 1) sprintf("%c", substr(text, p + 1, 1) * 64 + substr(text, p + 2, 1) * 8 + substr(text, p + 3, 1)) substr(text, p + 4)
+  return text }'
+
+# The mount points of fstab at or above a path where nothing is mounted. What an automount has is mounted by entering it.
+unmounted() { # PATH
+  BELOW=${1%/}/ awk "$PLAIN"'
+    FILENAME == "/proc/self/mounts" { mounted[plain($2)] = 1; next }
+    $1 !~ /^#/ && $2 ~ /^\/./ { point = plain($2); sub(/\/+$/, "", point); if (index(ENVIRON["BELOW"], point "/") == 1 && !(point in mounted)) print point }
+  ' /proc/self/mounts /etc/fstab 2>/dev/null
+}
+
+# The nearest directory above a path in which an account other than root could put something else in its place. In one with the
+# sticky bit, nobody replaces what isn't his own.
+exposed() { # PATH
+  above=$1
+  while above=${above%/*}; do
+    if [ -d "$above/." ] &&
+      [ -z "$(find "$above/." -prune '(' -user 0 -o -user "$(id -u)" ')' '(' -perm -1000 -o ! -perm -002 ! -perm -020 ')')" ]; then
+      say "${above:-/}"
+      return
+    fi
+    [ -n "$above" ] || return
+  done
+}
+
+# Whether a directory is root's, and nobody else may write there.
+is_private() { [ -n "$(find "$1/." -prune -user "$(id -u)" ! -perm -002 ! -perm -020)" ]; }
+
+# The symlink above a path.
+redirected() { # PATH
+  above=$1
+  while above=${above%/*} && [ -n "$above" ]; do
+    [ ! -L "$above" ] || { say "$above"; return; }
+  done
+}
+
+# The part of a path below a directory, also where either is seen under another name. It fails where the path lies elsewhere.
+below() { # PATH DIRECTORY
+  above=$1 rest=
+  while ! [ "$above/." -ef "$2/." ]; do
+    [ -n "$above" ] || return 1
+    rest=/${above##*/}$rest above=${above%/*}
+  done
+  say "$rest"
+}
+
 is_id() { # NAME
   case $1 in *[!A-Za-z0-9._-]* | .* | -*) return 1 ;; *-[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]*) return 0 ;; esac
   return 1
@@ -88,7 +137,8 @@ parse_destination() {
   [ -n "$root" ] || fail INVALID_DESTINATION "the root directory can't be a destination"
   base=$root
   if [ "$scheme" = ssh ]; then
-    ssh_options="-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o ForwardAgent=no -o ClearAllForwardings=yes"
+    # A connection that is shared would outlive the run, and hold its lock.
+    ssh_options="-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o ForwardAgent=no -o ClearAllForwardings=yes -o ControlMaster=no -o ControlPath=none"
     [ -n "$port" ] && ssh_options="$ssh_options -p $port"
     [ -n "$user" ] && ssh_options="$ssh_options -l $user"
     export RSYNC_RSH="ssh $ssh_options"
@@ -117,24 +167,30 @@ reach() {
 }
 
 reach_directory() {
+  given=$root
+  root=$(cd "$given" 2>/dev/null && pwd -P)
   # A disk that isn't mounted leaves an empty directory, and the backup would fill the root file system.
-  absent=$(awk -v root="$root/" '
-    FILENAME == "/proc/self/mounts" { mounted[$2] = 1; next }
-    $1 !~ /^#/ && $2 != "/" && $2 != "none" && index(root, $2 "/") == 1 && !($2 in mounted) { print $2 }
-  ' /proc/self/mounts /etc/fstab 2>/dev/null)
-  cd "$root" 2>/dev/null || fail DESTINATION_NOT_FOUND "there is no directory $root${absent:+, and /etc/fstab has a mount that is absent: $absent}"
-  cd / || exit 1
-  # An automount is there only since the directory was entered.
-  for place in $absent; do
-    grep -qF " $place " /proc/self/mounts || fail DESTINATION_NOT_MOUNTED "$place is in /etc/fstab, but isn't mounted"
+  absent=$(unmounted "$given" | head -n 1)
+  [ -n "$root" ] || fail DESTINATION_NOT_FOUND "there is no directory $given${absent:+, and /etc/fstab has a mount that is absent: $absent}"
+  [ "$root" != / ] || fail INVALID_DESTINATION "the root directory can't be a destination"
+  [ -z "$absent" ] || fail DESTINATION_NOT_MOUNTED "/etc/fstab has $absent, but it isn't mounted"
+  # Whoever may write there, or above it, could lead root's files elsewhere by a symlink.
+  is_private "$root" || fail DESTINATION_UNSAFE "$root must belong to root, and nobody else may write there"
+  for path in "$given" "$root"; do
+    open=$(exposed "$path")
+    [ -z "$open" ] || fail DESTINATION_UNSAFE "others than root may change $open, above $path: expected a directory in directories of root"
   done
-  # Whoever may write there could lead root's files elsewhere by a symlink.
-  [ -n "$(find "$root/." -prune -user "$(id -u)" ! -perm -002 ! -perm -020)" ] ||
-    fail DESTINATION_UNSAFE "$root must belong to root, and nobody else may write there"
+  base=$root
 }
 
 mount_nfs() {
-  mounted=$(mktemp -d /run/linux-sysadmin-backup.XXXXXX) || fail WORK_FAILED "/run can't be written"
+  mkdir -p "$RUN" || fail WORK_FAILED "$RUN can't be made"
+  # A run that was killed leaves its mount behind.
+  for left in "$RUN"/mount.*; do
+    run=${left##*/mount.}
+    [ -d "$left" ] && ! kill -0 "${run%%.*}" 2>/dev/null && umount -l "$left" 2>/dev/null && rmdir "$left"
+  done
+  mounted=$(mktemp -d "$RUN/mount.$$.XXXXXX") || fail WORK_FAILED "$RUN can't be written"
   timeout 30 mount -t nfs -o nosuid,nodev,noexec,soft,timeo=300,retrans=3 "$host:$root" "$mounted" 2>"$WORK/errors" || {
     rmdir "$mounted"
     mounted=
@@ -145,7 +201,9 @@ mount_nfs() {
 
 # One run at a time for each destination; another one would take up the same incomplete backup.
 lock() {
-  mkdir -p "$LOCKS" && exec 9>"$LOCKS/linux-sysadmin-backup-$(printf %s "$destination" | cksum | tr ' ' -)" || fail WORK_FAILED "$LOCKS can't be written"
+  key=$destination
+  [ "$scheme" = local ] && key=$root
+  mkdir -p "$RUN" && exec 9>"$RUN/lock-$(printf %s "$key" | cksum | tr ' ' -)" || fail WORK_FAILED "$RUN can't be written"
   tries=0
   until flock -n 9; do
     [ "$waits" = yes ] && [ "$tries" -lt 360 ] || fail BACKUP_RUNNING "another run works with $destination"
@@ -153,6 +211,8 @@ lock() {
     sleep 10
   done
 }
+
+stamp() { date -d "@$1" +%Y-%m-%d-%H%M%S; } # SECONDS
 
 self() { uname -n | cut -d . -f 1 | tr -c 'A-Za-z0-9_\n-' _; }
 
@@ -224,11 +284,11 @@ UNKNOWN='
   printf "%s%c", path, 0
 }'
 
-# Puts the checksums of a second list into the first one.
+# Puts the lines of other lists in the place of those in the first one.
 MERGE='
 { path = $0; for (i = 0; i < 7; i++) path = substr(path, index(path, " ") + 1) }
-which == "new" { sum[path] = $2; next }
-/^f \? / && path in sum { sub(/^f \?/, "f " sum[path]) }
+which == "new" { if ($1 == "f" && $2 != "?") line[path] = $0; next }
+$1 == "f" && path in line { print line[path]; next }
 { print }'
 
 # Lists files with their checksums: nothing is copied, since rsync only pretends.
@@ -244,14 +304,22 @@ listing() {
   } | awk -v "top=$top" "$ENTRIES"
 }
 
+is_full() {
+  grep -qE 'No space left on device|Disk quota exceeded' "$WORK/errors" || return
+  fail DESTINATION_FULL "$destination is full: $(complaint "$WORK/errors"). What was copied is kept, and the next run goes on from there"
+}
+
+unwritable() { # WHAT
+  is_full
+  fail DESTINATION_FAILED "$1: $(complaint "$WORK/errors")"
+}
+
 outcome() { # WHAT: turns rsync's exit code into a problem
   code=$(cat "$WORK/code")
   case $code in
     0 | 24) return ;;
   esac
-  if grep -qE 'No space left on device|Disk quota exceeded' "$WORK/errors"; then
-    fail DESTINATION_FULL "$destination is full: $(complaint "$WORK/errors"). What was copied is kept, and the next run goes on from there"
-  fi
+  is_full
   case $code in
     10 | 12 | 30 | 35 | 255) fail CONNECTION_LOST "$1: $(complaint "$WORK/errors")" ;;
     *) fail RSYNC_FAILED "$1: rsync ended with exit code $code: $(grep -v '^rsync error' "$WORK/errors" | head -n 5 | tr '\n' ';' | cut -c 1-800)" ;;
@@ -270,52 +338,108 @@ labelled() { # SELF LABEL
   sed -n "/^$1-[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}${2:+-$2}\$/p"
 }
 
+# Leaves out names of a time that is still to come, which a wrong clock has made, unless there are no others.
+until_now() {
+  awk -v "now=$(stamp "$(date +%s)")" '
+    !match($0, /[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]/) { next }
+    substr($0, RSTART, RLENGTH) <= now { past = past $0 "\n"; next }
+    { later = later $0 "\n" }
+    END { printf "%s", past == "" ? later : past }'
+}
+
 remove_backup() { # NAME
   there "mv $(quoted "$1") $(quoted ".removing-$1") && rm -rf $(quoted ".removing-$1")" </dev/null
 }
 
 check_sources() {
-  here=$root
-  [ "$scheme" = local ] && here=$(cd "$root" && pwd -P)
   while IFS= read -r path; do
     is_safe_path "$path" || fail INVALID_PATH "$path is no absolute path without .."
     [ -e "$path" ] || [ -L "$path" ] || fail SOURCE_NOT_FOUND "there is no $path"
-    [ -L "$path" ] && say "note=$path is a symlink, and only the link is in the backup" >>"$WORK/notes"
-    [ "$scheme" = local ] || continue
-    real=$(cd "$path" 2>/dev/null && pwd -P)
-    case $here/ in "${real:-$path}"/*) say "note=$here is left out of $path, since the backup is made there" >>"$WORK/notes" ;; esac
-    case ${real:-$path}/ in "$here"/*) fail SOURCE_IN_DESTINATION "$path lies in the destination $root" ;; esac
-    [ -n "$one_file_system" ] && awk -v "path=${path%/}" '
-      function plain(text) { while ((p = match(text, /\\[0-7][0-7][0-7]/)) > 0)
-        text = substr(text, 1, p - 1) sprintf("%c", substr(text, p + 1, 1) * 64 + substr(text, p + 2, 1) * 8 + substr(text, p + 3, 1)) substr(text, p + 4)
-        return text }
-      $3 !~ /^(proc|sysfs|devtmpfs|devpts|tmpfs|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|hugetlbfs|autofs|configfs|fusectl|ramfs|efivarfs|binfmt_misc|nsfs)$/ {
-        at = plain($2); if (index(at, path "/") == 1 && at !~ /\n/ && at != here && !seen[at]++) print "note=" at " is another file system, and is left out" }
-    ' "here=$here" /proc/self/mounts | head -n "$SHOWN" >>"$WORK/notes"
+    if [ -L "$path" ]; then
+      say "note=$path is a symlink, and only the link is in the backup" >>"$WORK/notes"
+      continue
+    fi
+    case $(stat -f -c %T "$path" 2>/dev/null) in
+      proc | sysfs | cgroup* | devpts | debugfs | tracefs | securityfs | bpf_fs | pstore* | binfmt_misc | configfs | efivarfs | mqueue | selinux)
+        fail INVALID_PATH "$path shows the kernel's state, of which no backup can be made" ;;
+    esac
+    absent=$(unmounted "$path" | head -n 1)
+    [ -z "$absent" ] || fail SOURCE_NOT_MOUNTED "/etc/fstab has $absent, but it isn't mounted, so that the backup of $path would lack it"
+    [ "$scheme" = local ] && below "$(physical "$path")" "$root" >/dev/null && fail SOURCE_IN_DESTINATION "$path lies in the destination $root"
   done <"$WORK/sources"
   tr '\n' '\000' <"$WORK/sources" >"$WORK/listed"
 }
 
+# The path without symlinks.
+physical() { # PATH
+  if [ -d "$1" ]; then (cd "$1" && pwd -P); else say "$(cd "${1%/*}/" && pwd -P)/${1##*/}"; fi
+}
+
+# The mount points below a path, under the names that they have there: `other PATH`, or `same PATH` where the mount shows the
+# file system of the path itself.
+mounts_below() { # PATH
+  real=$(physical "$1")
+  GIVEN=${1%/} REAL=${real%/} awk "$PLAIN"'
+    {
+      at = plain($5) == "/" ? "" : plain($5)
+      for (i = 7; i < NF && $i != "-"; i++);
+      kind = $(i + 1)
+    }
+    index(ENVIRON["REAL"] "/", at "/") == 1 { if (length(at) >= depth) { depth = length(at); own = $3 }; next }
+    kind !~ /^(proc|sysfs|devtmpfs|devpts|tmpfs|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|hugetlbfs|autofs|configfs|fusectl|ramfs|efivarfs|binfmt_misc|nsfs|selinuxfs|rpc_pipefs|nfsd)$/ &&
+    index(at, ENVIRON["REAL"] "/") == 1 && at !~ /\n/ && !seen[at]++ { point[++n] = at; device[n] = kind " " $3 }
+    END {
+      for (i = 1; i <= n; i++)
+        # The subvolumes of btrfs are file systems of their own for rsync.
+        print (device[i] !~ /^btrfs / && device[i] ~ (" " own "$") ? "same " : "other ") ENVIRON["GIVEN"] substr(point[i], length(ENVIRON["REAL"]) + 1)
+    }' /proc/self/mountinfo
+}
+
+# Writes the paths under which the destination lies in what is backed up, and notes them and the other file systems.
+leave_out() { # FILE
+  : >"$WORK/left_out"
+  : >"$WORK/other"
+  while IFS= read -r path; do
+    [ -d "$path" ] && [ ! -L "$path" ] || continue
+    mounts_below "$path" >"$WORK/mounts"
+    sed -n 's/^other //p' "$WORK/mounts" >>"$WORK/other"
+    [ "$scheme" != ssh ] || continue
+    { say "$path"; sed -n 's/^same //p' "$WORK/mounts"; } | while IFS= read -r at; do
+      rest=$(below "$root" "$at") && say "${at%/}$rest"
+    done >>"$WORK/left_out"
+  done <"$1"
+  sort -u "$WORK/left_out" -o "$WORK/left_out"
+}
+
 # A pattern that stands for this very path.
-pattern_of() { printf '%s/' "$1" | sed 's/[][*?\\]/\\&/g'; }
+pattern_of() {
+  # rsync reads a backslash as itself where a pattern has no wildcard.
+  case $1 in *[[*?]*) printf '%s/' "$1" | sed 's/[[*?\\]/\\&/g' ;; *) printf '%s/' "$1" ;; esac
+}
 
 create() { # the excludes as options of rsync
   [ -s "$WORK/sources" ] || fail INVALID_ARGUMENTS "no path is given"
   case $label in *[!A-Za-z0-9._-]*) fail INVALID_LABEL "a label has only A-Z a-z 0-9 . _ -" ;; esac
-  lock
   reach
+  lock
   check_sources
   choose_checksum
   self=$(self)
   started=$(date +%s)
   there 'rm -rf .removing-*' </dev/null
-  good_names "$self" >"$WORK/good"
+  good_names "$self" | until_now >"$WORK/good"
   new_name
   take_up
   place=.incomplete-$name
   dump_databases
-  set -- "$@" "--exclude=$(pattern_of "$WORK")"
-  [ "$scheme" = ssh ] || set -- "$@" "--exclude=$(pattern_of "$here")"
+  leave_out "$WORK/sources"
+  [ "$scheme" = nfs ] || sed 's/^.*$/note=& is left out, since the backup is made there/' "$WORK/left_out" >>"$WORK/notes"
+  sort -u "$WORK/other" | while IFS= read -r path; do
+    [ "$path" = "$root" ] || grep -qxF -e "$path" "$WORK/sources" || say "note=$path is another file system, and is left out unless it is among the paths"
+  done | head -n "$SHOWN" >>"$WORK/notes"
+  while IFS= read -r path; do set -- "$@" "--exclude=$(pattern_of "$path")"; done <"$WORK/left_out"
+  # Their names are found nowhere else, so that a backup never holds itself, wherever the destination is seen.
+  set -- "$@" "--exclude=${WORK##*/}/" "--exclude=$place/"
   : >"$WORK/former"
   # A full backup copies everything anew, so that a bad copy of a file isn't linked to any longer.
   [ "$full" = yes ] && : >"$WORK/good"
@@ -324,12 +448,13 @@ create() { # the excludes as options of rsync
     set -- "$@" "--link-dest=../../$former/tree"
     there "head -n 40 $former/info; cat $former/manifest" </dev/null | sed -n "/^checksum=$algorithm\$/,\$p" >>"$WORK/former"
   done
+  : >"$WORK/begun"
   say "copying to $place"
   {
-    rsync -aHAXS -r --numeric-ids -ii $one_file_system $choice $extra $resume "--out-format=$FORMAT" --from0 "--files-from=$WORK/listed" "$@" \
+    rsync -aHAXS -r --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/listed" "$@" \
       / "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
-  } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || fail WORK_FAILED "the list of files can't be written to $WORK"
+  } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
   outcome "the copy"
   vanished=$(grep -c '^file has vanished\|^directory has vanished' "$WORK/errors")
   [ "$vanished" = 0 ] || say "note=$vanished files vanished while they were read" >>"$WORK/notes"
@@ -339,7 +464,7 @@ create() { # the excludes as options of rsync
 new_name() {
   now=$started
   while :; do
-    name=$self-$(date -d "@$now" +%Y-%m-%d-%H%M%S)${label:+-$label}
+    name=$self-$(stamp "$now")${label:+-$label}
     there "[ -e $name ] || [ -e .incomplete-$name ]" </dev/null || break
     # The clock was set back, or two backups were made in one second.
     now=$((now + 1))
@@ -353,7 +478,7 @@ take_up() {
   while IFS= read -r old; do
     is_id "${old#.incomplete-}" || continue
     if [ -z "$resume" ] && there "cat $old/request" </dev/null 2>/dev/null | cmp -s - "$WORK/request"; then
-      there "mv $old .incomplete-$name && rm -rf .incomplete-$name/dumps" </dev/null || fail DESTINATION_FAILED "$old can't be renamed"
+      there "mv $old .incomplete-$name && cd .incomplete-$name && rm -rf dumps temporary && mkdir temporary" </dev/null 2>"$WORK/errors" || unwritable "$old can't be taken up"
       resume='--delete --delete-excluded'
       say "note=it goes on from a backup that was interrupted" >>"$WORK/notes"
     else
@@ -361,10 +486,12 @@ take_up() {
     fi
   done <"$WORK/incomplete"
   [ -n "$resume" ] && return
-  there "mkdir .incomplete-$name .incomplete-$name/tree && cat >.incomplete-$name/request" <"$WORK/request" 2>"$WORK/errors" && return
   # A destination without a single free inode or block fails here.
-  echo 1 >"$WORK/code"
-  outcome "the destination can't be written"
+  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree temporary && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
+  there "cd .incomplete-$name && ln request temporary/link && ln -s request temporary/symlink && rm temporary/*" </dev/null 2>"$WORK/errors" || {
+    there "rm -rf .incomplete-$name" </dev/null
+    fail DESTINATION_UNSUITABLE "$destination can't hold links, as vfat and exfat can't ($(complaint "$WORK/errors")): expected ext4, xfs, btrfs or nfs"
+  }
 }
 
 dump_databases() {
@@ -394,57 +521,84 @@ dump() { # FILE COMMAND...
   {
     (cd / && exec "$@") </dev/null 2>"$WORK/errors"
     echo $? >"$WORK/code"
-  } | there "mkdir -p $place/dumps && cat >$place/dumps/$file" 2>"$WORK/errors2" || fail DESTINATION_FAILED "the dump can't be written: $(complaint "$WORK/errors2")"
+  } | there "mkdir -p $place/dumps && cat >$place/dumps/$file" 2>"$WORK/errors2" || {
+    mv "$WORK/errors2" "$WORK/errors"
+    unwritable "the dump can't be written"
+  }
   [ "$(cat "$WORK/code")" = 0 ] || fail DUMP_FAILED "$file: $(complaint "$WORK/errors")"
 }
 
+# Prints the files that were changed since the copying began, each with a zero byte.
+changed_since() {
+  while IFS= read -r path; do
+    set --
+    while IFS= read -r out; do set -- "$@" -path "$(printf %s "$out" | sed 's/[[*?\\]/\\&/g')" -prune -o; done <"$WORK/left_out"
+    find "$path" -xdev "$@" -type f -newer "$WORK/begun" -print0 2>/dev/null
+  done <"$WORK/sources"
+  true
+}
+
+unlisted() { fail WORK_FAILED "the list of files can't be written to $WORK: $(df -P -k "$WORK" | tail -n 1)"; }
+
 # Writes manifest and info, and makes the backup good.
 finish() {
-  tail -n 1 "$WORK/entries" >"$WORK/total"
-  sed '$d' "$WORK/entries" >"$WORK/manifest"
-  awk "$UNKNOWN" "$WORK/manifest" >"$WORK/listed"
+  read -r is_total files directories bytes new_files new_bytes <<END
+$(tail -n 1 "$WORK/entries")
+END
+  [ "$is_total" = total ] && sed '$d' "$WORK/entries" >"$WORK/manifest" && awk "$UNKNOWN" "$WORK/manifest" >"$WORK/listed" || unlisted
   [ -n "$dumps" ] && printf 'dumps\0' >>"$WORK/listed"
+  : >"$WORK/new"
   if [ -s "$WORK/listed" ]; then
     # rsync knows no checksum of what an interrupted run had copied, and dumps aren't copied by it.
-    listing '' "$base/$place" >"$WORK/new"
+    listing '' "$base/$place" >"$WORK/new" || unlisted
     outcome "reading the new backup"
-    sed '$d' "$WORK/new" >"$WORK/listed-entries"
-    awk "$MERGE" which=new "$WORK/listed-entries" which=old "$WORK/manifest" >"$WORK/merged" && mv "$WORK/merged" "$WORK/manifest"
-    grep '^[fd] [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* dumps' "$WORK/listed-entries" >>"$WORK/manifest"
   fi
-  read -r _ files directories bytes new_files new_bytes <"$WORK/total"
+  changed_since >"$WORK/listed" || unlisted
+  if [ -s "$WORK/listed" ]; then
+    # A file that changed while it was read has another size and checksum than the one that was found.
+    listing tree/ "$base/$place/tree" --ignore-missing-args >>"$WORK/new" || unlisted
+    outcome "reading what changed"
+  fi
+  if [ -s "$WORK/new" ]; then
+    {
+      awk "$MERGE" which=new "$WORK/new" which=old "$WORK/manifest" >"$WORK/merged" &&
+        sed -n '/^[fd] [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* dumps/p' "$WORK/new" >>"$WORK/merged" &&
+        mv "$WORK/merged" "$WORK/manifest"
+    } || unlisted
+  fi
   finished=$(date +%s)
   {
-    say "engine=$ENGINE"
-    say "checksum=$algorithm"
-    say "manifest=$(sha256sum <"$WORK/manifest" | cut -d ' ' -f 1)"
-    say "host=$self"
-    say "label=$label"
-    say "started=$started"
-    say "finished=$finished"
-    say "files=$files"
-    say "directories=$directories"
-    say "bytes=$bytes"
-    say "new_files=$new_files"
-    say "new_bytes=$new_bytes"
-    cat "$WORK/request" "$WORK/notes"
-  } >"$WORK/info"
-  there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" && there "cat >$place/info && rm -f $place/request && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || {
-    echo 1 >"$WORK/code"
-    outcome "the manifest can't be written"
-  }
+    say "engine=$ENGINE" &&
+      say "checksum=$algorithm" &&
+      say "manifest=$(sha256sum <"$WORK/manifest" | cut -d ' ' -f 1)" &&
+      say "host=$self" &&
+      say "label=$label" &&
+      say "started=$started" &&
+      say "finished=$finished" &&
+      say "files=$files" &&
+      say "directories=$directories" &&
+      say "bytes=$bytes" &&
+      say "new_files=$new_files" &&
+      say "new_bytes=$new_bytes" &&
+      cat "$WORK/request" "$WORK/notes"
+  } >"$WORK/info" || unlisted
+  there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
+  # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
+  there "cd $place && cat >info && rm -rf request temporary && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
   say "id=$name"
   grep -E '^(started|finished|files|directories|bytes|new_files|new_bytes|note)=' "$WORK/info"
 }
 
 # Reads names of backups and prints those that go. Of each of the newest DAILY days the last one stays, of each of the
 # newest WEEKLY weeks (Monday to Sunday) and MONTHLY months before as well. What a rule keeps doesn't count for the next one.
-surplus() { # DAILY WEEKLY MONTHLY
-  sort -r | awk -v "daily=$1" -v "weekly=$2" -v "monthly=$3" '
+# Those of a time after NOW, which a wrong clock has made, neither go nor count.
+surplus() { # DAILY WEEKLY MONTHLY [NOW]
+  sort -r | awk -v "daily=$1" -v "weekly=$2" -v "monthly=$3" -v "now=${4:-9999-12-31-235959}" '
     function days(y, m, d) { if (m <= 2) { y--; m += 12 }
       return 365 * y + int(y / 4) - int(y / 100) + int(y / 400) + int((153 * (m - 3) + 2) / 5) + d }
     {
       if (!match($0, /[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]-[0-9][0-9][0-9][0-9][0-9][0-9]/)) next
+      if (substr($0, RSTART, RLENGTH) > now) next
       name[++n] = $0
       date = substr($0, RSTART, 10)
       period[1, n] = date
@@ -469,7 +623,7 @@ surplus() { # DAILY WEEKLY MONTHLY
 # Removes what the schedule no longer keeps. Only backups with its label are its own.
 prune() {
   [ -n "$keep_daily$keep_weekly$keep_monthly" ] || return
-  good_names "$self" | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" >"$WORK/surplus"
+  good_names "$self" | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" "$(stamp "$now")" >"$WORK/surplus"
   while IFS= read -r old; do
     [ "$old" = "$name" ] && continue
     remove_backup "$old" && say "removed=$old"
@@ -494,8 +648,8 @@ check() {
 # Fetches what is known of a backup, and refuses one that isn't good.
 fetch() {
   if [ "$id" = latest ]; then
-    id=$(good_names "$(self)" | tail -n 1)
-    [ -n "$id" ] || id=$(good_names '.*' | sed 's/^.*-\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}\).*$/\1 &/' | sort | tail -n 1 | cut -d ' ' -f 2)
+    id=$(good_names "$(self)" | until_now | tail -n 1)
+    [ -n "$id" ] || id=$(good_names '.*' | sed 's/^.*-\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}\).*$/\1 &/' | sort | until_now | tail -n 1 | cut -d ' ' -f 2)
     [ -n "$id" ] || fail BACKUP_NOT_FOUND "$destination has no backup"
     say "id=$id"
   fi
@@ -549,22 +703,22 @@ verify() {
   fetch
   printf 'tree\0' >"$WORK/listed"
   there "[ -d $id/dumps ]" </dev/null && printf 'dumps\0' >>"$WORK/listed"
-  listing '' "$base/$id" >"$WORK/backup"
+  listing '' "$base/$id" >"$WORK/backup" || unlisted
   [ "$(cat "$WORK/code")" = 23 ] || outcome "reading the backup"
   live=yes
   : >"$WORK/live"
   if [ "$(sed -n 's/^host=//p' "$WORK/info" | head -n 1)" = "$(self)" ]; then
-    set --
     # As when it was made, nothing on other file systems, and nothing of what was left out.
-    grep -q '^all_file_systems=yes$' "$WORK/info" || set -- --one-file-system
+    set -- --one-file-system
     while IFS= read -r line; do
       case $line in exclude=*) set -- "$@" "--exclude=${line#exclude=}" ;; esac
     done <"$WORK/info"
-    set -- "$@" "--exclude=$(pattern_of "$WORK")"
-    [ "$scheme" = ssh ] || set -- "$@" "--exclude=$(pattern_of "$(cd "$root" && pwd -P)")"
+    leave_out "$WORK/recorded"
+    while IFS= read -r path; do set -- "$@" "--exclude=$(pattern_of "$path")"; done <"$WORK/left_out"
+    set -- "$@" "--exclude=${WORK##*/}/"
     tr '\n' '\000' <"$WORK/recorded" >"$WORK/listed"
     extra=
-    listing tree/ '' "$@" >"$WORK/live"
+    listing tree/ '' "$@" >"$WORK/live" || unlisted
     # Paths that are gone are what the comparison tells.
     case $(cat "$WORK/code") in 0 | 23 | 24) ;; *) outcome "reading the files" ;; esac
   else
@@ -597,7 +751,6 @@ END {
 
 # Sets what of the backup is restored, and where. Without a target it goes back to where it was.
 restore_prepare() {
-  reach
   fetch
   if [ -s "$WORK/sources" ]; then
     while IFS= read -r path; do
@@ -610,7 +763,29 @@ restore_prepare() {
   tr '\n' '\000' <"$WORK/sources" >"$WORK/listed"
   # The attributes of directories above what is restored stay as they are.
   implied=--no-implied-dirs
-  [ -n "$target" ] && implied=
+  if [ -n "$target" ]; then
+    implied=
+    check_target
+    return
+  fi
+  : >"$WORK/above"
+  while IFS= read -r path; do
+    link=$(redirected "$path")
+    [ -z "$link" ] || fail TARGET_IS_SYMLINK "$link, above $path, is a symlink now, and could lead what root restores elsewhere: restore to a target"
+    above=$path
+    while above=${above%/*} && [ -n "$above" ] && [ ! -e "$above" ]; do printf '%s\0' "$above" >>"$WORK/above"; done
+  done <"$WORK/sources"
+}
+
+check_target() {
+  is_safe_path "$target" || fail INVALID_PATH "$target is no absolute path without .."
+  [ ! -L "$target" ] || fail INVALID_PATH "$target is a symlink"
+  [ ! -e "$target" ] || [ -d "$target" ] || fail INVALID_PATH "$target is no directory"
+  [ "$scheme" = ssh ] || ! below "$target" "$root" >/dev/null || fail INVALID_PATH "$target lies in the destination"
+  # Whoever may write there could lead what root restores elsewhere.
+  open=$(exposed "$target")
+  [ ! -d "$target" ] || is_private "$target" || open=$target
+  [ -z "$open" ] || fail TARGET_UNSAFE "others than root may change $open: expected a target that only root can change"
 }
 
 restore_rsync() { # OPTION...
@@ -619,6 +794,7 @@ restore_rsync() { # OPTION...
 }
 
 preview() {
+  reach
   restore_prepare
   if [ -n "$target" ] && [ ! -d "$target" ]; then
     mkdir -p "$WORK/empty"
@@ -632,16 +808,21 @@ preview() {
 }
 
 restore() {
+  reach
   lock
   restore_prepare
   if [ -n "$target" ]; then
-    is_safe_path "$target" || fail INVALID_PATH "$target is no absolute path without .."
-    [ -L "$target" ] && fail INVALID_PATH "$target is a symlink"
-    [ -d "$target" ] || mkdir "$target" || fail TARGET_FAILED "$target can't be made"
+    [ -d "$target" ] || mkdir "$target" 2>"$WORK/errors" || fail TARGET_FAILED "$target can't be made: $(complaint "$WORK/errors")"
     set --
   else
     mkdir -p "$REPLACED" && kept=$(mktemp -d "$REPLACED/$id-$(date +%Y-%m-%d-%H%M%S)-XXXXXX") || fail TARGET_FAILED "$REPLACED can't be written"
-    set -- --backup "--backup-dir=$kept" "--exclude=$(pattern_of "$WORK")"
+    set -- --backup "--backup-dir=$kept"
+    if [ -s "$WORK/above" ]; then
+      # Directories above it that are missing come back as they were.
+      rsync -aAX --numeric-ids $extra --no-implied-dirs --from0 "--files-from=$WORK/above" "$base/$id/tree/" / 2>"$WORK/errors"
+      echo $? >"$WORK/code"
+      outcome "the directories above"
+    fi
   fi
   restore_rsync "$@" | awk -v top=tree/ "$ENTRIES" >"$WORK/entries"
   if [ -z "$target" ]; then
@@ -663,12 +844,12 @@ restore() {
 # One compressed archive of /etc.
 archive_etc() {
   case $label in *[!A-Za-z0-9._-]*) fail INVALID_LABEL "a label has only A-Z a-z 0-9 . _ -" ;; esac
-  lock
   reach
+  lock
   self=$(self)
   now=$(date +%s)
   while :; do
-    file=$self-etc-$(date -d "@$now" +%Y-%m-%d-%H%M%S)${label:+-$label}.tar.gz
+    file=$self-etc-$(stamp "$now")${label:+-$label}.tar.gz
     there "[ -e $file ]" </dev/null || break
     now=$((now + 1))
   done
@@ -691,16 +872,18 @@ archive_etc() {
 
 # Takes one option of the command line or one line of a configuration.
 option() { # KEY VALUE
+  case $1:$2 in
+    path:*[[:cntrl:]]*) fail INVALID_PATH "a path has a control character" ;;
+    *[[:cntrl:]]*) fail INVALID_ARGUMENTS "the $1 has a control character" ;;
+  esac
   case $1 in
     destination) destination=$2 ;;
     label) label=$2 ;;
     target) target=$2 ;;
-    full) full=yes ;;
-    all_file_systems) one_file_system= ; say "all_file_systems=yes" >>"$WORK/request" ;;
+    full) full=yes; say "full=yes" >>"$WORK/request" ;;
     dump) dumps="$dumps $2"; say "dump=$2" >>"$WORK/request" ;;
     exclude) say "exclude=$2" >>"$WORK/request" ;;
     path)
-      case $2 in *[[:cntrl:]]*) fail INVALID_PATH "a path has a control character" ;; esac
       while :; do case $2 in ?*/) set -- path "${2%/}" ;; *) break ;; esac; done
       say "$2" >>"$WORK/sources"; say "path=$2" >>"$WORK/request" ;;
     keep_daily) keep_daily=$2 ;;
@@ -714,7 +897,7 @@ option() { # KEY VALUE
 command=${1-}
 [ $# -gt 0 ] && shift
 if [ "$command" = surplus ]; then
-  surplus "${1-0}" "${2-0}" "${3-0}"
+  surplus "${1-0}" "${2-0}" "${3-0}" "${4-}"
   exit
 fi
 WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/linux-sysadmin-backup.XXXXXX") || fail WORK_FAILED "/var/tmp can't be written"
@@ -747,7 +930,6 @@ else
     case $options$word in
       yes--) options=no ;;
       yes--exclude=*) set -- "$@" "$word"; option exclude "${word#*=}" ;;
-      yes--all-file-systems) option all_file_systems yes ;;
       yes--full) option full yes ;;
       yes--*=*) word=${word#--}; option "${word%%=*}" "${word#*=}" ;;
       *) case $command in

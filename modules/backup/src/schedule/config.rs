@@ -23,7 +23,6 @@ pub(crate) struct Config {
     pub(crate) paths: Vec<String>,
     pub(crate) excludes: Vec<String>,
     pub(crate) dumps: Vec<String>,
-    pub(crate) all_file_systems: bool,
     pub(crate) keep: Keep,
 }
 
@@ -59,7 +58,6 @@ impl Config {
             paths: all("path"),
             excludes: all("exclude"),
             dumps: all("dump"),
-            all_file_systems: one("all_file_systems") == "yes",
             keep: Keep {
                 daily: number("keep_daily"),
                 weekly: number("keep_weekly"),
@@ -79,7 +77,6 @@ impl Config {
         for (key, values) in several {
             lines.extend(values.iter().map(|value| format!("{key}={value}")));
         }
-        lines.extend(self.all_file_systems.then(|| "all_file_systems=yes".to_owned()));
         let Keep { daily, weekly, monthly } = self.keep;
         lines.push(format!("keep_daily={daily}\nkeep_weekly={weekly}\nkeep_monthly={monthly}\n"));
         lines.join("\n")
@@ -99,7 +96,6 @@ mod tests {
             paths: vec!["/etc".into(), "/srv/x=y".into()],
             excludes: vec!["*.log".into(), "#x".into()],
             dumps: vec!["redis".into()],
-            all_file_systems: true,
             keep: Keep { daily: 7, weekly: 4, monthly: 6 },
         };
         assert_eq!(Config::parsed("nightly", &config.text()), config);

@@ -9,14 +9,12 @@ use crate::engine;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
     paths: Vec<String>,
-    /// URI, path or schedule
+    /// URI or path
     destination: String,
     exclude: Option<Vec<String>>,
     label: Option<String>,
     dump: Option<Vec<Dump>>,
-    /// Copy all anew
     full: Option<bool>,
-    all_file_systems: Option<bool>,
 }
 
 #[derive(Default, Serialize)]
@@ -49,7 +47,6 @@ pub(crate) fn create(args: CreateArgs, cx: &Context) -> Result<Noted<Answer>> {
     let request = engine::Request {
         label: args.label.as_deref(),
         full: args.full.unwrap_or_default(),
-        all_file_systems: args.all_file_systems.unwrap_or_default(),
         dumps: &Dump::names(&args.dump.unwrap_or_default()),
         excludes: &excludes,
         paths: &paths,

@@ -88,13 +88,19 @@ impl Item {
     }
 }
 
-/// The newest good backup of this host, or else of any.
+/// The newest good backup of this host, or else of any. One whose time is still to come was made by a wrong clock, and is
+/// taken only where there is no other.
 pub(crate) fn latest(destination: &Destination, cx: &Context) -> Result<String> {
     let mut items = at(destination, cx)?;
     items.retain(|item| item.kind.is_none());
     let hostname = cx.distro().hostname;
     let own = format!("{}-", hostname.split('.').next().unwrap_or_default());
-    let found = items.iter().find(|item| item.backup_id.starts_with(&own)).or(items.first());
+    let now = rfc3339(cx.now() as i64).replace('T', "-").replace([':', 'Z'], "");
+    let is_past = |item: &&Item| super::time_of(&item.backup_id).is_some_and(|time| time <= now.as_str());
+    let is_own = |item: &&Item| item.backup_id.starts_with(&own);
+    let all = || items.iter();
+    let found = all().filter(is_own).find(is_past).or_else(|| all().find(is_own));
+    let found = found.or_else(|| all().find(is_past)).or(items.first());
     found
         .map(|item| item.backup_id.clone())
         .ok_or_else(|| Problem::not_found("BACKUP_NOT_FOUND", format!("{} has no backup", destination.uri())))

@@ -17,17 +17,16 @@ const MOST: u32 = 3660;
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ScheduleArgs {
     name: String,
-    /// Cron expression, HH:MM or daily
+    /// cron, HH:MM, daily
     schedule: Option<String>,
     paths: Option<Vec<String>>,
     destination: Option<String>,
     exclude: Option<Vec<String>>,
     dump: Option<Vec<Dump>>,
-    /// Default 7, 4, 6
+    /// Default 7
     keep_daily: Option<u32>,
     keep_weekly: Option<u32>,
     keep_monthly: Option<u32>,
-    all_file_systems: Option<bool>,
     remove: Option<bool>,
 }
 
@@ -161,9 +160,6 @@ fn wanted(args: ScheduleArgs, former: Option<&Config>, configs: &[Config]) -> Re
         paths,
         excludes,
         dumps,
-        all_file_systems: args
-            .all_file_systems
-            .unwrap_or(former.is_some_and(|former| former.all_file_systems)),
         keep,
     };
     Ok((config, when))
