@@ -22,7 +22,7 @@ SHOWN=20
 # An item of rsync's output: what happened, checksum, size, time, mode, uid, gid, link, and behind the last // the name.
 FORMAT='=%i|%C|%l|%M|%B|%U|%G|%L//%n'
 WORK= mounted= scheme= host= user= port= root= base= extra= ssh_options=
-destination= label= dumps= target= id= full=no
+destination= label= dumps= target= id= full=no unsteady=
 keep_daily= keep_weekly= keep_monthly= waits=no
 
 fail() { # CODE MESSAGE
@@ -284,12 +284,15 @@ UNKNOWN='
   printf "%s%c", path, 0
 }'
 
-# Puts the lines of other lists in the place of those in the first one.
+# Puts the lines of other lists in the place of those in the manifest, and takes out what couldn't be copied.
 MERGE='
 { path = $0; for (i = 0; i < 7; i++) path = substr(path, index(path, " ") + 1) }
 which == "new" { if ($1 == "f" && $2 != "?") line[path] = $0; next }
-$1 == "f" && path in line { print line[path]; next }
-{ print }'
+which == "unsteady" { if ($1 == "f") unsteady[path] = 1; next }
+$1 == "f" && path in line { print line[path]; used[path] = 1; next }
+$1 == "f" && path in unsteady { next }
+{ print }
+END { for (path in line) if (!(path in used)) print line[path] }'
 
 # Lists files with their checksums: nothing is copied, since rsync only pretends.
 # listing TOP SOURCE [OPTION...]; the paths below SOURCE are those in the file `listed`, each ended by a zero byte.
@@ -455,10 +458,33 @@ create() { # the excludes as options of rsync
       / "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
   } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
+  copy_again "$@"
   outcome "the copy"
   vanished=$(grep -c '^file has vanished\|^directory has vanished' "$WORK/errors")
   [ "$vanished" = 0 ] || say "note=$vanished files vanished while they were read" >>"$WORK/notes"
   finish
+}
+
+# Whether nothing but files that changed while they were read has failed.
+is_only_change() {
+  [ "$(cat "$WORK/code")" = 23 ] && ! grep -v 'failed verification -- update \|read errors mapping .*: No data available\|^rsync error: some files/attrs were not\|^file has vanished\|^$' "$WORK/errors" | grep -q .
+}
+
+# Copies files again that changed while they were read. One that never keeps still is left out.
+copy_again() { # the excludes as options of rsync
+  tries=0
+  while is_only_change && [ "$tries" -lt 5 ]; do
+    tries=$((tries + 1))
+    sleep 1
+    changed_since >"$WORK/again" || unlisted
+    rsync -aHAXS --numeric-ids $choice $extra "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
+      / "$base/$place/tree/" >/dev/null 2>"$WORK/errors"
+    echo $? >"$WORK/code"
+  done
+  is_only_change || return
+  unsteady=yes
+  say "note=left out, since it changed each time that it was read: $(sed -n 's/^[A-Z]*: \(.*\) failed verification.*$/\/\1/p' "$WORK/errors" | sort -u | head -n 5 | tr '\n' ' ' | cut -c 1-300)" >>"$WORK/notes"
+  echo 0 >"$WORK/code"
 }
 
 new_name() {
@@ -548,6 +574,7 @@ END
   [ "$is_total" = total ] && sed '$d' "$WORK/entries" >"$WORK/manifest" && awk "$UNKNOWN" "$WORK/manifest" >"$WORK/listed" || unlisted
   [ -n "$dumps" ] && printf 'dumps\0' >>"$WORK/listed"
   : >"$WORK/new"
+  : >"$WORK/unsteady"
   if [ -s "$WORK/listed" ]; then
     # rsync knows no checksum of what an interrupted run had copied, and dumps aren't copied by it.
     listing '' "$base/$place" >"$WORK/new" || unlisted
@@ -558,11 +585,12 @@ END
     # A file that changed while it was read has another size and checksum than the one that was found.
     listing tree/ "$base/$place/tree" --ignore-missing-args >>"$WORK/new" || unlisted
     outcome "reading what changed"
+    [ -z "$unsteady" ] || (extra=; listing tree/ '' --ignore-missing-args) >"$WORK/unsteady" || unlisted
   fi
   if [ -s "$WORK/new" ]; then
     {
-      awk "$MERGE" which=new "$WORK/new" which=old "$WORK/manifest" >"$WORK/merged" &&
-        sed -n '/^[fd] [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* dumps/p' "$WORK/new" >>"$WORK/merged" &&
+      awk "$MERGE" which=new "$WORK/new" which=unsteady "$WORK/unsteady" which=old "$WORK/manifest" >"$WORK/merged" &&
+        sed -n '/^d [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* [^ ]* dumps/p' "$WORK/new" >>"$WORK/merged" &&
         mv "$WORK/merged" "$WORK/manifest"
     } || unlisted
   fi

@@ -277,6 +277,40 @@ fn a_file_that_changes_while_it_is_read_does_not_fail_the_backup() {
 }
 
 #[test]
+fn a_file_that_never_keeps_still_is_left_out_and_named() {
+    let Some(place) = place() else { return };
+    for name in ["a", "busy"] {
+        fs::write(place.path("source").join(name), "x").unwrap();
+    }
+    // What rsync 3.2.7 says where a file is truncated each time that it is read.
+    place.program(
+        "rsync",
+        &format!(
+            r#"case " $* " in *" --dry-run "* | *" --version "*) exec /usr/bin/rsync "$@" ;; esac
+touch '{source}/busy'
+/usr/bin/rsync --exclude=busy "$@"
+case " $* " in *" -ii "*) echo '=>f+++++++++|0123|1|2026/11/27-10:00:00|rw-r--r--|0|0|/{source}/busy' ;; esac
+echo 'WARNING: {relative}/busy failed verification -- update discarded (will try again).
+ERROR: {relative}/busy failed verification -- update discarded.
+rsync error: some files/attrs were not transferred (see previous errors) (code 23) at main.c(1338) [sender=3.2.7]' >&2
+exit 23"#,
+            source = place.at("source"),
+            relative = place.at("source").trim_start_matches('/'),
+        ),
+    );
+    let made = place.at_destination("create", &["--", &place.at("source")]).good();
+    assert!(
+        made.value("note").contains(&format!("each time that it was read: {}/busy", place.at("source"))),
+        "{}",
+        made.out
+    );
+    fs::remove_file(place.path("bin/rsync")).unwrap();
+    let verified = place.verify(made.value("id"));
+    let counts = ["corrupt", "missing", "extra", "new"].map(|kind| verified.value(kind).to_owned());
+    assert_eq!(counts, ["0", "0", "0", "1"], "{}", verified.out);
+}
+
+#[test]
 fn a_clock_that_jumped_ahead_neither_takes_the_place_of_newer_backups_nor_loses_them() {
     let Some(place) = place() else { return };
     fs::write(place.path("source/a"), "x").unwrap();
