@@ -71,7 +71,11 @@ fn a_tool_takes_little_of_a_models_context() {
     for tool in &module().description().tools {
         let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
         // Two of them take a whole request.
-        let most = if ["bak_create", "bak_schedule"].contains(&tool.name.as_str()) { 560 } else { 350 };
+        let most = match tool.name.as_str() {
+            "bak_create" => 490,
+            "bak_schedule" => 620,
+            _ => 350,
+        };
         assert!(bytes <= most, "{bytes} bytes: {tool:?}");
     }
 }

@@ -23,7 +23,6 @@ pub(crate) struct ScheduleArgs {
     destination: Option<String>,
     exclude: Option<Vec<String>>,
     dump: Option<Vec<Dump>>,
-    /// Default 7
     keep_daily: Option<u32>,
     keep_weekly: Option<u32>,
     keep_monthly: Option<u32>,
