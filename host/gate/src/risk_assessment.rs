@@ -403,6 +403,9 @@ impl<'a> RiskAssessment<'a> {
             })
         };
         let (mut found, mut objections) = (Vec::new(), Vec::new());
+        for (risk, effect) in &code.effects {
+            self.risks.push((*risk, excerpt(&format!("{what} {effect}"), 3 * NAMED)));
+        }
         for line in code.lines.iter().filter(|line| !was_there(line)) {
             let is_ordinary = match &line.user {
                 Some(account) => self.privileges.root_equivalence(account).await.is_none(),

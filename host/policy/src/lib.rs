@@ -16,6 +16,7 @@ mod judge;
 mod load;
 mod matching;
 mod path;
+mod patterns;
 mod programs;
 mod read_only;
 mod rule;
@@ -69,8 +70,10 @@ pub struct Verdict {
 /// A step of a plan on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStep {
-    /// Creates the file, or replaces its contents.
+    /// Creates the file, or replaces its contents. A [reader](text) judges the new contents beside the rules.
     Write,
+    /// Moves a file or a directory to the path.
+    MoveTo,
     /// Removes a file or a directory.
     Remove,
     /// Creates a directory.
@@ -188,6 +191,7 @@ impl Policy {
     pub fn file_verdict(&self, step: FileStep, path: &str) -> Verdict {
         let step = match step {
             FileStep::Write => Step::Write,
+            FileStep::MoveTo => Step::WriteUnread,
             FileStep::Remove => Step::Remove,
             FileStep::MakeDirectory => Step::MakeDirectory,
         };

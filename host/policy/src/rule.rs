@@ -74,10 +74,19 @@ pub(super) enum Step {
     Run,
     Read,
     Write,
+    /// A write of which no reader has seen the new contents: by a command, or of a file that is moved there.
+    WriteUnread,
     Remove,
     MakeDirectory,
     /// An unknown program names the file.
     Use,
+}
+
+impl Step {
+    /// Whether a rule for another step is for this one as well.
+    pub(super) fn is(self, other: Self) -> bool {
+        self == other || self == Self::WriteUnread && other == Self::Write
+    }
 }
 
 /// A rule.

@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 
 use host_capability::HoleType;
 use host_text::redact::excerpt;
-use regex::Regex;
 use serde::Deserialize;
+
+use super::patterns::Patterns;
 
 /// The directory in which a command begins that is given none, on every target.
 const BEGINNING: &str = "/";
@@ -64,23 +65,6 @@ struct Programs {
     #[serde(default)]
     dashes: bool,
     script: Option<Patterns>,
-}
-
-/// Patterns of a whole word.
-struct Patterns(Vec<Regex>);
-
-impl Patterns {
-    fn match_any(&self, word: &str) -> bool {
-        self.0.iter().any(|known| known.is_match(word))
-    }
-}
-
-impl<'de> Deserialize<'de> for Patterns {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let patterns = Vec::<String>::deserialize(deserializer)?;
-        let whole = patterns.iter().map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
-        whole.collect::<Result<_, _>>().map(Self).map_err(serde::de::Error::custom)
-    }
 }
 
 /// The kind of information that a command shows.
