@@ -293,6 +293,7 @@ impl PlanContext<'_> {
             for undo in &undo {
                 on_heap(|| assessment.undo(undo, before.as_deref())).await?;
             }
+            assessment.ends_step(&action).await;
             let diff = match &action {
                 PreparedAction::File(site, _) if removed.len() > MOST_REMOVED_SHOWN => {
                     compared_briefly(&step.action, site)

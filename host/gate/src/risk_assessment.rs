@@ -3,6 +3,7 @@
 
 mod file_steps;
 mod jobs;
+mod new_volume;
 mod own_commands;
 mod process_signals;
 mod unit_effects;
@@ -47,6 +48,8 @@ pub(super) struct RiskAssessment<'a> {
     facts: &'a Facts,
     knowledge: &'a Knowledge,
     privileges: PrivilegeCheck<'a>,
+    /// The volume that the step before makes. Only for the very next step it is certain that nothing is on it.
+    new_volume: Option<String>,
     /// The number of instances of templates so far.
     instances: usize,
     /// The indirect effects so far. Several ways may lead to the same one.
@@ -69,6 +72,7 @@ impl<'a> RiskAssessment<'a> {
             facts,
             knowledge,
             privileges,
+            new_volume: None,
             instances: 0,
             side_effects: BTreeSet::new(),
             risks: Vec::new(),
@@ -97,9 +101,11 @@ impl<'a> RiskAssessment<'a> {
             self.pipeline(command)?;
         }
         for piped in &command.piped {
-            on_heap(|| self.step_or_undo(piped, None)).await?;
+            on_heap(|| self.step_or_undo(piped, None, false)).await?;
         }
-        on_heap(|| self.step_or_undo(command, before)).await
+        let formatted = new_volume::formatted_by(command);
+        let is_on_new_volume = formatted.is_some() && formatted == self.new_volume.as_deref();
+        on_heap(|| self.step_or_undo(command, before, is_on_new_volume)).await
     }
 
     /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
@@ -116,11 +122,19 @@ impl<'a> RiskAssessment<'a> {
         is_own.then(|| self.facts.user.clone())
     }
 
-    async fn step_or_undo(&mut self, command: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
+    async fn step_or_undo(
+        &mut self,
+        command: &AllowedCommand,
+        before: Option<&[u8]>,
+        is_on_new_volume: bool,
+    ) -> Result<(), Problem> {
         let argv = command_words(&command.command);
-        let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
-        self.apply_verdict(&verdict, &format!("`{line}`"))?;
+        let (verdict, what) = match is_on_new_volume {
+            true => (self.policy.verdict_on_new_volume(&argv), format!("`{line}`, on a new volume,")),
+            false => (self.policy.verdict(&argv), format!("`{line}`")),
+        };
+        self.apply_verdict(&verdict, &what)?;
         // A link may lead to a path with a higher risk, so the command is also judged with the resolved paths.
         for (asked, leads) in command.led() {
             let led = |word: &String| match word.strip_suffix(asked) {
@@ -373,7 +387,7 @@ impl<'a> RiskAssessment<'a> {
         match self.removes_what_is_made(undo).await {
             true => Ok(()),
             // It puts back what was there: no job that was there goes by it.
-            false => on_heap(|| self.step_or_undo(undo, before)).await,
+            false => on_heap(|| self.step_or_undo(undo, before, false)).await,
         }
     }
 
@@ -403,6 +417,9 @@ impl<'a> RiskAssessment<'a> {
             })
         };
         let (mut found, mut objections) = (Vec::new(), Vec::new());
+        for (risk, effect) in &code.effects {
+            self.risks.push((*risk, excerpt(&format!("{what} {effect}"), 3 * NAMED)));
+        }
         for line in code.lines.iter().filter(|line| !was_there(line)) {
             let is_ordinary = match &line.user {
                 Some(account) => self.privileges.root_equivalence(account).await.is_none(),

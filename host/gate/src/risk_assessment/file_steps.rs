@@ -61,7 +61,7 @@ impl<'a> Part<'a> {
                         owner: found.map(|found| found.metadata.owner.as_str()),
                         group: found.map(|found| found.metadata.group.as_str()),
                         mode: found.map_or(0, |found| found.metadata.mode),
-                        ..Self::new(FileStep::Write, to, None)
+                        ..Self::new(FileStep::MoveTo, to, None)
                     },
                 ]
             }
