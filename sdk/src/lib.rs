@@ -107,7 +107,7 @@ pub use bindings::sysadmin::module::types::{
 pub use change::{Applied, Change, Failure, Lock, ProcessSignal, SignalTarget, Step};
 pub use command_line::CommandLine;
 pub use context::{Context, OutputStream};
-pub use grant::{AnyProgramGrant, CommandGrant, PathGrant, SignalGrant};
+pub use grant::{AnyProgramGrant, CommandGrant, OwnProgramGrant, PathGrant, SignalGrant};
 pub use journal::JournalEntry;
 pub use module::Module;
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};

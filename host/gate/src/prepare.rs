@@ -191,7 +191,8 @@ impl PlanContext<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
-        let mut assessment = RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts);
+        let mut assessment =
+            RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts).of_module(self.grants);
         let mut steps = Vec::new();
         // The paths that the steps so far remove, each with whether it is a directory that goes only after the plan.
         let mut removed: Vec<(String, bool)> = Vec::new();

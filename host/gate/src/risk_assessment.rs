@@ -5,6 +5,7 @@ mod file_steps;
 mod jobs;
 mod new_volume;
 mod own_commands;
+mod own_programs;
 mod process_signals;
 mod unit_effects;
 #[cfg(test)]
@@ -20,7 +21,7 @@ use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
-use host_capability::command_line;
+use host_capability::{Grants, command_line};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::text::{self, AccountGroup, Code, CommandLine};
 use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
@@ -50,6 +51,10 @@ pub(super) struct RiskAssessment<'a> {
     privileges: PrivilegeCheck<'a>,
     /// The volume that the step before makes. Only for the very next step it is certain that nothing is on it.
     new_volume: Option<String>,
+    /// The grants of the module whose plan it is.
+    grants: Option<&'a Grants>,
+    /// The paths to which earlier steps write programs of the module's own.
+    own_programs: BTreeSet<String>,
     /// The number of instances of templates so far.
     instances: usize,
     /// The indirect effects so far. Several ways may lead to the same one.
@@ -73,12 +78,19 @@ impl<'a> RiskAssessment<'a> {
             knowledge,
             privileges,
             new_volume: None,
+            grants: None,
+            own_programs: BTreeSet::new(),
             instances: 0,
             side_effects: BTreeSet::new(),
             risks: Vec::new(),
             rules: Vec::new(),
             asks: Vec::new(),
         }
+    }
+
+    /// The assessment of a plan of the module that has these grants.
+    pub fn of_module(self, grants: &'a Grants) -> Self {
+        Self { grants: Some(grants), ..self }
     }
 
     /// Checks that a command only looks, whatever the plan calls it. Such commands run before anybody is asked, or
@@ -171,8 +183,10 @@ impl<'a> RiskAssessment<'a> {
         }
         self.odd_instances(&argv, &line).await;
         self.reaches(&argv, &line).await?;
-        // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
-        if command.free_form && verdict.level == Level::Confirm {
+        let is_own = self.is_own_program(&command.command.program).await?;
+        // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide. What a program of the
+        // module's own does with any arguments is decided with its contents.
+        if command.free_form && verdict.level == Level::Confirm && !is_own {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
         }
         // No grant says what such a command is for, and it would have run at once if it only looked.
@@ -489,6 +503,7 @@ impl<'a> RiskAssessment<'a> {
             .user
             .as_deref()
             .map(|account| account.strip_prefix(text::DYNAMIC_USER_PREFIX).unwrap_or(account));
+        let is_root = root.is_some();
         let who = match (&root, account) {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
@@ -499,13 +514,17 @@ impl<'a> RiskAssessment<'a> {
             let why = "nothing but this server runs as its account, whose messages in the journal vouch for the audit log";
             return Some((Gravity::Other, format!("{who} would run {shown}: {why}")));
         }
-        let is_root = root.is_some();
-        let listed = root.and_then(|_| text::objection(&line.argv));
+        let is_own = is_root && self.runs_own_program(&line.argv).await;
+        let listed = if is_root && !is_own { text::objection(&line.argv) } else { None };
         // A bare name is found only in directories that root alone can write to. What a shell of an ordinary account runs
         // is that account's affair.
         let mut others = None;
         for program in text::named_programs(&line.argv) {
-            if others.is_none() && (is_root || line.argv.first() == Some(&program)) {
+            if self.own_programs.contains(&program) {
+                // It isn't there yet, or is replaced.
+                let found = self.privileges.found(&program).await;
+                others = others.or(found.err().map(|problem| problem.message));
+            } else if others.is_none() && (is_root || line.argv.first() == Some(&program)) {
                 others = self.privileges.program_risk(&program, line.user.as_deref()).await;
             }
         }

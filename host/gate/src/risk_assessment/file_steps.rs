@@ -268,6 +268,9 @@ impl RiskAssessment<'_> {
         before: Option<&[u8]>,
         contents: &[u8],
     ) -> Result<(), Problem> {
+        if self.writes_own_program(path, contents) {
+            return Ok(());
+        }
         let mut what = excerpt(path, NAMED);
         let mut along = Vec::new();
         self.privileges.unit = units::unit_at(path).map(str::to_owned);
