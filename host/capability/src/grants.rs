@@ -339,6 +339,11 @@ impl Grants {
         }
     }
 
+    /// Whether the path is the directory of the modules' own programs, and the module has one.
+    pub fn is_for_own_programs(&self, path: &str) -> bool {
+        OWN_PROGRAMS.strip_suffix('/') == Some(path) && !self.own_programs.is_empty()
+    }
+
     /// The SHA-256 of the module's own program at a path, if one may be there.
     pub fn own_program_at(&self, path: &str) -> Option<&str> {
         self.own_programs.iter().find(|own| own.path == path).map(|own| own.sha256.as_str())

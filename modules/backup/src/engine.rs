@@ -1,6 +1,6 @@
 //! The script that makes backups: its text, its place on the target, and every command line by which it is run.
 
-use linux_sysadmin_sdk::{Category, DurationCategory, Pipeline, prelude::*};
+use linux_sysadmin_sdk::{Category, DurationCategory, OwnProgramGrant, Pipeline, prelude::*};
 
 use crate::destination::Destination;
 
@@ -129,6 +129,7 @@ pub(crate) fn directory(change: Change, path: &str, mode: u32, cx: &Context) -> 
 pub(crate) fn grants(module: Module) -> Module {
     module
         .path(PathGrant::write(PATH, "to install the script that makes backups"))
+        .own_program(OwnProgramGrant::new(PATH, SHA256, "the script that makes, checks and restores backups"))
         .path(PathGrant::write(DIRECTORY, "the directory of that script"))
         .path(PathGrant::read(PATH, "whether the script is installed"))
         .path(PathGrant::read(DIRECTORY, "whether its directory is there"))

@@ -379,6 +379,9 @@ fn an_own_program_has_its_place_and_a_whole_sha256() {
     assert_eq!(grants.own_program_at(path), Some(hash.as_str()));
     assert_eq!(grants.with([]).own_program_at(path), Some(hash.as_str()));
     assert_eq!(grants.own_program_at("/usr/local/lib/linux-sysadmin/other"), None);
+    assert!(grants.is_for_own_programs("/usr/local/lib/linux-sysadmin"));
+    assert!(!grants.is_for_own_programs("/usr/local/lib"));
+    assert!(!Grants::new("test").is_for_own_programs("/usr/local/lib/linux-sysadmin"));
     for (path, hash) in [
         ("/usr/bin/sudo", hash.as_str()),
         ("/usr/local/lib/linux-sysadmin/", &hash),
