@@ -139,7 +139,7 @@ async fn what_gets_no_signal_is_refused_and_lives() {
         (json!({"pid": pid, "wait_seconds": 0}), "INVALID_WAIT"),
         (json!({"pid": pid, "wait_seconds": 301}), "INVALID_WAIT"),
         (json!({"pid": pid, "started": "2020-01-01T00:00:00Z"}), "PROCESS_REUSED"),
-        (json!({"pid": pid, "started": "yesterday"}), "PROCESS_REUSED"),
+        (json!({"pid": pid, "started": "yesterday"}), "INVALID_START"),
         (json!({"pid": 4_194_304}), "PROCESS_NOT_FOUND"),
     ] {
         machine.refuses(&mut client, "proc_signal", &arguments, code).await;
