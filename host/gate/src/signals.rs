@@ -22,6 +22,8 @@ const NAMES: [&str; 31] = [
 const KILL: u8 = 9;
 const CONT: u8 = 18;
 const STOP: u8 = 19;
+/// The signal that tells most programs only that their window has another size.
+const WINCH: u8 = 28;
 /// The first real-time signal. The C library keeps 32 and 33 for itself.
 const RTMIN: u8 = 34;
 /// The signals that neither end nor stop a process: 0, CHLD, CONT, URG. WINCH isn't one of them, since web servers (nginx,
@@ -90,7 +92,7 @@ pub fn mistake(signal: &ProcessSignal) -> Option<String> {
         None if is_twice => "a signal to one process twice".to_owned(),
         None if *number > 64 || matches!(number, 32 | 33) => format!("the signal {number}"),
         None if *wait_seconds > LONGEST => format!("a wait of {wait_seconds} s; at most {LONGEST}"),
-        None if *kill && (*wait_seconds == 0 || !ends(*number) || *number == KILL) => {
+        None if *kill && (*wait_seconds == 0 || !ends(*number) || [KILL, WINCH].contains(number)) => {
             format!("SIGKILL after {wait_seconds} s of {}, which nothing was to end by", name(*number))
         }
         None => return None,
@@ -170,8 +172,7 @@ fn described(process: &SeenProcess, seen: &SeenProcesses, facts: &Facts) -> Stri
     if process.uids.is_empty() {
         return format!("process {pid}");
     }
-    // A backtick would seem to end the command, and what follows it would seem to be the host's own words.
-    let command = excerpt(&process.command, COMMAND).replace('`', "'");
+    let command = command_of(process);
     let user = if is_own(process, facts) { facts.user.clone() } else { excerpt(&process.user, COMMAND) };
     let seconds = i64::try_from(process.id.start_ticks / TICKS).unwrap_or_default();
     let start = Timestamp::from_second(seen.boot_unix).ok().filter(|boot| boot.as_second() > 0);
@@ -204,6 +205,11 @@ fn sentence(signal: &ProcessSignal, seen: &SeenProcesses, facts: &Facts) -> Stri
     text
 }
 
+/// The command line between backticks. One of its own would seem to end it, and what follows would seem to be the host's words.
+fn command_of(process: &SeenProcess) -> String {
+    excerpt(&process.command, COMMAND).replace('`', "'")
+}
+
 /// Whether the process is of the account that the server acts as, with all of its ids, and that account isn't root.
 pub fn is_own(process: &SeenProcess, facts: &Facts) -> bool {
     facts.uid != 0 && !process.uids.is_empty() && process.uids.iter().all(|uid| *uid == facts.uid)
@@ -224,7 +230,7 @@ pub fn shown(signal: &ProcessSignal, prepared: &PreparedSignal) -> Map<String, V
     let descendants = prepared.seen.processes.iter().filter(|process| process.reach == Reach::Descendant);
     let descendants: Vec<Value> = descendants
         .take(SHOWN)
-        .map(|process| format!("{} `{}`", process.id.pid, excerpt(&process.command, COMMAND)).into())
+        .map(|process| format!("{} `{}`", process.id.pid, command_of(process)).into())
         .collect();
     if !descendants.is_empty() {
         shown.insert("descendants".to_owned(), descendants.into());

@@ -59,6 +59,7 @@ fn what_no_signal_can_be_is_a_mistake() {
         (killing(5, 19), "of SIGSTOP"),
         (killing(5, 0), "of signal 0"),
         (killing(5, 9), "of SIGKILL"),
+        (killing(5, 28), "of SIGWINCH"),
     ] {
         let mistake = mistake(&order).unwrap();
         assert!(mistake.contains(word), "{mistake}");
