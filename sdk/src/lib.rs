@@ -96,6 +96,7 @@ pub mod testkit;
 pub mod text;
 pub mod time;
 mod tool;
+pub mod units;
 
 pub use bindings::sysadmin::module::distro_context::Distro;
 pub use bindings::sysadmin::module::target_files::Metadata;

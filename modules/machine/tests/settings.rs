@@ -9,11 +9,7 @@ use serde_json::{Value, json};
 
 const SHOWN: &str = "Timezone=Etc/UTC\nLocalRTC=no\nCanNTP=yes\nNTP=yes\nNTPSynchronized=no\n\
                      TimeUSec=Fri 2026-11-27 02:36:57 UTC\n";
-const SERVICES: [&str; 11] = [
-    "systemctl",
-    "show",
-    "--property=Id,ActiveState,UnitFileState",
-    "--",
+const NAMES: [&str; 7] = [
     "systemd-timesyncd.service",
     "chronyd.service",
     "chrony.service",
@@ -22,22 +18,8 @@ const SERVICES: [&str; 11] = [
     "ntpsec.service",
     "openntpd.service",
 ];
-const LOADED: [&str; 14] = [
-    "systemctl",
-    "list-units",
-    "--all",
-    "--plain",
-    "--no-legend",
-    "--no-pager",
-    "--",
-    "systemd-timesyncd.service",
-    "chronyd.service",
-    "chrony.service",
-    "ntpd.service",
-    "ntp.service",
-    "ntpsec.service",
-    "openntpd.service",
-];
+const SERVICES: &str = "systemctl show --property=Id,ActiveState,UnitFileState --";
+const LOADED: &str = "systemctl list-units --all --plain --no-legend --no-pager --";
 /// The units that others only name are listed as well.
 const CHRONY: &str = "chrony.service   loaded    active   running chrony, an NTP client/server\n\
                       ntp.service      not-found inactive dead    ntp.service\n";
@@ -45,6 +27,11 @@ const FOLLOWS: &str = "CB00710F,ntp.example.net,3,1500000000.5,-0.5,-0.000006747
                        0.013639022,0.001100737,64.2,Normal\n";
 const FOLLOWS_NONE: &str = "00000000,,0,0.000000000,0.000000000,0.000000000,0.000000000,0.000,0.000,0.000,1.000000000,\
                             1.000000000,0.0,Not synchronised\n";
+
+/// The words of a command on all services that can keep the clock.
+fn of_services(command: &'static str) -> Vec<&'static str> {
+    command.split(' ').chain(NAMES).collect()
+}
 
 fn target() -> FakeTarget {
     FakeTarget::new()
@@ -70,8 +57,12 @@ fn time(target: FakeTarget) -> Value {
 
 #[test]
 fn the_server_that_the_clock_is_kept_by_is_told() {
-    let target =
-        target().answer(&LOADED, 0, CHRONY, "").answer(&["chronyc", "-c", "tracking"], 0, FOLLOWS, "");
+    let target = target().answer(&of_services(LOADED), 0, CHRONY, "").answer(
+        &["chronyc", "-c", "tracking"],
+        0,
+        FOLLOWS,
+        "",
+    );
     assert_eq!(
         time(target),
         json!({
@@ -87,22 +78,27 @@ fn a_clock_that_nothing_keeps_has_its_reason_and_what_helps() {
     let off = SHOWN.replace("NTP=yes\nNTPS", "NTP=no\nNTPS");
     let cases = [
         (
-            target().answer(&LOADED, 0, CHRONY, ""),
+            target().answer(&of_services(LOADED), 0, CHRONY, ""),
             "no server has answered it",
             "svc_logs service=chrony.service",
         ),
         (
             // A unit that nothing refers to isn't loaded.
-            target().answer(&LOADED, 0, "", "").answer(&SERVICES, 0, stopped, ""),
+            target().answer(&of_services(LOADED), 0, "", "").answer(&of_services(SERVICES), 0, stopped, ""),
             "doesn't run",
             "svc_start service=chrony.service",
         ),
         (
-            FakeTarget::new().answer(&["timedatectl", "show"], 0, off, "").answer(&SERVICES, 0, stopped, ""),
+            FakeTarget::new().answer(&["timedatectl", "show"], 0, off, "").answer(
+                &of_services(SERVICES),
+                0,
+                stopped,
+                "",
+            ),
             "doesn't run",
             "machine_set ntp=true",
         ),
-        (target().answer(&SERVICES, 0, "", ""), "is installed", "pkg_install packages=chrony"),
+        (target().answer(&of_services(SERVICES), 0, "", ""), "is installed", "pkg_install packages=chrony"),
     ];
     for (target, why, next) in cases {
         let target = target.answer(&["chronyc", "-c", "tracking"], 0, FOLLOWS_NONE, "");

@@ -7,27 +7,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::processes::{self, Found, Stat, cgroup};
-use linux_sysadmin_sdk::{accounts, listening, prelude::*};
+use linux_sysadmin_sdk::{accounts, listening, prelude::*, units};
 
 use crate::{links, state};
 
 /// The most uses of a file that are told of one process.
 const NAMED: usize = 3;
-
-/// The types of units, see systemd.unit(5). A name may have dots of its own, as `php8.2-fpm` has.
-const UNIT_TYPES: [&str; 11] = [
-    ".service",
-    ".socket",
-    ".device",
-    ".mount",
-    ".automount",
-    ".swap",
-    ".target",
-    ".path",
-    ".timer",
-    ".slice",
-    ".scope",
-];
 
 /// Shows the name under which systemd keeps a unit, which may have others: `sshd` is `ssh` on Debian.
 pub(crate) const UNIT_ID: CommandLine =
@@ -162,7 +147,7 @@ impl Wanted {
         Ok(Self {
             name: args.name.map(|name| name.trim().to_lowercase()),
             uid: args.user.map(|user| uid(&user, cx)).transpose()?,
-            unit: args.unit.map(|unit| full_name(unit.trim())),
+            unit: args.unit.map(|unit| units::with_type(unit.trim())),
             // Threads of the kernel are asked for by a state that they have while something is wrong, or that only they have.
             kernel_threads: args.kernel_threads == Some(true)
                 || states.iter().any(|state| matches!(state, 'D' | 'I')),
@@ -217,12 +202,6 @@ impl Wanted {
         })
         .collect()
     }
-}
-
-/// The name of a unit with its type. One without a type is a service.
-fn full_name(unit: &str) -> String {
-    let has_type = UNIT_TYPES.iter().any(|suffix| unit.ends_with(suffix));
-    if has_type { unit.to_owned() } else { format!("{unit}.service") }
 }
 
 /// Says whether a text is part of the program's name: the one that the kernel has, which is cut after 15 bytes, or the last

@@ -1,21 +1,9 @@
 //! Unit names: how a caller may give them, how answers show them, and similar names for an unknown one.
 
-use linux_sysadmin_sdk::prelude::*;
-
-/// The types of units in systemd.unit(5), as suffixes of names.
-const TYPES: [&str; 11] = [
-    ".service",
-    ".socket",
-    ".device",
-    ".mount",
-    ".automount",
-    ".swap",
-    ".target",
-    ".path",
-    ".timer",
-    ".slice",
-    ".scope",
-];
+use linux_sysadmin_sdk::{
+    prelude::*,
+    units::{self, TYPES},
+};
 
 /// The longest name, with its type, in bytes.
 const LONGEST: usize = 255;
@@ -26,11 +14,7 @@ const SUGGESTIONS: usize = 5;
 /// The full name as systemctl understands it: `nginx` is `nginx.service`. It is checked here so that the error can say
 /// what was expected, and no command runs for a text that isn't a name.
 pub(crate) fn full(input: &str) -> Result<String> {
-    let name = if TYPES.iter().any(|suffix| input.ends_with(suffix)) {
-        input.to_owned()
-    } else {
-        format!("{input}.service")
-    };
+    let name = units::with_type(input);
     let (stem, _) = split(&name);
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte);
     if let Some(template) = stem.strip_suffix('@').filter(|template| !template.is_empty()) {
