@@ -12,6 +12,10 @@ use linux_sysadmin_sdk::prelude::*;
 pub(crate) const INSTALLED: CommandLine = CommandLine::new(
     r"dpkg-query --show '--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n'",
 );
+/// Prints the same of these packages alone, and fails where there is none of one name.
+pub(crate) const INSTALLED_OF: CommandLine = CommandLine::new(
+    r"dpkg-query --show '--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n' -- <package>...",
+);
 pub(crate) const SEARCH: CommandLine = CommandLine::new("apt-cache search -- <text>...");
 pub(crate) const SEARCH_NAMES: CommandLine = CommandLine::new("apt-cache search --names-only -- <text>...");
 pub(crate) const NAMES: CommandLine = CommandLine::new("apt-cache pkgnames -- <package>");
@@ -122,6 +126,7 @@ pub(crate) fn simulation(request: &Request) -> Option<Command> {
 pub(crate) fn granted(module: Module) -> Module {
     let looking = [
         INSTALLED.read("what is installed"),
+        INSTALLED_OF.read("which of these packages are installed"),
         SEARCH.read("to search names and summaries"),
         SEARCH_NAMES.read("to search names"),
         NAMES.read("names to suggest for one that there is no package of"),

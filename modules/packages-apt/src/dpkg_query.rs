@@ -15,6 +15,15 @@ pub(crate) fn read(output: Result<Output>) -> Result<Vec<Installed>> {
     parse(&said.text())
 }
 
+/// Reads the output of [`INSTALLED_OF`](crate::commands::INSTALLED_OF), which prints the others where there is no package of one name.
+pub(crate) fn read_of(output: Result<Output>) -> Result<Vec<Installed>> {
+    let said = output?;
+    if said.exit_code != 1 {
+        return read(Ok(said));
+    }
+    parse(&said.text())
+}
+
 fn parse(text: &str) -> Result<Vec<Installed>> {
     text.lines().filter_map(|line| package(line).transpose()).collect()
 }

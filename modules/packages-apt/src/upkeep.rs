@@ -5,8 +5,8 @@ use linux_sysadmin_sdk::packages::{Installed, Operation, Simulated, State, Verb}
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
 use crate::commands::{
-    AUTOREMOVE, CACHED_BYTES, CLEAN, CONFIGURE, FIX_BROKEN, GIVE_UP, HOLD, INSTALLED, SEARCH_FILES, UNHOLD,
-    VERIFY, VERIFY_ALL, VERIFY_QUALIFIED,
+    AUTOREMOVE, CACHED_BYTES, CLEAN, CONFIGURE, FIX_BROKEN, GIVE_UP, HOLD, INSTALLED, INSTALLED_OF,
+    SEARCH_FILES, UNHOLD, VERIFY, VERIFY_ALL, VERIFY_QUALIFIED,
 };
 use crate::{Apt, apt_cache, dpkg_query, simulation};
 
@@ -145,10 +145,9 @@ impl Upkeep for Apt {
             let differences = self.differences(cx.run(look(VERIFY_ALL.command())), names, cx);
             return Ok(Comparison { absent: Vec::new(), differences });
         }
-        let [installed, mut output] = cx.run_each([INSTALLED.command(), look(VERIFY.with(names))]);
-        let installed = dpkg_query::read(installed)?;
-        let is_meant =
-            |package: &&Installed| names.contains(&package.name) && package.state != State::ConfigFiles;
+        let [installed, mut output] = cx.run_each([INSTALLED_OF.with(names), look(VERIFY.with(names))]);
+        let installed = dpkg_query::read_of(installed)?;
+        let is_meant = |package: &&Installed| package.state != State::ConfigFiles;
         let meant: Vec<_> = installed.iter().filter(is_meant).collect();
         if meant.len() > names.len() {
             // dpkg refuses the name of a package that is installed for several architectures.

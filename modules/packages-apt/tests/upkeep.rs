@@ -12,6 +12,10 @@ const STATUS: [&str; 3] = [
     "--show",
     r"--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n",
 ];
+/// Prints of these packages what [`STATUS`] prints of all.
+fn status_of<'a>(names: &[&'a str]) -> Vec<&'a str> {
+    [&STATUS[..], &["--"], names].concat()
+}
 const FIX: [&str; 7] = [
     "apt-get",
     "--simulate",
@@ -153,9 +157,9 @@ fn a_hold_is_set_released_and_noted() {
     let problem = call(untrue, "pkg_hold", json!({"packages": "lab-hello"})).unwrap_err();
     assert_eq!(problem.code, "TRANSACTION_INCOMPLETE");
     for tool in ["pkg_hold", "pkg_unhold", "pkg_verify"] {
-        let refused = |packages: &str| {
-            call(target(HELLO, WHOLE), tool, json!({"packages": packages})).unwrap_err().code
-        };
+        let none = "dpkg-query: no packages found matching lab-none\n";
+        let target = || target(HELLO, WHOLE).answer(&status_of(&["lab-none"]), 1, "", none);
+        let refused = |packages: &str| call(target(), tool, json!({"packages": packages})).unwrap_err().code;
         assert_eq!(refused("lab-none"), "PACKAGE_NOT_INSTALLED", "{tool}");
         for name in ["lab*", "--all", "/etc/passwd", ""] {
             assert_eq!(refused(name), "INVALID_PACKAGE_NAME", "{tool} {name}");
@@ -198,13 +202,44 @@ fn damage_is_told_apart_from_changed_configuration() {
     // dpkg refuses a name that stands for two packages.
     let two = "libc6\t2.36\tamd64\tii \tno\tno\nlibc6\t2.36\ti386\tii \tno\tno\n";
     let both = FakeTarget::new()
-        .answer(&STATUS, 0, two, "")
+        .answer(&status_of(&["libc6"]), 0, two, "")
         .answer(&["dpkg", "--verify", "libc6:amd64", "libc6:i386"], 0, "missing     /usr/lib32/x\n", "")
         .answer(&["dpkg-query", "--search", "--", "/usr/lib32/x"], 0, "libc6:i386: /usr/lib32/x\n", "");
     let (data, _) = call(both, "pkg_verify", json!({"packages": "libc6"})).unwrap();
     assert_eq!(data["damaged"][0]["path"], "/usr/lib32/x");
     let foreign = FakeTarget::new().answer(&["dpkg", "--verify"], 0, "fehlend    /usr/bin/free\n", "");
     assert_eq!(call(foreign, "pkg_verify", json!({})).unwrap_err().code, "UNEXPECTED_OUTPUT");
+}
+
+/// dpkg finds nothing wrong with a package of which only configuration files are left.
+#[test]
+fn a_package_that_was_removed_is_not_sound() {
+    let left = "lab-conf\t1.0\tall\trc \tno\tno\n";
+    let removed = FakeTarget::new().answer(&status_of(&["lab-conf"]), 0, left, "").answer(
+        &["dpkg", "--verify", "lab-conf"],
+        0,
+        "",
+        "",
+    );
+    let problem = call(removed, "pkg_verify", json!({"packages": "lab-conf"})).unwrap_err();
+    assert_eq!(problem.message, "these packages aren't installed: lab-conf");
+    let one = FakeTarget::new()
+        .answer(&status_of(&["lab-hello", "lab-none"]), 1, HELLO, "dpkg-query: no packages found\n")
+        .answer(
+            &["dpkg", "--verify", "lab-hello", "lab-none"],
+            1,
+            "",
+            "dpkg: package 'lab-none' is not installed\n",
+        );
+    let problem = call(one, "pkg_verify", json!({"packages": ["lab-hello", "lab-none"]})).unwrap_err();
+    assert_eq!(problem.message, "these packages aren't installed: lab-none");
+    let locked = FakeTarget::new()
+        .answer(&status_of(&["lab-hello"]), 2, "", "dpkg-query: error: parsing file '/var/lib/dpkg/status'\n")
+        .answer(&["dpkg", "--verify", "lab-hello"], 2, "", "");
+    assert_eq!(
+        call(locked, "pkg_verify", json!({"packages": "lab-hello"})).unwrap_err().code,
+        "COMMAND_FAILED"
+    );
 }
 
 #[test]
