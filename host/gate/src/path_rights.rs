@@ -15,11 +15,19 @@ pub(super) struct PathRights<'a> {
     pub takes: u32,
 }
 
+/// The name, or `root` where it is root's number in any spelling: chown(1) also takes `+0` and `00`.
+fn account(name: &str) -> &str {
+    let digits = name.strip_prefix('+').unwrap_or(name);
+    match !digits.is_empty() && digits.bytes().all(|byte| byte == b'0') {
+        true => "root",
+        false => name,
+    }
+}
+
 impl<'a> PathRights<'a> {
     /// The rights that a step sets on a path.
     pub fn of_attributes(path: &'a str, attributes: &'a Attributes) -> Self {
-        let name =
-            |name: &'a Option<String>| name.as_deref().map(|name| if name == "0" { "root" } else { name });
+        let name = |name: &'a Option<String>| name.as_deref().map(account);
         Self {
             paths: vec![path],
             owner: name(&attributes.owner),
@@ -33,7 +41,7 @@ impl<'a> PathRights<'a> {
     pub fn of_command(argv: &'a [String]) -> Option<Self> {
         let (program, arguments) = argv.split_first()?;
         let mut operands = arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
-        let not_root = |name: &'a str| (!matches!(name, "" | "root" | "0")).then_some(name);
+        let not_root = |name: &'a str| Some(account(name)).filter(|name| !matches!(*name, "" | "root"));
         match program.as_str() {
             "chmod" => {
                 let mode = operands.next().unwrap_or_default();
@@ -47,7 +55,7 @@ impl<'a> PathRights<'a> {
                 let both = operands.next().unwrap_or_default();
                 let (owner, group) = both.split_once([':', '.']).unwrap_or((both, ""));
                 let paths = operands.collect();
-                let owner = Some(if owner == "0" { "root" } else { owner }).filter(|owner| !owner.is_empty());
+                let owner = Some(account(owner)).filter(|owner| !owner.is_empty());
                 Some(Self { paths, owner, group: not_root(group), ..Self::default() })
             }
             "chgrp" => {
@@ -139,6 +147,9 @@ mod tests {
             ("chown --no-dereference -- bob:eve /a", &["/a"], Some("bob"), Some("eve"), 0, false),
             ("chown root:bob /a", &["/a"], Some("root"), Some("bob"), 0, false),
             ("chown 0:0 /a", &["/a"], Some("root"), None, 0, false),
+            ("chown +0:+0 /a", &["/a"], Some("root"), None, 0, false),
+            ("chown 000:00 /a", &["/a"], Some("root"), None, 0, false),
+            ("chown +:+ /a", &["/a"], Some("+"), Some("+"), 0, false),
             ("chown :bob /a", &["/a"], None, Some("bob"), 0, false),
             ("chgrp bob /a", &["/a"], None, Some("bob"), 0, false),
         ] {

@@ -300,6 +300,27 @@ fn a_key_that_is_removed_gets_the_value_of_the_file_that_then_wins() {
     );
 }
 
+/// A line for such a value would do its act again at each start.
+#[test]
+fn a_value_that_only_takes_what_is_written_is_not_kept() {
+    let metadata = Metadata {
+        size: 0,
+        mode: 0o200,
+        owner: "root".into(),
+        group: "root".into(),
+        modified_unix: 0,
+        is_dir: false,
+        is_symlink: false,
+    };
+    let flushed = || target().metadata("/proc/sys/net/ipv4/route/flush", metadata.clone());
+    let command = Command::new("sysctl").arg("-w").arg("net.ipv4.route.flush=1").as_root();
+    assert_eq!(steps(flushed(), json!({"set": {"net.ipv4.route.flush": 1}})), [Step::run(command.clone())]);
+    let both = steps(flushed(), json!({"set": {"net.ipv4.route.flush": 1, "vm.swappiness": 10}}));
+    assert_eq!(both, [Step::run(command), sets("vm.swappiness", "10", "60"), writes("vm.swappiness = 10\n")]);
+    let (_, notes) = call(flushed(), "sysctl_set", json!({"set": {"net.ipv4.route.flush": 1}})).unwrap();
+    assert_eq!(notes, ["net.ipv4.route.flush only takes values: it isn't set at the next start"]);
+}
+
 #[test]
 fn a_container_and_a_value_that_is_only_shown_are_told_apart() {
     let container = target().file("/proc/mounts", CONTAINER);

@@ -24,6 +24,15 @@ pub(crate) fn check(name: &str) -> Result<()> {
     };
     let is_number =
         name.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_loopback = ["localhost", "localhost4", "localhost6"]
+        .iter()
+        .any(|loopback| name.split('.').next().is_some_and(|first| first.eq_ignore_ascii_case(loopback)))
+        || name.to_ascii_lowercase().ends_with(".localhost");
+    if is_loopback {
+        let message =
+            format!("{name} is every machine's name for itself: expected one that others can tell apart");
+        return Err(Problem::validation("INVALID_HOSTNAME", message));
+    }
     match name.len() <= LONGEST && !is_number && name.split('.').all(is_label) {
         true => Ok(()),
         false => Err(Problem::validation(
@@ -99,6 +108,14 @@ mod tests {
         {
             assert!(check(name).is_err_and(|problem| problem.message.contains("64")), "{name}");
         }
+    }
+
+    #[test]
+    fn the_name_of_the_loopback_is_no_machines() {
+        for name in ["localhost", "LocalHost", "localhost.localdomain", "localhost6", "web.localhost"] {
+            assert!(check(name).is_err_and(|problem| problem.code == "INVALID_HOSTNAME"), "{name}");
+        }
+        assert!(check("localhosts").is_ok() && check("my-localhost.example.org").is_ok());
     }
 
     #[test]

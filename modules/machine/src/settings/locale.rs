@@ -25,8 +25,14 @@ pub(crate) fn set(lang: &str, text: &str) -> Command {
     SET.with(std::iter::once(format!("LANG={lang}")).chain(others))
 }
 
+/// The locales that the C library itself has. No list names them.
+const BUILT_IN: [&str; 2] = ["C", "POSIX"];
+
 /// The locale as the machine writes it. A charset is the same however it is spelled.
 pub(crate) fn known(asked: &str, list: Result<Output>) -> Result<String> {
+    if BUILT_IN.contains(&asked) {
+        return Ok(asked.to_owned());
+    }
     let list = list?.success("localectl")?;
     let same = |name: &str| name.to_lowercase().replace('-', "");
     let text = list.text();
@@ -67,6 +73,8 @@ mod tests {
         assert_eq!(known("de_DE.utf8", list()).as_deref(), Ok("de_DE.UTF-8"));
         let problem = known("de_DE.UTF-9", list()).unwrap_err();
         assert!(problem.remediation[0].contains("de_DE.UTF-8"), "{problem:?}");
-        assert!(known("C\nX", list()).is_err());
+        assert!(known("C\nX", list()).is_err() && known("c", list()).is_err());
+        assert_eq!(known("C", list()).as_deref(), Ok("C"));
+        assert_eq!(known("POSIX", list()).as_deref(), Ok("POSIX"));
     }
 }

@@ -33,6 +33,21 @@ enum Section {
     Network,
 }
 
+impl Section {
+    fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::Dmi => "dmi",
+            Self::Pci => "pci",
+            Self::Usb => "usb",
+            Self::Disks => "disks",
+            Self::Network => "network",
+        }
+    }
+}
+
 const ALL: &[Section] = &[
     Section::System,
     Section::Cpu,
@@ -65,7 +80,7 @@ pub(crate) struct Info {
     network: Option<Vec<network::Card>>,
 }
 
-pub(crate) fn info(args: Args, cx: &Context) -> Result<Single<Info>> {
+pub(crate) fn info(args: Args, cx: &Context) -> Result<Noted<Info>> {
     let in_full = args.sections.is_some();
     let sections = args.sections.unwrap_or_else(|| ALL.to_vec());
     if sections.is_empty() {
@@ -131,5 +146,20 @@ pub(crate) fn info(args: Args, cx: &Context) -> Result<Single<Info>> {
     if wants(Section::Network) {
         info.network = network::cards(&files, &listings);
     }
-    Ok(Single(info))
+    let mut notes = Vec::new();
+    if in_full {
+        let is_there = [
+            (Section::System, info.system.is_some()),
+            (Section::Cpu, info.cpu.is_some()),
+            (Section::Memory, info.memory.is_some()),
+            (Section::Dmi, info.dmi.is_some()),
+            (Section::Pci, info.pci.is_some()),
+            (Section::Usb, info.usb.is_some()),
+            (Section::Disks, info.disks.is_some()),
+            (Section::Network, info.network.is_some()),
+        ];
+        let nothing = is_there.into_iter().filter(|(section, is_there)| wants(*section) && !is_there);
+        notes.extend(nothing.map(|(section, _)| format!("the machine shows nothing of {}", section.name())));
+    }
+    Ok(Noted { data: info, notes })
 }

@@ -208,6 +208,8 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
     let mounts = texts.pop().and_then(Result::ok).unwrap_or_default();
     let running: BTreeMap<_, _> = keys.into_iter().zip(texts).collect();
     let found = cx.stat_all(&paths);
+    // What only takes values, such as `net.ipv4.route.flush`, does something once.
+    let mut momentary = BTreeSet::new();
     for (key, metadata) in running.keys().zip(sorted(&request, found)) {
         match metadata? {
             None if request.set.contains_key(*key) => return Err(running::missing(key, cx)),
@@ -216,13 +218,16 @@ fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
                 return Err(Problem::validation("INVALID_KEY", message));
             }
             Some(metadata) if request.set.contains_key(*key) => {
-                running::refuse_read_only(key, &metadata, &mounts)?
+                running::refuse_read_only(key, &metadata, &mounts)?;
+                if metadata.mode & 0o444 == 0 {
+                    momentary.insert((*key).clone());
+                }
             }
             _ => {}
         }
     }
     let mut notes = Vec::new();
-    let file = file(&request, &config, &mut notes)?;
+    let file = file(&request, &momentary, &config, &mut notes)?;
     let after = file.as_ref().map_or_else(|| config.clone(), |text| config.with_ours(text));
     let mut change = Change::new(summary(&request));
     let mut changes = Vec::new();
@@ -292,7 +297,12 @@ fn holds(key: &Key, value: &str, config: &Config) -> String {
 }
 
 /// The new text of our file, where it changes. Refused where a later file wins.
-fn file(request: &Request, config: &Config, notes: &mut Vec<String>) -> Result<Option<String>> {
+fn file(
+    request: &Request,
+    momentary: &BTreeSet<Key>,
+    config: &Config,
+    notes: &mut Vec<String>,
+) -> Result<Option<String>> {
     let before = config.ours();
     let mut changes = BTreeMap::new();
     for key in &request.remove {
@@ -301,7 +311,11 @@ fn file(request: &Request, config: &Config, notes: &mut Vec<String>) -> Result<O
             false => notes.push(format!("{OURS} doesn't set {}", key.name())),
         }
     }
-    for (key, value) in &request.set {
+    for key in momentary {
+        notes.push(format!("{} only takes values: it isn't set at the next start", key.name()));
+    }
+    let kept = || request.set.iter().filter(|(key, _)| !momentary.contains(*key));
+    for (key, value) in kept() {
         let holds = config.settings(key).pop().is_some_and(|setting| setting.value == *value);
         let needs_line = !holds || before.contains_key(key);
         if needs_line && before.get(key) != Some(value) {
@@ -313,7 +327,7 @@ fn file(request: &Request, config: &Config, notes: &mut Vec<String>) -> Result<O
     }
     let text = config.ours_with(&changes);
     let after = config.with_ours(&text);
-    for (key, value) in &request.set {
+    for (key, value) in kept() {
         if let Some(Setting { at, value: other }) =
             after.settings(key).pop().filter(|setting| setting.value != *value)
         {
