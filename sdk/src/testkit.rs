@@ -37,6 +37,8 @@ pub struct FakeTarget {
     metadata: BTreeMap<String, Metadata>,
     devices: BTreeSet<String>,
     answers: Vec<(Vec<String>, Output)>,
+    /// The problems of commands that the host didn't run to their end.
+    failures: Vec<(Vec<String>, Problem)>,
     /// The outputs of commands after a plan has run.
     later: Vec<(Vec<String>, Output)>,
     has_run: Cell<bool>,
@@ -79,6 +81,7 @@ impl Default for FakeTarget {
             metadata: BTreeMap::new(),
             devices: BTreeSet::new(),
             answers: Vec::new(),
+            failures: Vec::new(),
             later: Vec::new(),
             has_run: Cell::new(false),
             clock: Cell::new(0.0),
@@ -173,6 +176,12 @@ impl FakeTarget {
     /// Adds the output of one command: its exit code, stdout (text or bytes) and stderr.
     pub fn answer(mut self, argv: &[&str], exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Self {
         self.answers.push(recorded(argv, exit_code, stdout.as_ref(), stderr));
+        self
+    }
+
+    /// Adds the problem of one command that the host doesn't run to its end, such as `COMMAND_TIMEOUT`.
+    pub fn failure(mut self, argv: &[&str], problem: Problem) -> Self {
+        self.failures.push((argv.iter().map(|token| token.to_string()).collect(), problem));
         self
     }
 
@@ -284,6 +293,9 @@ impl FakeTarget {
 
     pub(crate) fn whole_output(&self, command: &Command) -> Result<Output> {
         let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
+        if let Some((_, problem)) = self.failures.iter().find(|(recorded, _)| *recorded == argv) {
+            return Err(problem.clone());
+        }
         let later = self.later.iter().filter(|_| self.has_run.get());
         let found = later.chain(&self.answers).find(|(recorded, _)| *recorded == argv);
         found.map(|(_, output)| output.clone()).ok_or_else(|| {
