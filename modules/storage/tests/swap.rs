@@ -114,7 +114,7 @@ fn a_swap_file_is_roots_alone_from_the_beginning_and_goes_away_where_a_step_fail
             Some(_) => vec!["swapon", "--priority=5", "--", path],
         };
         expected.push(Step::run(root(&on, DurationCategory::Instant)).undo(long(&["swapoff", "--", path])));
-        let options = if priority.is_some() { "sw,pri=5" } else { "sw" };
+        let options = if priority.is_some() { "sw,nofail,pri=5" } else { "sw,nofail" };
         expected.extend(written(format!("{FSTAB}{path} none swap {options} 0 0\n")));
         assert_eq!(plan(&plans).steps(), expected, "{fs_type}");
     }
@@ -154,7 +154,9 @@ fn a_blank_partition_gets_a_uuid_that_fstab_names() {
     let uuid = data["source"].as_str().unwrap().strip_prefix("UUID=").unwrap().to_owned();
     assert!(uuid.len() == 36 && uuid.split('-').map(str::len).eq([8, 4, 4, 4, 12]), "{uuid}");
     let quick = |argv: &[&str]| root(argv, DurationCategory::Instant);
-    let [write, reloaded] = written(format!("UUID={uuid} none swap sw 0 0\n"));
+    // A start neither fails nor waits long for a partition that is gone.
+    let options = "sw,nofail,x-systemd.device-timeout=10s";
+    let [write, reloaded] = written(format!("UUID={uuid} none swap {options} 0 0\n"));
     let change = Change::new("Use /dev/vda as swap now and at each start")
         .step(Step::run(quick(&["mkswap", &format!("--uuid={uuid}"), "--", "/dev/vda"])).undo(quick(&[
             "wipefs",

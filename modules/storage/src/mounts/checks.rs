@@ -105,12 +105,18 @@ fn source(entry: &Entry, facts: &Facts, index: usize, found: &mut Findings) {
     let shown = excerpt(&entry.source, 120);
     match devices[..] {
         [] if !facts.devices.could_tell(&entry.source) => {}
+        [] if entry.is_swap() => {
+            // `nofail` lets the start go on without the area, and doesn't shorten the wait: systemd.swap(5).
+            let waits = !entry.has("noauto") && !entry.has("x-systemd.device-timeout");
+            let (then, or) = match waits {
+                true => (": the start waits 90 s for it", ", or the option x-systemd.device-timeout=10s"),
+                false => ("", ""),
+            };
+            let message = format!("no device {shown} is there{then}");
+            found.add(entry.line, Severity::Warning, message, format!("swap_remove path={shown}{or}"));
+        }
         [] if entry.is_optional() => {
             found.add(entry.line, Severity::Warning, format!("no device {shown} is there now"), "");
-        }
-        [] if entry.is_swap() => {
-            let message = format!("no device {shown} is there: the start waits 90 s for it");
-            found.add(entry.line, Severity::Warning, message, format!("swap_remove path={shown}"));
         }
         [] => {
             let message = format!("no device {shown} is there: the next start stops in emergency mode");

@@ -40,6 +40,11 @@ const REMOVE_FILE: CommandLine = CommandLine::new("rm --force -- <path:/**/linux
 const FORMAT: CommandLine = CommandLine::new("mkswap --uuid=<text> -- <disk>");
 const WIPE: CommandLine = CommandLine::new("wipefs --all --types=swap -- <disk>");
 
+/// A start goes on where the area is missing.
+const OF_A_FILE: &str = "sw,nofail";
+/// systemd waits 90 s for a device, with `nofail` too, before it goes on: systemd.swap(5).
+const OF_A_DEVICE: &str = "sw,nofail,x-systemd.device-timeout=10s";
+
 pub(crate) fn grants(module: Module) -> Module {
     let undo = "undo what the same plan did";
     module
@@ -89,6 +94,8 @@ struct Draft {
     path: String,
     size: u64,
     source: String,
+    /// The options in fstab, besides a priority.
+    options: &'static str,
     notes: Vec<String>,
 }
 
@@ -108,7 +115,10 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
         source: draft.source.clone(),
         mount_point: "none".to_owned(),
         fs_type: "swap".to_owned(),
-        options: priority.map_or("sw".to_owned(), |priority| format!("sw,pri={priority}")),
+        options: match priority {
+            Some(priority) => format!("{},pri={priority}", draft.options),
+            None => draft.options.to_owned(),
+        },
         dump: "0".to_owned(),
         pass: "0".to_owned(),
     };
@@ -173,7 +183,7 @@ fn of_file(size: &str, directory: Option<&str>, asked: Option<u16>, cx: &Context
     if fs_type == "btrfs" {
         notes.push(format!("while it is in use, btrfs makes no snapshot of the subvolume of {above}"));
     }
-    Ok(Draft { change, source: path.clone(), path, size, notes })
+    Ok(Draft { change, source: path.clone(), path, size, options: OF_A_FILE, notes })
 }
 
 /// The type of the file system of a directory, where a file on it can be swap.
@@ -290,6 +300,12 @@ fn of_device(asked: &str, priority: Option<u16>, table: &Table, cx: &Context) ->
     if areas::read(cx)?.iter().any(|area| device.is_called(&area.path)) {
         return Err(state("SWAP_IN_USE", format!("{name} is in use as swap already")).remedy("swap_list"));
     }
+    if device.is_read_only {
+        return Err(state(
+            "DEVICE_READ_ONLY",
+            format!("{name} is read-only, and nothing can be swapped to it"),
+        ));
+    }
     if devices.0.iter().any(|other| other.is_part_of(device)) {
         return Err(state("DEVICE_IN_USE", format!("{name} has partitions or volumes on it")));
     }
@@ -322,7 +338,8 @@ fn of_device(asked: &str, priority: Option<u16>, table: &Table, cx: &Context) ->
         }
     }
     change = change.step(Step::run(commands::on(name, priority)).undo(commands::off(name)));
-    Ok(Draft { change, path: name.clone(), size: device.size, source, notes: Vec::new() })
+    let (path, size) = (name.clone(), device.size);
+    Ok(Draft { change, path, size, source, options: OF_A_DEVICE, notes: Vec::new() })
 }
 
 /// Refuses a device on which blkid finds anything, such as a table of partitions.
