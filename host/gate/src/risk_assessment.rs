@@ -49,7 +49,7 @@ pub(super) struct RiskAssessment<'a> {
     facts: &'a Facts,
     knowledge: &'a Knowledge,
     privileges: PrivilegeCheck<'a>,
-    /// The volume that the step before makes. Only for the very next step it is certain that nothing is on it.
+    /// The volume or file that an earlier step makes, as long as it is certain that nothing is on it.
     new_volume: Option<String>,
     /// The grants of the module whose plan it is.
     grants: Option<&'a Grants>,
@@ -143,7 +143,7 @@ impl<'a> RiskAssessment<'a> {
         let argv = command_words(&command.command);
         let line = excerpt(&command.line(), NAMED);
         let (verdict, what) = match is_on_new_volume {
-            true => (self.policy.verdict_on_new_volume(&argv), format!("`{line}`, on a new volume,")),
+            true => (self.policy.verdict_on_new_volume(&argv), format!("`{line}`, on what the plan makes,")),
             false => (self.policy.verdict(&argv), format!("`{line}`")),
         };
         self.apply_verdict(&verdict, &what)?;

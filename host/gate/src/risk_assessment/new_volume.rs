@@ -1,5 +1,6 @@
-//! The logical volume that a step makes. A file system on it destroys nothing, since lvcreate(8) refuses a name that is taken.
-//! That is certain for the very next step only: any other step may give the name to another volume.
+//! The logical volume or the file that a step makes. A file system or a swap area on it destroys nothing, since lvcreate(8)
+//! refuses a name that is taken, and nothing was at the path of the file. That is certain for the very next step only: any
+//! other step may give the name to something else. Steps that only prepare the file itself may stand between.
 
 use super::RiskAssessment;
 use crate::allowed::AllowedCommand;
@@ -12,12 +13,17 @@ const MAKERS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
 const PLAIN: [&str; 4] = ["--yes", "--zero=y", "--wipesignatures=y", "--wipesignatures=n"];
 
 impl RiskAssessment<'_> {
-    /// Notes the volume that a step makes, once everything else about the step is assessed.
+    /// Notes the volume or file that a step makes, once everything else about the step is assessed.
     pub async fn ends_step(&mut self, action: &PreparedAction) {
-        self.new_volume = match action {
-            PreparedAction::Run(command) => made_by(command),
+        let command = match action {
+            PreparedAction::Run(command) => Some(command),
             _ => None,
         };
+        let prepared = command.and_then(prepared_by);
+        if prepared.is_some() && prepared == self.new_volume.as_deref() {
+            return;
+        }
+        self.new_volume = command.and_then(made_by);
         if let Some(path) = &self.new_volume
             && !self.privileges.is_absent(path).await
         {
@@ -26,18 +32,42 @@ impl RiskAssessment<'_> {
     }
 }
 
-/// The device that a command makes a file system on.
+/// The device that a command makes a file system on, or the file that it makes a swap area in.
 pub(super) fn formatted_by(command: &AllowedCommand) -> Option<&str> {
     let (program, args) = words(command)?;
-    let [options @ .., "--", device] = &args[..] else { return None };
-    let is_plain = MAKERS.contains(&program) && options.iter().all(|option| *option == "-q");
-    is_plain.then_some(*device)
+    let [options @ .., "--", path] = &args[..] else { return None };
+    let is_plain = match program {
+        "mkswap" => options.is_empty() && is_file(path),
+        program => MAKERS.contains(&program) && options.iter().all(|option| *option == "-q"),
+    };
+    is_plain.then_some(*path)
 }
 
-/// The device of the volume that a command makes.
+/// The file to which a command gives room or attributes. What is in the file stays.
+fn prepared_by(command: &AllowedCommand) -> Option<&str> {
+    let (program, args) = words(command)?;
+    match (program, &args[..]) {
+        ("fallocate", ["--length", _, "--", path])
+        | ("chattr", ["+C", "--", path])
+        | ("chcon", ["--type=swapfile_t", "--", path]) => Some(*path),
+        _ => None,
+    }
+}
+
+/// The device of the volume that a command makes, or the path of the empty file.
 fn made_by(command: &AllowedCommand) -> Option<String> {
-    let ("lvcreate", args) = words(command)? else { return None };
-    let [options @ .., "--", group] = &args[..] else { return None };
+    let (program, args) = words(command)?;
+    match (program, &args[..]) {
+        ("lvcreate", [options @ .., "--", group]) => volume(options, group),
+        ("install", ["--mode=0600", "--no-target-directory", "--", "/dev/null", path]) if is_file(path) => {
+            Some((*path).to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The device of the volume that lvcreate makes with these options in a group.
+fn volume(options: &[&str], group: &str) -> Option<String> {
     let mut name = None;
     for option in options {
         match option.split_once('=') {
@@ -58,6 +88,11 @@ fn words(command: &AllowedCommand) -> Option<(&str, Vec<&str>)> {
         let args = command.command.args.iter().map(String::as_str).collect();
         (command.command.program.as_str(), args)
     })
+}
+
+/// Whether a path is no device's.
+fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !path.starts_with("/dev/")
 }
 
 /// Whether it is a name of a group or a volume, lvm(8).
@@ -115,6 +150,65 @@ mod tests {
             let format = FORMAT.replace("mkfs.ext4", program);
             assert_eq!(risk_of_last(&[MAKE, &format]).await, Some(Risk::High), "{program}");
             assert_eq!(risk_of_last(&[&format]).await, Some(Risk::Critical), "{program}");
+        }
+    }
+
+    const FILE: &str = "/var/lib/lsa-nowhere/linux-sysadmin-swap/0123456789abcdef";
+
+    /// The steps that make a file, prepare it, and make a swap area in it.
+    fn swap_file() -> [String; 5] {
+        [
+            "install --mode=0600 --no-target-directory -- /dev/null",
+            "chattr +C --",
+            "chcon --type=swapfile_t --",
+            "fallocate --length 67108864 --",
+            "mkswap --",
+        ]
+        .map(|line| format!("{line} {FILE}"))
+    }
+
+    #[tokio::test]
+    async fn a_swap_area_is_high_in_the_file_that_the_plan_itself_makes() {
+        let steps = swap_file();
+        let [install, no_cow, label, allocate, format] = steps.each_ref().map(String::as_str);
+        let none: [&str; 0] = [];
+        for between in [&none[..], &[allocate], &[no_cow, allocate], &[label, allocate]] {
+            let all = [&[install][..], between, &[format]].concat();
+            assert_eq!(risk_of_last(&all).await, Some(Risk::High), "{all:?}");
+        }
+        assert_eq!(risk_of_last(&[allocate, format]).await, Some(Risk::Critical), "the file may be there");
+        let other = allocate.replace(FILE, "/srv/x");
+        let linked = format!("ln --symbolic --force /dev/sda {FILE}");
+        for between in [other.as_str(), linked.as_str(), "mkdir -- /srv/lsa-nowhere"] {
+            assert_eq!(risk_of_last(&[install, between, format]).await, Some(Risk::Critical), "{between}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_swap_area_is_critical_in_every_other_file() {
+        let [install, _, _, _, format] = swap_file();
+        for (from, to) in [
+            // What is there already, or is a device.
+            (FILE, "/etc/passwd"),
+            (FILE, "/dev/lsa-none"),
+            ("/dev/null", "/srv/data"),
+            ("--mode=0600 ", ""),
+            ("--no-target-directory ", ""),
+            ("install", "cp"),
+        ] {
+            let steps = [install.replace(from, to), format.replace(from, to)];
+            let steps = steps.each_ref().map(String::as_str);
+            assert_eq!(risk_of_last(&steps).await, Some(Risk::Critical), "{steps:?}");
+        }
+        for (from, to) in
+            [(FILE, "/var/lib/lsa-nowhere/other"), ("mkswap --", "mkswap --force --"), (" --", "")]
+        {
+            let format = format.replace(from, to);
+            assert_eq!(
+                risk_of_last(&[install.as_str(), format.as_str()]).await,
+                Some(Risk::Critical),
+                "{format}"
+            );
         }
     }
 
