@@ -259,7 +259,7 @@ fn a_volume_is_made_with_its_file_system_and_taken_away_where_that_fails() {
     assert_eq!(
         data,
         json!({"path": "/dev/vg0/srv", "size": "500M", "filesystem": "ext4", "group_free": "572M",
-               "next": "mount_add device=/dev/vg0/srv fs_type=ext4 mount_point=…"})
+               "next": "mount_add device=/dev/vg0/srv fs_type=ext4 options=nofail,nosuid,nodev mount_point=…"})
     );
 }
 

@@ -201,7 +201,8 @@ fn a_device_is_mounted_now_and_at_each_start_by_its_uuid() {
         .step(write)
         .step(reloaded)
         .after_undo(reload())
-        .step(Step::run(root(&["mount", "--", "/mnt/new/a b"], DurationCategory::Slow)));
+        .step(Step::run(root(&["mount", "--", "/mnt/new/a b"], DurationCategory::Slow)))
+        .warning("where the machine can do without it, options=defaults,nofail,nosuid,nodev is of less risk");
     assert_eq!(plan(&plans), change);
 }
 
@@ -348,6 +349,47 @@ fn without_systemd_nothing_is_reloaded() {
     let plans = target.plans();
     answer(target, "mount_add", add("tmpfs", "/mnt/y", "tmpfs"));
     assert_eq!(plan(&plans).steps().len(), 2);
+}
+
+#[test]
+fn what_could_stop_the_next_start_is_said_with_the_options_that_avoid_it() {
+    let asked = |device: &str, fs_type: &str, options: Option<&str>| {
+        let helper = ["stat", "--format=%F", "--", "/usr/sbin/mount.nfs"];
+        let target = empty(machine(FSTAB), "/srv/y").answer(&helper, 0, "regular file\n", "");
+        let plans = target.plans();
+        let mut arguments = add(device, "/srv/y", fs_type);
+        if let Some(options) = options {
+            arguments["options"] = json!(options);
+        }
+        let (data, notes) = answer(target, "mount_add", arguments);
+        // Once it is mounted, nobody can call it with other options.
+        assert!(!notes.iter().any(|note| note.contains("is of less risk")), "{notes:?}");
+        (data["options"].clone(), format!("{:?}", plan(&plans)))
+    };
+    for (device, fs_type, options, said) in [
+        (
+            "/dev/loop2",
+            "ext4",
+            None,
+            "a start without UUID=a66bac55-ad80-49dd-a67b-2e25db8c3cd6 stops in emergency mode",
+        ),
+        ("/dev/loop2", "ext4", None, "options=defaults,nofail,nosuid,nodev is of less risk"),
+        ("/dev/loop2", "ext4", Some("noatime,nofail"), "options=noatime,nofail,nosuid,nodev is of less risk"),
+        ("/dev/loop2", "ext4", Some("noauto,nodev"), "options=noauto,nodev,nosuid is of less risk"),
+        // These turn suid and dev off themselves.
+        ("/dev/loop2", "ext4", Some("users"), "options=users,nofail is of less risk"),
+        ("tmpfs", "tmpfs", None, "options=defaults,nofail,nosuid,nodev is of less risk"),
+        ("nas:/x", "nfs", None, "services wait for the other machine at each start"),
+        ("nas:/x", "nfs", None, "is of less risk; x-systemd.automount mounts it on use"),
+    ] {
+        let (_, plan) = asked(device, fs_type, options);
+        assert!(plan.contains(said), "{device} {options:?}: {plan}");
+    }
+    assert_eq!(asked("/dev/loop2", "ext4", None).0, "defaults");
+    let (_, plan) = asked("/dev/loop2", "ext4", Some("nofail,nosuid,nodev"));
+    assert!(!plan.contains("emergency mode") && !plan.contains("is of less risk"), "{plan}");
+    // A file system in memory is never away.
+    assert!(!asked("tmpfs", "tmpfs", None).1.contains("emergency mode"));
 }
 
 /// The search for processes that use something.
@@ -522,7 +564,9 @@ fn an_account_that_could_redirect_a_mount_is_told() {
         let [a, b] = [&a, &b].map(|argv| argv.iter().map(String::as_str).collect::<Vec<_>>());
         let target =
             empty(machine(FSTAB), "/home/ada/x").answer(&a, 0, "root:755\n", "").answer(&b, 0, home, "");
-        answer(target, "mount_add", add("tmpfs", "/home/ada/x", "tmpfs")).1
+        let mut arguments = add("tmpfs", "/home/ada/x", "tmpfs");
+        arguments["options"] = json!("nofail,nosuid,nodev");
+        answer(target, "mount_add", arguments).1
     };
     assert_eq!(
         warned("ada:700\n"),

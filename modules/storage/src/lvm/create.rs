@@ -123,7 +123,9 @@ pub(super) fn create(args: CreateArgs, cx: &Context) -> Result<Noted<Created>> {
     }
     let applied = cx.apply(change).map_err(|failure| explained(failure.into()))?;
     let left = group.bytes(group.free_extents.saturating_sub(extents));
-    let next = filesystem.map(|kind| format!("mount_add device={path} fs_type={kind} mount_point=…"));
+    let next = filesystem.map(|kind| {
+        format!("mount_add device={path} fs_type={kind} options=nofail,nosuid,nodev mount_point=…")
+    });
     let data = Created {
         path,
         size,

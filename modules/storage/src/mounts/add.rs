@@ -106,7 +106,9 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
             .push(format!("{who} can write to {directory}, and put a symlink in the place of {point}"));
     }
     source.warnings.extend(risks(&source, options));
-    for warning in &source.warnings {
+    // Once it is mounted, the same call with other options is refused.
+    let safer = (!is_in_fstab).then(|| safer(&source, options)).flatten();
+    for warning in source.warnings.iter().chain(&safer) {
         change = change.warning(warning.clone());
     }
     if gives_root(options) {
@@ -118,6 +120,7 @@ pub(crate) fn add(args: AddArgs, cx: &Context) -> Result<Noted<Answer>> {
         notes.extend(findings(cx));
     }
     notes.extend(source.warnings);
+    notes.extend(safer.filter(|_| applied.dry_run));
     Ok(Noted { data: answer, notes })
 }
 
@@ -196,14 +199,11 @@ fn with_directory(
 /// What a person should know of the options.
 fn risks(source: &Source, options: &str) -> Vec<String> {
     let is_removable = source.device.as_ref().is_some_and(|device| device.is_removable);
-    let is_optional = options::has(options, "nofail") || options::has(options, "noauto");
     let mut found = Vec::new();
-    if is_removable && !is_optional {
-        found
-            .push("without nofail, a start without this removable device stops in emergency mode".to_owned());
-    }
-    if source.is_network && !is_optional {
+    if source.is_network && !is_optional(options) {
         found.push("without nofail, services wait for the other machine at each start, and stay away where it is down".to_owned());
+    } else if source.fs_type != "tmpfs" && !is_optional(options) {
+        found.push(format!("without nofail, a start without {} stops in emergency mode", source.written));
     }
     if (is_removable || source.is_network) && !options::has(options, "nosuid") && !lets_accounts(options) {
         found.push(
@@ -218,6 +218,30 @@ fn risks(source: &Source, options: &str) -> Vec<String> {
         found.push("with suid or dev, what an account mounts there can make it root".to_owned());
     }
     found
+}
+
+/// The options with which a start does without what isn't there, and nothing on it gives root's rights.
+fn safer(source: &Source, options: &str) -> Option<String> {
+    let mut missing = Vec::new();
+    if !is_optional(options) {
+        missing.push("nofail");
+    }
+    if !lets_accounts(options) {
+        missing.extend(["nosuid", "nodev"].into_iter().filter(|name| !options::has(options, name)));
+    }
+    if missing.is_empty() {
+        return None;
+    }
+    let on_use = if source.is_network { "; x-systemd.automount mounts it on use" } else { "" };
+    Some(format!(
+        "where the machine can do without it, options={options},{} is of less risk{on_use}",
+        missing.join(",")
+    ))
+}
+
+/// Whether the machine starts without it.
+fn is_optional(options: &str) -> bool {
+    options::has(options, "nofail") || options::has(options, "noauto")
 }
 
 fn lets_accounts(options: &str) -> bool {

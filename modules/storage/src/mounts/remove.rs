@@ -7,7 +7,7 @@ use super::devices::Devices;
 use super::fstab::Table;
 use super::plan::{findings, with_fstab};
 use super::{busy, place, units};
-use crate::mount_table::MountTable;
+use crate::mount_table::{Mount, MountTable};
 
 const UMOUNT: CommandLine = CommandLine::new("umount -- <path>");
 
@@ -84,12 +84,25 @@ pub(crate) fn remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Answer>> {
     if !lines.is_empty() {
         change = with_fstab(change, table.without(&lines), cx);
     }
-    let applied = cx.apply(change)?;
+    let applied = cx.apply(change).map_err(|failure| explained(failure.into(), mount))?;
     answer.would = applied.dry_run.then_some("unmount");
     if !applied.dry_run && !lines.is_empty() {
         notes.extend(findings(cx));
     }
     Ok(Noted { data: answer, notes })
+}
+
+/// Adds what helps where the machine that has the files doesn't answer, so that the unmount ends without success.
+fn explained(problem: Problem, mount: Option<&Mount>) -> Problem {
+    let has_failed = ["COMMAND_TIMEOUT", "COMMAND_FAILED"].contains(&problem.code.as_str());
+    match mount.filter(|mount| has_failed && mount.may_hang()) {
+        Some(mount) => problem.remedy(format!(
+            "Where {} doesn't answer: command_run argv=[\"umount\",\"--force\",\"--lazy\",\"{}\"] as_root=true, then this call \
+             again for fstab",
+            mount.source, mount.point
+        )),
+        None => problem,
+    }
 }
 
 /// The mount point that the caller means.

@@ -156,17 +156,20 @@ fn block(
         several => {
             let names: Vec<&str> = several.iter().map(|device| device.name.as_str()).collect();
             let message = format!("{} is on several devices: {}", asked.device, text::list(&names, MOST));
-            return Err(Problem::new("DEVICE_AMBIGUOUS", Category::State, message)
-                .remedy("Give one of them another UUID (tune2fs -U, xfs_admin -U, btrfstune -u) or name the device below /dev"));
+            let problem = Problem::new("DEVICE_AMBIGUOUS", Category::State, message);
+            let told = |device: &&Device| Some(format!("{} ({})", own_tag(device, devices)?, device.name));
+            let tags: Vec<String> = several.iter().filter_map(told).collect();
+            return Err(match tags.is_empty() {
+                true => problem.remedy("Give one of them another UUID (tune2fs -U, xfs_admin -U, btrfstune -u) or name the device below /dev"),
+                false => problem.remedy(format!("device= one of {}", text::list(&tags, MOST))),
+            });
         }
     };
     let fs_type = checked_type(device, asked, devices)?;
     check_unused(device, &fs_type, asked, devices, mounts, table)?;
     let mut source = Source { fs_type, device: Some(device.clone()), ..source };
     if is_unstable(asked.device) {
-        let uuid = device.uuid().map(|uuid| format!("UUID={uuid}"));
-        let alone = |tag: &String| devices.named(tag).is_some_and(|same| same.len() == 1);
-        match uuid.filter(alone) {
+        match own_tag(device, devices) {
             Some(tag) => {
                 source
                     .notes
@@ -183,6 +186,12 @@ fn block(
         source.warnings.push(format!("{} is read-only, and so will be the mount", device.name));
     }
     Ok(source)
+}
+
+/// The device's UUID as fstab names it, where no other device has it.
+fn own_tag(device: &Device, devices: &Devices) -> Option<String> {
+    let tag = device.uuid().map(|uuid| format!("UUID={uuid}"));
+    tag.filter(|tag| devices.named(tag).is_some_and(|same| same.len() == 1))
 }
 
 /// The type of the file system on the device.
@@ -210,6 +219,10 @@ fn no_file_system(device: &Device, asked: &str, devices: &Devices) -> Problem {
         devices.0.iter().filter(|other| other.is_part_of(device)).map(|part| part.name.as_str()).collect();
     if !parts.is_empty() {
         return problem(format!("{name} has partitions or volumes on it: {}", text::list(&parts, MOST)));
+    }
+    if device.size == 0 {
+        return problem(format!("{name} has no medium in it, or is gone"))
+            .remedy("disk_list tells which devices there are");
     }
     let problem = problem(format!("{name} has no file system that blkid knows"));
     if device.has_table || !devices.could_tell("UUID=") {
