@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod disks;
+mod file_system_size;
 mod lvm;
 mod mount_table;
 mod mounts;
@@ -25,10 +26,11 @@ pub fn module() -> Module {
     swap::tools(mounts::tools(module))
 }
 
-/// The files that the tools of several folders read.
+/// The files and commands that the tools of several folders read.
 fn facts(module: Module) -> Module {
     module
         .paths(mount_table::grants())
+        .commands(file_system_size::grants())
         .paths(processes::grants())
         .path(PathGrant::read(swap::areas::SWAPS, "which swap areas are in use"))
 }

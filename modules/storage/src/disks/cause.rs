@@ -7,6 +7,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use super::cleaning::{self, Cleaning};
 use super::deleted::{DeletedFile, DeletedFiles};
+use super::growable::{self, Growable};
 use super::growth;
 use super::largest::most_telling;
 use super::services::{Service, Services};
@@ -64,6 +65,9 @@ pub(crate) struct Cause {
     services: Vec<Service>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     clean: Vec<Cleaning>,
+    /// Room on the device that the file system doesn't take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    growable: Option<Growable>,
     /// What the walk left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     partial: Option<String>,
@@ -142,6 +146,7 @@ pub(crate) fn of(mount: &Mount, space: &Space, machine: &Machine<'_>, cx: &Conte
         changed: Vec::new(),
         services: services.on(mount, table),
         clean: Vec::new(),
+        growable: growable::of(mount, space, cx),
         partial: failed,
     };
     if let Some(walk) = &walk {
@@ -251,6 +256,9 @@ fn why(cause: &Cause, mount: &Mount, space: &Space, in_deleted: u64) -> String {
         let whose = first.service.as_ref().map(|service| format!(" of {service}")).unwrap_or_default();
         let grows = first.grows.as_ref().map(|rate| format!(" and grows by {rate}")).unwrap_or_default();
         said.push(format!("{}{whose} takes {}{grows}", first.path, first.size));
+    }
+    if let Some(Growable { more, next }) = &cause.growable {
+        said.push(format!("there are {more} more for it, which {next} gives it"));
     }
     if said.is_empty() {
         said.push(cause.partial.clone().unwrap_or_else(|| "many small files".to_owned()));

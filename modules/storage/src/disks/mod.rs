@@ -5,6 +5,7 @@ mod btrfs;
 mod cause;
 mod cleaning;
 mod deleted;
+mod growable;
 mod growth;
 mod health;
 mod largest;
@@ -62,6 +63,7 @@ fn usage_of(module: Module) -> Module {
         .commands(space::grants())
         .commands(walk::grants())
         .commands(growth::grants())
+        .commands(growable::grants())
         .commands(place::grants())
         .commands(deleted::grants())
         .commands(services::grants())

@@ -25,10 +25,7 @@ pub(super) const DF: CommandLine =
 
 /// Reads the device itself: the caches of blkid and udev may be older than what is on it.
 pub(super) const PROBE: CommandLine = CommandLine::new("blkid --probe --output export -- <disk>");
-pub(super) const EXT_SIZE: CommandLine = CommandLine::new("dumpe2fs -h -- <disk>");
 pub(super) const EXT_LEAST: CommandLine = CommandLine::new("resize2fs -P -- <disk>");
-pub(super) const XFS_SIZE: CommandLine = CommandLine::new("xfs_info -- <path>");
-pub(super) const BTRFS_SIZE: CommandLine = CommandLine::new("btrfs filesystem show --raw -- <path>");
 
 /// The space of a new volume may hold what a removed one left there. A file system whose signature is left would be found
 /// again by blkid, and mounted by its old UUID. So lvcreate looks for signatures. Since it is asked without `--yes` and its
@@ -71,13 +68,7 @@ pub(super) fn grants(module: Module) -> Module {
         (VGS, "volume groups"),
         (LVS, "logical volumes, and how full snapshots and pools are"),
     ];
-    let looks = [
-        (PROBE, "what is on a volume"),
-        (EXT_SIZE, "how large the file system is"),
-        (EXT_LEAST, "how small the file system can get"),
-        (XFS_SIZE, "how large the file system is"),
-        (BTRFS_SIZE, "how large the file system is, and the number of its device"),
-    ];
+    let looks = [(PROBE, "what is on a volume"), (EXT_LEAST, "how small the file system can get")];
     let high = [
         (CREATE, "to make a volume"),
         (CREATE_WIPED, "to make a volume where old signatures may be wiped"),

@@ -2,11 +2,10 @@
 
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 
-use super::commands::{
-    BTRFS_FILL, BTRFS_SIZE, EXT_CHECK, EXT_FILL, EXT_LEAST, EXT_RESIZE, EXT_SIZE, PROBE, XFS_FILL, XFS_SIZE,
-};
+use super::commands::{BTRFS_FILL, EXT_CHECK, EXT_FILL, EXT_LEAST, EXT_RESIZE, PROBE, XFS_FILL};
 use super::report::Volume;
 use super::uses::Uses;
+use crate::file_system_size;
 use crate::mount_table::Mount;
 use crate::size::shown;
 
@@ -95,20 +94,20 @@ pub(super) fn growth<'a>(
     let step = |command: Command| Step::run(command.as_root()).uninterruptible();
     match (content, mount) {
         (Content::Ext(_), Some(_)) => {
-            let size = ext_size(path, cx);
+            let size = file_system_size::ext(path, cx);
             Ok(Growth { before: None, fill: step(EXT_FILL.with([path])), size, mount })
         }
         (Content::Ext(_), None) => {
             not_open(volume)?;
-            let size = ext_size(path, cx);
+            let size = file_system_size::ext(path, cx);
             Ok(Growth { before: Some(check(path)), fill: step(EXT_FILL.with([path])), size, mount })
         }
         (Content::Xfs, Some(Mount { point, .. })) => {
-            let size = xfs_size(point, cx);
+            let size = file_system_size::xfs(point, cx);
             Ok(Growth { before: None, fill: step(XFS_FILL.with([point])), size, mount })
         }
         (Content::Btrfs, Some(Mount { point, .. })) => {
-            let (device, size) = btrfs_device(volume, point, cx)?;
+            let (device, size) = file_system_size::btrfs(point, |path| volume.is_called(path), cx)?;
             let fill = step(BTRFS_FILL.with([&device, point]));
             Ok(Growth { before: None, fill, size: Some(size), mount })
         }
@@ -183,41 +182,4 @@ pub(super) fn must_fit(path: &str, bytes: u64, block: u64, cx: &Context) -> Resu
     let message = format!("the files on {path} need {}: {} is too small", shown(least), shown(bytes));
     Err(Problem::validation("VOLUME_TOO_SMALL", message)
         .remedy(format!("Ask for more than {}, or remove files first", shown(least))))
-}
-
-fn ext_size(path: &str, cx: &Context) -> Option<u64> {
-    ext_blocks(path, cx).ok().map(|(count, block)| count.saturating_mul(block))
-}
-
-/// The number of blocks and the size of a block.
-pub(super) fn ext_blocks(path: &str, cx: &Context) -> Result<(u64, u64)> {
-    let output = cx.run(EXT_SIZE.with([path]).as_root())?.success("dumpe2fs")?;
-    let text = output.text();
-    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
-    value("Block count:").zip(value("Block size:")).ok_or_else(|| Problem::unexpected("dumpe2fs", &text))
-}
-
-/// The line `data = bsize=4096 blocks=102400, imaxpct=25`.
-fn xfs_size(point: &str, cx: &Context) -> Option<u64> {
-    let output = cx.run(XFS_SIZE.with([point]).as_root()).ok()?.success("xfs_info").ok()?;
-    let text = output.text();
-    let line = text.lines().find(|line| line.starts_with("data "))?;
-    let words: Vec<_> = line.split([' ', ',']).collect();
-    let value = |key: &str| words.iter().find_map(|word| word.strip_prefix(key)?.parse::<u64>().ok());
-    value("bsize=")?.checked_mul(value("blocks=")?)
-}
-
-/// The number of the volume among the devices of its file system, and the size that it has there.
-fn btrfs_device(volume: &Volume, point: &str, cx: &Context) -> Result<(String, u64)> {
-    let output = cx.run(BTRFS_SIZE.with([point]).as_root())?.success("btrfs")?;
-    let text = output.text();
-    let device = |line: &str| {
-        let rest = line.trim().strip_prefix("devid")?.trim_start();
-        let (number, rest) = rest.split_once(" size ")?;
-        let (size, rest) = rest.split_once(' ')?;
-        let (_, path) = rest.split_once(" path ")?;
-        let is_its = volume.is_called(path.trim());
-        is_its.then(|| Some((number.trim().to_owned(), size.parse().ok()?)))?
-    };
-    text.lines().find_map(device).ok_or_else(|| Problem::unexpected("btrfs filesystem show", &text))
 }

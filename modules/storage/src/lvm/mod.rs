@@ -13,6 +13,16 @@ mod uses;
 
 use linux_sysadmin_sdk::prelude::*;
 
+use report::{Kind, Lvm};
+
+/// The bytes that the group of a volume has left for it, and the volume's path. Nothing for what is no plain volume.
+pub(crate) fn room(device: &str, cx: &Context) -> Option<(u64, String)> {
+    let lvm = Lvm::read(cx).ok()?;
+    let (group, volume) = lvm.volume(device).ok()?;
+    let bytes = group.bytes(group.usable_extents());
+    (bytes > 0 && volume.kind() == Kind::Plain).then(|| (bytes, volume.path.clone()))
+}
+
 /// Adds the tools of this folder, with their grants.
 pub(crate) fn tools(module: Module) -> Module {
     let list =

@@ -9,6 +9,7 @@ use super::commands::{EXTEND, REDUCE};
 use super::filesystem::{self, Content};
 use super::report::{Group, Kind, Lvm, Volume};
 use super::uses::Uses;
+use crate::file_system_size;
 use crate::size::{Amount, Of, Sign, Size, shown};
 
 /// A file system leaves out a last part of the volume that is too small for it. What it lacks then is less than this.
@@ -281,7 +282,7 @@ impl Draft<'_> {
         let mut found = Steps { filesystem: kind, ..Steps::default() };
         match content {
             Content::Ext(_) => {
-                let (count, block) = filesystem::ext_blocks(path, cx)?;
+                let (count, block) = file_system_size::ext_blocks(path, cx)?;
                 let size = count.saturating_mul(block);
                 if size > bytes && !self.resizes_filesystem {
                     let message = format!(
