@@ -1,15 +1,15 @@
 //! Tests on a real host what the tools for disks say: df, du and lsblk say the same, and each planted full disk is found by
 //! one call, with its cause.
 
-use linux_sysadmin_tests::{Changing, way};
+use linux_sysadmin_tests::{Changing, Client, DISKS, NO_DISKS, way};
 use serde_json::{Value, json};
 
 const CLEAN: &str = r"
 systemctl kill --signal=KILL lsa-disk 2>/dev/null
 systemctl stop lsa-disk 2>/dev/null
 systemctl reset-failed lsa-disk 2>/dev/null
-umount /mnt/lsa/hiding/backup /mnt/lsa/log /mnt/lsa/deleted /mnt/lsa/inodes /mnt/lsa/hiding /mnt/lsa/reserved 2>/dev/null
-rm -rf /mnt/lsa /run/lsa-disk*
+umount /mnt/lsa/hiding/backup /mnt/lsa/log /mnt/lsa/deleted /mnt/lsa/inodes /mnt/lsa/hiding 2>/dev/null
+rm -rf --one-file-system /mnt/lsa /run/lsa-disk*
 ";
 
 /// Fills file systems in memory: by a log that grows, by a deleted file that a unit has open, by many small files, and by data
@@ -103,27 +103,97 @@ async fn each_full_disk_is_found_by_one_call_with_its_cause() {
     assert!(compared >= 4, "{df}\n{envelope}");
 }
 
-/// A file system with blocks that are reserved for root takes a loop device, which the host has where one was passed in.
+/// Unmounts the loop devices of a test, and gives them back.
+const CLEAN_LOOPS: &str = r"
+umount /mnt/lsa-reserved /mnt/lsa-grown 2>/dev/null
+rmdir /mnt/lsa-reserved /mnt/lsa-grown 2>/dev/null
+test ! -e /run/fstab-before || mv /run/fstab-before /etc/fstab
+systemctl daemon-reload
+";
+
+fn with_loops(test: &str, prepare: &str) -> Option<Changing> {
+    Changing::by(way(), test, &[DISKS, prepare].concat(), &[CLEAN_LOOPS, NO_DISKS].concat())
+}
+
 #[tokio::test]
 async fn reserved_blocks_are_told_as_the_cause() {
     let prepare = r"
-ls /dev/loop[0-9]* >/dev/null 2>&1 || exit 0
-truncate -s 40M /run/lsa-disk.img && mkfs.ext4 -q -m 30 /run/lsa-disk.img || exit 0
-mkdir -p /mnt/lsa/reserved && mount -o loop /run/lsa-disk.img /mnt/lsa/reserved || exit 0
-chmod 777 /mnt/lsa/reserved
-setpriv --reuid=65534 --regid=65534 --clear-groups dd if=/dev/zero of=/mnt/lsa/reserved/part bs=64k 2>/dev/null || :
+disk reserved 40M
+mkfs.ext4 -q -m 30 $device
+mkdir /mnt/lsa-reserved
+mount $device /mnt/lsa-reserved
+chmod 777 /mnt/lsa-reserved
+setpriv --reuid=65534 --regid=65534 --clear-groups dd if=/dev/zero of=/mnt/lsa-reserved/part bs=64k 2>/dev/null || :
 ";
-    let Some(machine) = Changing::by(way(), "reserved_blocks_are_told_as_the_cause", prepare, CLEAN) else {
-        return;
-    };
-    if !machine.holds("mountpoint --quiet /mnt/lsa/reserved") {
-        return;
-    }
+    let Some(machine) = with_loops("reserved_blocks_are_told_as_the_cause", prepare) else { return };
     let mut client = machine.serve_default().await;
     let envelope = client.envelope("disk_usage", json!({})).await;
     let summary = envelope["summary"].as_str().unwrap_or_default();
-    assert!(summary.contains("/mnt/lsa/reserved is 100 % full"), "{envelope}");
+    assert!(summary.contains("/mnt/lsa-reserved is 100 % full"), "{envelope}");
     assert!(summary.contains("are reserved for root"), "{envelope}");
+}
+
+/// Makes a change, saying yes to the question.
+async fn agreed(client: &mut Client, tool: &str, arguments: &Value) -> Value {
+    let mut confirmed = arguments.clone();
+    let answer = client.envelope(tool, arguments.clone()).await;
+    assert_eq!(answer["status"], "confirmation_required", "{answer}");
+    confirmed["confirmed"] = json!(true);
+    let done = client.envelope(tool, confirmed).await;
+    assert_eq!(done["status"], "success", "{done}");
+    done
+}
+
+/// The file system that `disk_usage` tells of, and what fills it.
+async fn usage_of_grown(client: &mut Client) -> (Value, Value) {
+    let envelope = client.envelope("disk_usage", json!({"path": GROWN})).await;
+    let data = &envelope["data"];
+    assert!(data["causes"][0].is_object(), "{envelope}");
+    (data["filesystems"][0].clone(), data["causes"][0].clone())
+}
+
+const GROWN: &str = "/mnt/lsa-grown";
+
+#[tokio::test]
+async fn a_file_system_that_is_full_grows_with_its_disk() {
+    let test = "a_file_system_that_is_full_grows_with_its_disk";
+    let Some(machine) = with_loops(test, "cp -a /etc/fstab /run/fstab-before\n") else { return };
+    let mut client = machine.serve_default().await;
+    for (kind, size, larger, more) in
+        [("ext4", "64M", "128M", "64M"), ("xfs", "320M", "640M", "320M"), ("btrfs", "128M", "256M", "128M")]
+    {
+        machine.sh(&format!("{DISKS}\ndisk grown {size}\nmkfs.{kind} -q $device"));
+        let device = machine.sh("cat /run/lsa-grown").trim().to_owned();
+        let mount = json!({"device": device, "mount_point": GROWN, "fs_type": kind, "options": "nofail,nosuid,nodev"});
+        agreed(&mut client, "mount_add", &mount).await;
+        machine.sh(&format!("head --bytes=1G /dev/zero > {GROWN}/fill || sync --file-system {GROWN}"));
+        let filled = machine.sh(&format!("stat --format=%s {GROWN}/fill"));
+        let (full, cause) = usage_of_grown(&mut client).await;
+        assert!(full["used_pct"].as_u64() >= Some(95), "{full}");
+        assert_eq!(cause["largest"][0]["path"], format!("{GROWN}/fill"), "{cause}");
+        assert!(cause["growable"].is_null(), "{cause}");
+
+        // As a provider makes a virtual disk larger.
+        machine
+            .sh(&format!("truncate --size {larger} /var/tmp/lsa-grown && losetup --set-capacity {device}"));
+        let (_, cause) = usage_of_grown(&mut client).await;
+        assert_eq!(cause["growable"]["more"], more, "{cause}");
+        let next = cause["growable"]["next"].as_str().and_then(|call| call.strip_prefix("command_run "));
+        let arguments: Value = serde_json::from_str(next.expect("a call")).expect("JSON");
+        // Not every machine may grow a mounted ext4: that takes CAP_SYS_RESOURCE.
+        if kind == "ext4" {
+            machine.sh(&format!("umount {GROWN} && {{ e2fsck -f -p {device} || test $? = 1; }}"));
+        }
+        let done = agreed(&mut client, "command_run", &arguments).await;
+        assert_eq!(done["data"]["commands"][0]["exit_code"], 0, "{done}");
+        machine.sh(&format!("mountpoint --quiet {GROWN} || mount {GROWN}"));
+        let (roomy, cause) = usage_of_grown(&mut client).await;
+        assert!(roomy["used_pct"].as_u64() < Some(90), "{roomy}");
+        assert!(cause["growable"].is_null(), "{cause}");
+        assert_eq!(machine.sh(&format!("stat --format=%s {GROWN}/fill")), filled);
+        agreed(&mut client, "mount_remove", &json!({"mount_point": GROWN})).await;
+        machine.sh(NO_DISKS);
+    }
 }
 
 #[tokio::test]

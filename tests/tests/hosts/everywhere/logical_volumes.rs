@@ -1,35 +1,26 @@
 //! Tests on a real host how volumes are listed, made and grown, by the real LVM on a loop device. The kernel has no device
 //! mapper, so that no volume is active: LVM changes its metadata alone, and what needs a volume's device fails.
 
-use linux_sysadmin_tests::{Changing, Client, way};
+use linux_sysadmin_tests::{Changing, Client, DISKS, NO_DISKS, way};
 use serde_json::{Value, json};
 
-/// Makes the group `lsa-vg` with 124 MiB. Only the device that it lies on is there, since other hosts use the others.
+/// Makes the group `lsa-vg` with 124 MiB.
 const PREPARE: &str = r"
-set -eu
 cp -a /etc/lvm/lvmlocal.conf /run/lsa-lvmlocal.conf
 printf 'global { activation = 0 }\n' > /etc/lvm/lvmlocal.conf
-test -e /dev/loop-control || mknod /dev/loop-control c 10 237
-truncate -s 128M /var/tmp/lsa-disk
-for attempt in 1 2 3 4 5; do
-    device=$(losetup --find)
-    test -e $device || mknod $device b 7 ${device#/dev/loop}
-    if losetup $device /var/tmp/lsa-disk; then break; fi
-done
+disk lvm 128M
 pvcreate --quiet $device
 vgcreate --quiet lsa-vg $device
 ";
 
 const CLEAN: &str = r"
 vgremove --yes --force lsa-vg
-losetup --associated /var/tmp/lsa-disk --noheadings --output NAME | xargs --no-run-if-empty losetup --detach
-rm -f /var/tmp/lsa-disk
 test ! -e /run/lsa-lvmlocal.conf || mv /run/lsa-lvmlocal.conf /etc/lvm/lvmlocal.conf
 rm -f /etc/lvm/archive/lsa-vg* /etc/lvm/backup/lsa-vg*
 ";
 
 fn changing(test: &str) -> Option<Changing> {
-    Changing::by(way(), test, PREPARE, CLEAN)
+    Changing::by(way(), test, &[DISKS, PREPARE].concat(), &[CLEAN, NO_DISKS].concat())
 }
 
 /// The volumes and their sizes in MiB, as LVM tells them.
@@ -101,7 +92,7 @@ async fn what_a_group_has_no_room_for_or_cannot_be_looked_at_is_refused() {
         machine.refuses(&mut client, tool, &arguments, code).await;
     }
     // The disk vanishes.
-    machine.sh("losetup --associated /var/tmp/lsa-disk --noheadings --output NAME | xargs losetup --detach");
+    machine.sh("losetup --detach $(cat /run/lsa-lvm)");
     let gone = json!({"lv_path": "lsa-vg/data", "size": "+4M"});
     machine.refuses(&mut client, "lvm_resize", &gone, "LVM_VOLUME_NOT_FOUND").await;
 }
