@@ -254,6 +254,7 @@ mod tests {
             "tmpfs /srv/cache tmpfs size=512M,mode=1777,nofail,nosuid,nodev 0 0",
             "UUID=6a7b /data btrfs subvol=@data,compress=zstd:3,nofail,nosuid,nodev 0 0",
             "UUID=6a7b none swap sw,nofail,pri=5 0 0",
+            "UUID=6a7b none swap sw,nofail,x-systemd.device-timeout=10s 0 0",
             "/var/lib/linux-sysadmin-swap/0123456789abcdef none swap sw,nofail 0 0",
         ] {
             let (risk, reasons) = of_new(line);
