@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes, lists, checks and restores backups by rsync. It is part of linux-sysadmin, and needs nothing else of it: timers and
-# cron run it by `backup run NAME`. dash, bash and busybox run it.
+# Makes, lists, checks and restores backups by rsync or by restic. It is part of linux-sysadmin, and needs nothing else of it:
+# timers and cron run it by `backup run NAME`. dash, bash and busybox run it.
 #
 # A destination has a directory for each backup, HOST-YYYY-MM-DD-HHMMSS[-LABEL] in UTC:
 #   tree/      the files below their full paths; what didn't change is a hard link to the backup before
@@ -16,13 +16,17 @@ ENGINE=1
 CONFIG=/etc/linux-sysadmin/backup
 # A directory of root alone, unlike /run/lock, where others could make or hold the lock first.
 RUN=/run/linux-sysadmin-backup
+MACHINE=/etc/machine-id
 REPLACED=/var/backups/linux-sysadmin-replaced
+# What restic reads and writes beside the files themselves: dumps of databases, and what a restore puts in its place by rsync.
+DUMPS=/var/backups/linux-sysadmin-dumps
+RESTORING=/var/backups/linux-sysadmin-restoring
 # The most lines of each kind in an answer.
 SHOWN=20
 # An item of rsync's output: what happened, checksum, size, time, mode, uid, gid, link, and behind the last // the name.
 FORMAT='=%i|%C|%l|%M|%B|%U|%G|%L//%n'
-WORK= mounted= scheme= host= user= port= root= base= extra= ssh_options=
-destination= label= dumps= target= id= full=no unsteady=
+WORK= mounted= staged= scheme= host= user= port= root= base= extra= ssh_options=
+destination= label= dumps= target= id= full=no unsteady= is_new= dumped= now=
 keep_daily= keep_weekly= keep_monthly= waits=no
 
 fail() { # CODE MESSAGE
@@ -34,6 +38,7 @@ say() { printf '%s\n' "$1"; }
 
 cleanup() {
   [ -n "$mounted" ] && { umount "$mounted" || umount -l "$mounted"; } 2>/dev/null && rmdir "$mounted"
+  [ -n "$staged" ] && rm -rf "$staged" && rmdir "$DUMPS" "$RESTORING" 2>/dev/null
   [ -n "$WORK" ] && rm -rf "$WORK"
 }
 trap cleanup EXIT
@@ -113,8 +118,9 @@ is_id() { # NAME
 parse_destination() {
   case $destination in
     local://*) scheme=local root=${destination#local://} ;;
+    restic:///*) scheme=restic root=${destination#restic://} ;;
     /*) scheme=local root=$destination ;;
-    rsync://*/* | sftp://*/* | nfs://*/*)
+    rsync://*/* | sftp://*/* | nfs://*/* | restic+sftp://*/*)
       scheme=ssh root=${destination#*://}
       host=${root%%/*} root=/${root#*/}
       case $host in *@*) user=${host%@*} host=${host##*@} ;; esac
@@ -126,17 +132,19 @@ parse_destination() {
       case $root in *[!A-Za-z0-9._/@+-]*) fail INVALID_DESTINATION "$root: only A-Z a-z 0-9 . _ / @ + - can be in a path on another host" ;; esac
       [ -n "$host" ] || fail INVALID_DESTINATION "$destination names no host"
       ;;
-    *) fail INVALID_DESTINATION "$destination: expected local:///PATH, rsync://HOST/PATH, sftp://USER@HOST:PORT/PATH or nfs://HOST/PATH" ;;
+    *) fail INVALID_DESTINATION "$destination: expected local:///PATH, rsync://HOST/PATH, sftp://USER@HOST:PORT/PATH, nfs://HOST/PATH, restic:///PATH or restic+sftp://USER@HOST:PORT/PATH" ;;
   esac
-  case $destination in nfs://*)
-    scheme=nfs
-    [ -z "$user$port" ] || fail INVALID_DESTINATION "nfs takes no user and no port" ;;
+  case $destination in
+    nfs://*)
+      scheme=nfs
+      [ -z "$user$port" ] || fail INVALID_DESTINATION "nfs takes no user and no port" ;;
+    restic+sftp://*) scheme=restic ;;
   esac
   is_safe_path "$root" || fail INVALID_DESTINATION "$root is no absolute path without .."
   while :; do case $root in */) root=${root%/} ;; *) break ;; esac; done
   [ -n "$root" ] || fail INVALID_DESTINATION "the root directory can't be a destination"
   base=$root
-  if [ "$scheme" = ssh ]; then
+  if ! is_here; then
     # A connection that is shared would outlive the run, and hold its lock.
     ssh_options="-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o ForwardAgent=no -o ClearAllForwardings=yes -o ControlMaster=no -o ControlPath=none"
     [ -n "$port" ] && ssh_options="$ssh_options -p $port"
@@ -146,8 +154,12 @@ parse_destination() {
   fi
 }
 
+# Whether the destination is a directory here.
+is_here() { [ -z "$host" ] || [ "$scheme" = nfs ]; }
+
 # Makes sure that the destination can be worked with.
 reach() {
+  [ "$scheme" != restic ] || { reach_repository; return; }
   command -v rsync >/dev/null || fail RSYNC_MISSING "rsync isn't installed here"
   case $scheme in
     local) reach_directory ;;
@@ -202,7 +214,7 @@ mount_nfs() {
 # One run at a time for each destination; another one would take up the same incomplete backup.
 lock() {
   key=$destination
-  [ "$scheme" = local ] && key=$root
+  [ -n "$host" ] || key=$root
   mkdir -p "$RUN" && exec 9>"$RUN/lock-$(printf %s "$key" | cksum | tr ' ' -)" || fail WORK_FAILED "$RUN can't be written"
   tries=0
   until flock -n 9; do
@@ -213,6 +225,9 @@ lock() {
 }
 
 stamp() { date -d "@$1" +%Y-%m-%d-%H%M%S; } # SECONDS
+
+# What tells this machine from others with its name.
+machine() { [ ! -s "$MACHINE" ] || sha256sum <"$MACHINE" | cut -c 1-16; }
 
 self() { uname -n | cut -d . -f 1 | tr -c 'A-Za-z0-9_\n-' _; }
 
@@ -331,7 +346,10 @@ outcome() { # WHAT: turns rsync's exit code into a problem
 
 # The names of a host's good backups, sorted.
 good_names() { # HOST
-  there 'for d in *; do [ -f "$d/info" ] && printf "%s\n" "$d"; done; true' </dev/null | while IFS= read -r name; do
+  case $scheme in
+    restic) snapshots | cut -d ' ' -f 1 ;;
+    *) there 'for d in *; do [ -f "$d/info" ] && printf "%s\n" "$d"; done; true' </dev/null ;;
+  esac | while IFS= read -r name; do
     is_id "$name" && say "$name"
   done | sed -n "/^$1-[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}/p" | sort
 }
@@ -368,7 +386,7 @@ check_sources() {
     esac
     absent=$(unmounted "$path" | head -n 1)
     [ -z "$absent" ] || fail SOURCE_NOT_MOUNTED "/etc/fstab has $absent, but it isn't mounted, so that the backup of $path would lack it"
-    [ "$scheme" = local ] && below "$(physical "$path")" "$root" >/dev/null && fail SOURCE_IN_DESTINATION "$path lies in the destination $root"
+    [ -z "$host" ] && below "$(physical "$path")" "$root" >/dev/null && fail SOURCE_IN_DESTINATION "$path lies in the destination $root"
   done <"$WORK/sources"
   tr '\n' '\000' <"$WORK/sources" >"$WORK/listed"
 }
@@ -406,7 +424,7 @@ leave_out() { # FILE
     [ -d "$path" ] && [ ! -L "$path" ] || continue
     mounts_below "$path" >"$WORK/mounts"
     sed -n 's/^other //p' "$WORK/mounts" >>"$WORK/other"
-    [ "$scheme" != ssh ] || continue
+    is_here || continue
     { say "$path"; sed -n 's/^same //p' "$WORK/mounts"; } | while IFS= read -r at; do
       rest=$(below "$root" "$at") && say "${at%/}$rest"
     done >>"$WORK/left_out"
@@ -426,9 +444,10 @@ create() { # the excludes as options of rsync
   reach
   lock
   check_sources
-  choose_checksum
   self=$(self)
   started=$(date +%s)
+  [ "$scheme" != restic ] || { create_snapshot "$@"; return; }
+  choose_checksum
   there 'rm -rf .removing-*' </dev/null
   good_names "$self" | until_now >"$WORK/good"
   new_name
@@ -436,10 +455,7 @@ create() { # the excludes as options of rsync
   place=.incomplete-$name
   dump_databases
   leave_out "$WORK/sources"
-  [ "$scheme" = nfs ] || sed 's/^.*$/note=& is left out, since the backup is made there/' "$WORK/left_out" >>"$WORK/notes"
-  sort -u "$WORK/other" | while IFS= read -r path; do
-    [ "$path" = "$root" ] || grep -qxF -e "$path" "$WORK/sources" || say "note=$path is another file system, and is left out unless it is among the paths"
-  done | head -n "$SHOWN" >>"$WORK/notes"
+  note_left_out
   while IFS= read -r path; do set -- "$@" "--exclude=$(pattern_of "$path")"; done <"$WORK/left_out"
   # Their names are found nowhere else, so that a backup never holds itself, wherever the destination is seen.
   set -- "$@" "--exclude=${WORK##*/}/" "--exclude=$place/"
@@ -463,6 +479,13 @@ create() { # the excludes as options of rsync
   vanished=$(grep -c '^file has vanished\|^directory has vanished' "$WORK/errors")
   [ "$vanished" = 0 ] || say "note=$vanished files vanished while they were read" >>"$WORK/notes"
   finish
+}
+
+note_left_out() {
+  [ "$scheme" = nfs ] || sed 's/^.*$/note=& is left out, since the backup is made there/' "$WORK/left_out" >>"$WORK/notes"
+  sort -u "$WORK/other" | while IFS= read -r path; do
+    [ "$path" = "$root" ] || grep -qxF -e "$path" "$WORK/sources" || say "note=$path is another file system, and is left out unless it is among the paths"
+  done | head -n "$SHOWN" >>"$WORK/notes"
 }
 
 # Whether nothing but files that changed while they were read has failed.
@@ -547,11 +570,19 @@ dump() { # FILE COMMAND...
   {
     (cd / && exec "$@") </dev/null 2>"$WORK/errors"
     echo $? >"$WORK/code"
-  } | there "mkdir -p $place/dumps && cat >$place/dumps/$file" 2>"$WORK/errors2" || {
+  } | keep_dump "$file" 2>"$WORK/errors2" || {
     mv "$WORK/errors2" "$WORK/errors"
+    [ "$scheme" != restic ] || fail WORK_FAILED "the dump can't be written to $staged: $(complaint "$WORK/errors")"
     unwritable "the dump can't be written"
   }
   [ "$(cat "$WORK/code")" = 0 ] || fail DUMP_FAILED "$file: $(complaint "$WORK/errors")"
+}
+
+keep_dump() { # FILE
+  case $scheme in
+    restic) cat >"$staged/$1" ;;
+    *) there "mkdir -p $place/dumps && cat >$place/dumps/$1" ;;
+  esac
 }
 
 # Prints the files that were changed since the copying began, each with a zero byte.
@@ -651,6 +682,7 @@ surplus() { # DAILY WEEKLY MONTHLY [NOW]
 # Removes what the schedule no longer keeps. Only backups with its label are its own.
 prune() {
   [ -n "$keep_daily$keep_weekly$keep_monthly" ] || return
+  [ "$scheme" != restic ] || { prune_snapshots; return; }
   good_names "$self" | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" "$(stamp "$now")" >"$WORK/surplus"
   while IFS= read -r old; do
     [ "$old" = "$name" ] && continue
@@ -660,12 +692,14 @@ prune() {
 
 list() {
   reach
+  [ "$scheme" != restic ] || { list_snapshots; return; }
   there 'for d in *; do [ -f "$d/info" ] && { printf "backup %s\n" "$d"; head -c 16384 "$d/info"; printf "\nend\n"; }; done
     for d in .incomplete-*; do [ -e "$d" ] && printf "incomplete %s\n" "$d"; done
     for f in *-etc-*.tar.gz; do [ -f "$f" ] && printf "archive %s %s\n" "$(wc -c <"$f")" "$f"; done; true' </dev/null
 }
 
 check() {
+  [ "$scheme" != restic ] || { check_repository; return; }
   reach
   set -- $(there 'df -P -k . | tail -n 1' </dev/null)
   say "total_kib=${2-}"
@@ -682,6 +716,7 @@ fetch() {
     say "id=$id"
   fi
   is_id "$id" || fail INVALID_BACKUP_ID "$id is no name of a backup: expected HOST-YYYY-MM-DD-HHMMSS[-LABEL]"
+  [ "$scheme" != restic ] || { fetch_snapshot; return; }
   there "cat $id/info" </dev/null >"$WORK/info" 2>/dev/null || fail BACKUP_NOT_FOUND "$destination has no complete backup $id"
   there "cat $id/manifest" </dev/null >"$WORK/manifest" || fail BACKUP_CORRUPT "$id has no manifest"
   algorithm=$(sed -n 's/^checksum=\([a-z0-9]*\)$/\1/p' "$WORK/info" | head -n 1)
@@ -729,6 +764,7 @@ END {
 verify() {
   reach
   fetch
+  [ "$scheme" != restic ] || { verify_snapshot; return; }
   printf 'tree\0' >"$WORK/listed"
   there "[ -d $id/dumps ]" </dev/null && printf 'dumps\0' >>"$WORK/listed"
   listing '' "$base/$id" >"$WORK/backup" || unlisted
@@ -779,7 +815,6 @@ END {
 
 # Sets what of the backup is restored, and where. Without a target it goes back to where it was.
 restore_prepare() {
-  fetch
   if [ -s "$WORK/sources" ]; then
     while IFS= read -r path; do
       is_safe_path "$path" || fail INVALID_PATH "$path is no absolute path without .."
@@ -809,7 +844,7 @@ check_target() {
   is_safe_path "$target" || fail INVALID_PATH "$target is no absolute path without .."
   [ ! -L "$target" ] || fail INVALID_PATH "$target is a symlink"
   [ ! -e "$target" ] || [ -d "$target" ] || fail INVALID_PATH "$target is no directory"
-  [ "$scheme" = ssh ] || ! below "$target" "$root" >/dev/null || fail INVALID_PATH "$target lies in the destination"
+  ! is_here || ! below "$target" "$root" >/dev/null || fail INVALID_PATH "$target lies in the destination"
   # Whoever may write there could lead what root restores elsewhere.
   open=$(exposed "$target")
   [ ! -d "$target" ] || is_private "$target" || open=$target
@@ -823,6 +858,8 @@ restore_rsync() { # OPTION...
 
 preview() {
   reach
+  fetch
+  [ "$scheme" != restic ] || { preview_snapshot; return; }
   restore_prepare
   if [ -n "$target" ] && [ ! -d "$target" ]; then
     mkdir -p "$WORK/empty"
@@ -838,6 +875,8 @@ preview() {
 restore() {
   reach
   lock
+  fetch
+  [ "$scheme" != restic ] || restore_snapshot || return 0
   restore_prepare
   if [ -n "$target" ]; then
     [ -d "$target" ] || mkdir "$target" 2>"$WORK/errors" || fail TARGET_FAILED "$target can't be made: $(complaint "$WORK/errors")"
@@ -872,6 +911,7 @@ restore() {
 # One compressed archive of /etc.
 archive_etc() {
   case $label in *[!A-Za-z0-9._-]*) fail INVALID_LABEL "a label has only A-Z a-z 0-9 . _ -" ;; esac
+  [ "$scheme" != restic ] || fail INVALID_DESTINATION "an archive is no snapshot of restic: expected another destination, or a backup of /etc"
   reach
   lock
   self=$(self)
@@ -922,60 +962,3 @@ option() { # KEY VALUE
   esac
 }
 
-command=${1-}
-[ $# -gt 0 ] && shift
-if [ "$command" = surplus ]; then
-  surplus "${1-0}" "${2-0}" "${3-0}" "${4-}"
-  exit
-fi
-WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/linux-sysadmin-backup.XXXXXX") || fail WORK_FAILED "/var/tmp can't be written"
-: >"$WORK/sources"
-: >"$WORK/request"
-: >"$WORK/notes"
-
-# The excludes are left in the script's own arguments, since sh has no other list.
-if [ "$command" = run ]; then
-  schedule=${1-}
-  shift $#
-  case $schedule in '' | *[!A-Za-z0-9_-]* | -*) fail INVALID_ARGUMENTS "expected the name of a schedule" ;; esac
-  [ -r "$CONFIG/$schedule.conf" ] || fail SCHEDULE_NOT_FOUND "$CONFIG/$schedule.conf can't be read"
-  label=$schedule
-  waits=yes
-  while IFS= read -r line || [ -n "$line" ]; do
-    case $line in
-      '' | '#'*) continue ;;
-      exclude=*) set -- "$@" "--exclude=${line#exclude=}" ;;
-    esac
-    option "${line%%=*}" "${line#*=}"
-  done <"$CONFIG/$schedule.conf"
-else
-  left=$#
-  options=yes
-  while [ "$left" -gt 0 ]; do
-    word=$1
-    shift
-    left=$((left - 1))
-    case $options$word in
-      yes--) options=no ;;
-      yes--exclude=*) set -- "$@" "$word"; option exclude "${word#*=}" ;;
-      yes--full) option full yes ;;
-      yes--*=*) word=${word#--}; option "${word%%=*}" "${word#*=}" ;;
-      *) case $command in
-          verify | preview | restore) if [ -z "$id" ]; then id=$word; else option path "$word"; fi ;;
-          *) option path "$word" ;;
-        esac ;;
-    esac
-  done
-fi
-parse_destination
-case $command in
-  create) create "$@" ;;
-  run) create "$@" && prune ;;
-  list) list ;;
-  check) check ;;
-  verify) verify ;;
-  preview) preview ;;
-  restore) restore ;;
-  archive-etc) archive_etc ;;
-  *) fail INVALID_ARGUMENTS "expected create, run, list, check, verify, preview, restore, archive-etc or surplus" ;;
-esac

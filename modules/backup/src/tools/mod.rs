@@ -19,7 +19,7 @@ const MOST: usize = 200;
 pub(crate) fn all(module: Module) -> Module {
     let slow = |tool: Tool| tool.duration(DurationCategory::Normal);
     module
-        .tool(Tool::new("bak_create", "Back up paths by rsync", create::create).risk(Risk::Low))
+        .tool(Tool::new("bak_create", "Back up paths", create::create).risk(Risk::Low))
         .tool(slow(
             Tool::new("bak_list", "Backups at a destination", list::list)
                 .argument_alias("path", "destination"),

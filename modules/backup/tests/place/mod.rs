@@ -62,11 +62,17 @@ pub fn place() -> Option<Place> {
         fs::create_dir(place.path(name)).unwrap();
     }
     fs::set_permissions(place.path("destination"), fs::Permissions::from_mode(0o700)).unwrap();
-    let mut text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/engine.sh")).unwrap();
+    let part = |name: &str| {
+        fs::read_to_string(format!("{}/src/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+    };
+    let mut text: String = ["engine.sh", "restic.sh", "dispatch.sh"].map(part).concat();
     for (constant, value) in [
         ("CONFIG=/etc/linux-sysadmin/backup", "config"),
         ("RUN=/run/linux-sysadmin-backup", "run"),
         ("REPLACED=/var/backups/linux-sysadmin-replaced", "replaced"),
+        ("DUMPS=/var/backups/linux-sysadmin-dumps", "dumps"),
+        ("RESTORING=/var/backups/linux-sysadmin-restoring", "restoring"),
+        ("MACHINE=/etc/machine-id", "machine-id"),
     ] {
         assert!(text.contains(constant), "{constant}");
         let (name, _) = constant.split_once('=').unwrap();
