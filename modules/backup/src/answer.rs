@@ -111,6 +111,8 @@ fn problem(text: &str) -> Option<Problem> {
         | "INVALID_LABEL"
         | "SOURCE_IN_DESTINATION" => Category::Validation,
         "DESTINATION_NOT_MOUNTED"
+        | "DESTINATION_HANGS"
+        | "SOURCE_HANGS"
         | "DESTINATION_UNSAFE"
         | "DESTINATION_UNSUITABLE"
         | "DESTINATION_FAILED"
@@ -153,6 +155,7 @@ fn remedy(code: &str, message: &str) -> Option<&'static str> {
         "DESTINATION_NOT_MOUNTED" | "SOURCE_NOT_MOUNTED" => {
             "mount_list says why it isn't mounted, and mount_add mounts it"
         }
+        "DESTINATION_HANGS" | "SOURCE_HANGS" => "mount_list says what is mounted there",
         "DESTINATION_UNSAFE" => "perms_set owner=root mode=0700, or another directory",
         "DESTINATION_UNSUITABLE" => "disk_list has the file systems",
         "TARGET_UNSAFE" | "TARGET_IS_SYMLINK" => {

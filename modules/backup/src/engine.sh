@@ -17,6 +17,10 @@ CONFIG=/etc/linux-sysadmin/backup
 # A directory of root alone, unlike /run/lock, where others could make or hold the lock first.
 RUN=/run/linux-sysadmin-backup
 MACHINE=/etc/machine-id
+REDIS=/etc/redis
+# Seconds in which a file system answers, and after which a copy that neither reads nor writes is ended.
+ANSWERS_WITHIN=10
+STUCK_AFTER=3600
 REPLACED=/var/backups/linux-sysadmin-replaced
 # What restic reads and writes beside the files themselves: dumps of databases, and what a restore puts in its place by rsync.
 DUMPS=/var/backups/linux-sysadmin-dumps
@@ -57,6 +61,47 @@ there() {
 
 # The last line of what a program complained about.
 complaint() { grep -v '^[[:space:]]*$' "$1" 2>/dev/null | tail -n 1 | tr -d '\000-\010\013-\037\177' | cut -c 1-300; }
+
+# Whether the file system of a path answers. Whoever else looks there would hang as well, and nobody could end him.
+answers() { # PATH
+  timeout -s KILL "$ANSWERS_WITHIN" stat -f "$1" >/dev/null 2>&1
+  [ $? -ne 137 ]
+}
+
+# Runs a program that reads the files, and ends it where it hangs: its file system may stop to answer in the middle.
+steadily() { # PROGRAM WORD...
+  rm -f "$WORK/pid" "$WORK/stuck"
+  watch_it >/dev/null 2>&1 </dev/null 9>&- &
+  watcher=$!
+  sh -c 'echo $$ >"$0"; exec "$@"' "$WORK/pid" "$@"
+  ended=$?
+  kill "$watcher" 2>/dev/null
+  return "$ended"
+}
+
+watch_it() {
+  trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+  step=$((STUCK_AFTER / 30)) quiet=0 before=
+  [ "$step" -gt 0 ] || step=1
+  while :; do
+    sleep "$step" &
+    nap=$!
+    wait "$nap"
+    read -r process <"$WORK/pid" && moved=$(sed -n 's/^[rw]char: //p' "/proc/$process/io") && [ -n "$moved" ] || continue
+    [ "$moved" = "$before" ] || quiet=0
+    before=$moved quiet=$((quiet + step))
+    [ "$quiet" -gt "$STUCK_AFTER" ] || continue
+    # The links lead to what it has open, and whoever only reads them needs nothing of that file system.
+    ls -l "/proc/$process/fd" | sed -n 's|^.* -> \(/.*\)$|\1|p' | grep -vF -e /dev/null -e "$RUN/" -e "$WORK/" | tail -n 1 >"$WORK/stuck"
+    kill -KILL "$process"
+    exit 0
+  done
+}
+
+# Tells of a program that was ended since it hung.
+check_stuck() {
+  [ ! -e "$WORK/stuck" ] || fail SOURCE_HANGS "nothing was read or written for $STUCK_AFTER seconds, while this was open: $(tr -d '\000-\037\177' <"$WORK/stuck" | cut -c 1-300)"
+}
 
 is_safe_path() { # PATH
   case $1 in *[[:cntrl:]]* | */../* | */..) return 1 ;; /*) return 0 ;; *) return 1 ;; esac
@@ -180,6 +225,7 @@ reach() {
 
 reach_directory() {
   given=$root
+  answers "$given" || fail DESTINATION_HANGS "$given doesn't answer within $ANSWERS_WITHIN seconds"
   root=$(cd "$given" 2>/dev/null && pwd -P)
   # A disk that isn't mounted leaves an empty directory, and the backup would fill the root file system.
   absent=$(unmounted "$given" | head -n 1)
@@ -275,7 +321,7 @@ BEGIN {
   is_link = index(link, " => ") == 1
   if (!is_link) bytes += f[3]
   if (substr(f[1], 1, 1) ~ /[<>c]/) { fresh++; if (!is_link) fresh_bytes += f[3] }
-  if (files % 10000 == 0) printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr"
+  if (files % 10000 == 0 || bytes - shown_bytes >= 2147483648) { shown_bytes = bytes; printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr" }
   if (sum == "" && stamp[path] == f[3] " " f[4]) sum = known[path]
   if (sum == "" && is_link) { first[path] = top substr(link, 5); later[path] = attributes; next }
   if (sum == "") { sum = "?" }
@@ -333,6 +379,7 @@ unwritable() { # WHAT
 }
 
 outcome() { # WHAT: turns rsync's exit code into a problem
+  check_stuck
   code=$(cat "$WORK/code")
   case $code in
     0 | 24) return ;;
@@ -352,6 +399,13 @@ good_names() { # HOST
   esac | while IFS= read -r name; do
     is_id "$name" && say "$name"
   done | sed -n "/^$1-[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}/p" | sort
+}
+
+# The names of this machine's own backups, unlike those of another one with its name.
+own_names() {
+  there "grep -lx 'machine=$machine' */info 2>/dev/null" </dev/null | sed 's|/info$||' | while IFS= read -r name; do
+    is_id "$name" && say "$name"
+  done
 }
 
 # Those of the names whose label is exactly this one.
@@ -375,6 +429,7 @@ remove_backup() { # NAME
 check_sources() {
   while IFS= read -r path; do
     is_safe_path "$path" || fail INVALID_PATH "$path is no absolute path without .."
+    answers "${path%/*}/" && { [ -L "$path" ] || answers "$path"; } || fail SOURCE_HANGS "$path doesn't answer within $ANSWERS_WITHIN seconds"
     [ -e "$path" ] || [ -L "$path" ] || fail SOURCE_NOT_FOUND "there is no $path"
     if [ -L "$path" ]; then
       say "note=$path is a symlink, and only the link is in the backup" >>"$WORK/notes"
@@ -424,6 +479,10 @@ leave_out() { # FILE
     [ -d "$path" ] && [ ! -L "$path" ] || continue
     mounts_below "$path" >"$WORK/mounts"
     sed -n 's/^other //p' "$WORK/mounts" >>"$WORK/other"
+    # Whoever walks through the directory above looks at it, even where it is left out.
+    while IFS= read -r at; do
+      answers "$at" || fail SOURCE_HANGS "$at, which is mounted in $path, doesn't answer within $ANSWERS_WITHIN seconds"
+    done <"$WORK/other"
     is_here || continue
     { say "$path"; sed -n 's/^same //p' "$WORK/mounts"; } | while IFS= read -r at; do
       rest=$(below "$root" "$at") && say "${at%/}$rest"
@@ -444,7 +503,6 @@ create() { # the excludes as options of rsync
   reach
   lock
   check_sources
-  self=$(self)
   started=$(date +%s)
   [ "$scheme" != restic ] || { create_snapshot "$@"; return; }
   choose_checksum
@@ -470,10 +528,11 @@ create() { # the excludes as options of rsync
   : >"$WORK/begun"
   say "copying to $place"
   {
-    rsync -aHAXS -r --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/listed" "$@" \
+    steadily rsync -aHAXS -r --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/listed" "$@" \
       / "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
   } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
+  check_stuck
   copy_again "$@"
   outcome "the copy"
   vanished=$(grep -c '^file has vanished\|^directory has vanished' "$WORK/errors")
@@ -500,7 +559,7 @@ copy_again() { # the excludes as options of rsync
     tries=$((tries + 1))
     sleep 1
     changed_since >"$WORK/again" || unlisted
-    rsync -aHAXS --numeric-ids $choice $extra "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
+    steadily rsync -aHAXS --numeric-ids $choice $extra "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
       / "$base/$place/tree/" >/dev/null 2>"$WORK/errors"
     echo $? >"$WORK/code"
   done
@@ -526,6 +585,8 @@ take_up() {
   there 'ls -A' </dev/null | grep "^\.incomplete-$self-[0-9]\{4\}-" | sort -r >"$WORK/incomplete"
   while IFS= read -r old; do
     is_id "${old#.incomplete-}" || continue
+    # Another machine with this one's name may be at work there.
+    [ "$(there "cat $old/machine 2>/dev/null || printf %s '$machine'" </dev/null)" = "$machine" ] || continue
     if [ -z "$resume" ] && there "cat $old/request" </dev/null 2>/dev/null | cmp -s - "$WORK/request"; then
       there "mv $old .incomplete-$name && cd .incomplete-$name && rm -rf dumps temporary && mkdir temporary" </dev/null 2>"$WORK/errors" || unwritable "$old can't be taken up"
       resume='--delete --delete-excluded'
@@ -536,7 +597,7 @@ take_up() {
   done <"$WORK/incomplete"
   [ -n "$resume" ] && return
   # A destination without a single free inode or block fails here.
-  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree temporary && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
+  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree temporary && printf %s '$machine' >machine && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
   there "cd .incomplete-$name && ln request temporary/link && ln -s request temporary/symlink && rm temporary/*" </dev/null 2>"$WORK/errors" || {
     there "rm -rf .incomplete-$name" </dev/null
     fail DESTINATION_UNSUITABLE "$destination can't hold links, as vfat and exfat can't ($(complaint "$WORK/errors")): expected ext4, xfs, btrfs or nfs"
@@ -554,14 +615,47 @@ dump_databases() {
         dump mariadb.sql "$program" --single-transaction --all-databases --routines --events
         ;;
       redis)
-        # redis-cli writes a whole dump to a file only.
-        redis-cli --rdb "$WORK/redis.rdb" >"$WORK/errors" 2>&1 || fail DUMP_FAILED "redis: $(complaint "$WORK/errors")"
+        # redis-cli writes a whole dump to a file only. Its environment is where it takes a password from unseen.
+        (
+          password=$(redis_password)
+          [ -z "$password" ] || export REDISCLI_AUTH="$password"
+          exec redis-cli --rdb "$WORK/redis.rdb"
+        ) >"$WORK/errors" 2>&1 || {
+          grep -qE 'NOAUTH|WRONGPASS|AUTH failed' "$WORK/errors" && fail DUMP_FAILED "redis asks for a password that $REDIS/*.conf hasn't as requirepass: $(complaint "$WORK/errors")"
+          fail DUMP_FAILED "redis: $(complaint "$WORK/errors")"
+        }
         dump redis.rdb cat "$WORK/redis.rdb"
         rm -f "$WORK/redis.rdb"
         ;;
       *) fail INVALID_DUMP "$database: expected postgresql, mariadb or redis" ;;
     esac
   done
+}
+
+# The password of the Redis at the usual port. It may stand between quotes, where a backslash has a meaning.
+redis_password() {
+  for file in "$REDIS"/*.conf /etc/redis.conf; do
+    [ ! -r "$file" ] || awk '
+      tolower($1) == "port" { port = $2 }
+      tolower($1) == "requirepass" { sub(/^[ \t]*[^ \t]+[ \t]+/, ""); sub(/[ \t\r]+$/, ""); password = $0 }
+      END {
+        if (password == "" || port != "" && port != 6379) exit
+        quote = substr(password, 1, 1)
+        if (quote != "\"" && quote != "\047") { print password; exit }
+        password = substr(password, 2, length(password) - 2)
+        while ((p = index(password, "\\")) > 0) {
+          out = out substr(password, 1, p - 1)
+          c = substr(password, p + 1, 1)
+          password = substr(password, p + 2)
+          if (quote == "\"" && c == "x") {
+            out = out sprintf("%c", (index("0123456789abcdef", tolower(substr(password, 1, 1))) - 1) * 16 + index("0123456789abcdef", tolower(substr(password, 2, 1))) - 1)
+            password = substr(password, 3)
+          }
+          else out = out (quote == "\"" && c == "t" ? "\t" : quote == "\"" || c == "\047" ? c : "\\" c)
+        }
+        print out password
+      }' "$file"
+  done | tail -n 1
 }
 
 dump() { # FILE COMMAND...
@@ -631,6 +725,7 @@ END
       say "checksum=$algorithm" &&
       say "manifest=$(sha256sum <"$WORK/manifest" | cut -d ' ' -f 1)" &&
       say "host=$self" &&
+      say "machine=$machine" &&
       say "label=$label" &&
       say "started=$started" &&
       say "finished=$finished" &&
@@ -643,7 +738,7 @@ END
   } >"$WORK/info" || unlisted
   there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
   # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
-  there "cd $place && cat >info && rm -rf request temporary && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
+  there "cd $place && cat >info && rm -rf request temporary machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
   say "id=$name"
   grep -E '^(started|finished|files|directories|bytes|new_files|new_bytes|note)=' "$WORK/info"
 }
@@ -679,11 +774,11 @@ surplus() { # DAILY WEEKLY MONTHLY [NOW]
     }'
 }
 
-# Removes what the schedule no longer keeps. Only backups with its label are its own.
+# Removes what the schedule no longer keeps. Only backups of this machine with its label are its own.
 prune() {
   [ -n "$keep_daily$keep_weekly$keep_monthly" ] || return
   [ "$scheme" != restic ] || { prune_snapshots; return; }
-  good_names "$self" | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" "$(stamp "$now")" >"$WORK/surplus"
+  own_names | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" "$(stamp "$now")" >"$WORK/surplus"
   while IFS= read -r old; do
     [ "$old" = "$name" ] && continue
     remove_backup "$old" && say "removed=$old"
@@ -710,7 +805,7 @@ check() {
 # Fetches what is known of a backup, and refuses one that isn't good.
 fetch() {
   if [ "$id" = latest ]; then
-    id=$(good_names "$(self)" | until_now | tail -n 1)
+    id=$(good_names "$self" | until_now | tail -n 1)
     [ -n "$id" ] || id=$(good_names '.*' | sed 's/^.*-\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}\).*$/\1 &/' | sort | until_now | tail -n 1 | cut -d ' ' -f 2)
     [ -n "$id" ] || fail BACKUP_NOT_FOUND "$destination has no backup"
     say "id=$id"
@@ -771,7 +866,7 @@ verify() {
   [ "$(cat "$WORK/code")" = 23 ] || outcome "reading the backup"
   live=yes
   : >"$WORK/live"
-  if [ "$(sed -n 's/^host=//p' "$WORK/info" | head -n 1)" = "$(self)" ]; then
+  if [ "$(sed -n 's/^host=//p' "$WORK/info" | head -n 1)" = "$self" ] && [ "$(sed -n 's/^machine=//p' "$WORK/info" | head -n 1)" = "$machine" ]; then
     # As when it was made, nothing on other file systems, and nothing of what was left out.
     set -- --one-file-system
     while IFS= read -r line; do
@@ -914,7 +1009,6 @@ archive_etc() {
   [ "$scheme" != restic ] || fail INVALID_DESTINATION "an archive is no snapshot of restic: expected another destination, or a backup of /etc"
   reach
   lock
-  self=$(self)
   now=$(date +%s)
   while :; do
     file=$self-etc-$(stamp "$now")${label:+-$label}.tar.gz

@@ -1,15 +1,15 @@
 # Backups in a repository of restic. Each is a snapshot with the tags linux-sysadmin, its name, machine=… and label=… . Retention
 # and names are those of the other destinations, so that a schedule means the same everywhere.
 PASSWORD=$CONFIG/restic-password
-hash=
+hash= steadily=
 
 # Runs restic with the repository. What it complains about lies in $WORK/errors afterwards.
 in_restic() { # WORD...
   if [ -z "$host" ]; then
     # The cache would only have what lies on this machine anyhow.
-    restic --password-file "$PASSWORD" --repo "$root" --no-cache "$@" </dev/null 2>"$WORK/errors"
+    $steadily restic --password-file "$PASSWORD" --repo "$root" --no-cache "$@" </dev/null 2>"$WORK/errors"
   else
-    restic --password-file "$PASSWORD" --repo "sftp:$host:$root" -o "sftp.command=ssh $ssh_options $host -s sftp" "$@" </dev/null 2>"$WORK/errors"
+    $steadily restic --password-file "$PASSWORD" --repo "sftp:$host:$root" -o "sftp.command=ssh $ssh_options $host -s sftp" "$@" </dev/null 2>"$WORK/errors"
   fi
 }
 
@@ -67,6 +67,7 @@ reach_repository() {
   export RESTIC_PROGRESS_FPS=0.1
   check_password
   if [ -z "$host" ]; then
+    answers "$root" || fail DESTINATION_HANGS "$root doesn't answer within $ANSWERS_WITHIN seconds"
     if [ -d "$root" ]; then reach_directory; else reach_above; fi
     if [ ! -e "$root/config" ]; then
       [ -z "$(ls -A "$root" 2>/dev/null | head -n 1)" ] || fail REPOSITORY_MISSING "$root has files, but no repository of restic: expected a repository, or an empty or missing directory"
@@ -93,6 +94,7 @@ no_repository() {
 reach_above() {
   name=${root##*/}
   given=$root
+  answers "${given%/*}/" || fail DESTINATION_HANGS "${given%/*} doesn't answer within $ANSWERS_WITHIN seconds"
   absent=$(unmounted "$given" | head -n 1)
   [ -z "$absent" ] || fail DESTINATION_NOT_MOUNTED "/etc/fstab has $absent, but it isn't mounted"
   root=$(cd "${given%/*}/" 2>/dev/null && pwd -P) || fail DESTINATION_NOT_FOUND "there is no directory ${given%/*} in which $given could be made"
@@ -158,10 +160,13 @@ create_snapshot() { # the excludes as options
   set -- "$@" "--exclude=${WORK##*/}"
   [ "$full" = no ] || set -- "$@" --force
   say "copying to $destination"
+  steadily=steadily
   {
     in_restic backup --json --files-from-raw "$WORK/listed" --one-file-system --host "$self" --tag "$tags" "$@"
     echo $? >"$WORK/code"
   } | awk "$SUMMARY" >"$WORK/summary"
+  steadily=
+  check_stuck
   cp "$WORK/errors" "$WORK/unread"
   finished=$(date +%s)
   code=$(cat "$WORK/code")
@@ -310,7 +315,7 @@ END {
 # all of the repository is read, to tell which files it is about.
 verify_snapshot() {
   live=yes
-  case $id in "$(self)"-[0-9]*) ;; *) live=no ;; esac
+  case $id in "$self"-[0-9]*) ;; *) live=no ;; esac
   [ "$(snapshots | awk -v "hash=$hash" '$2 == hash { print $3 }')" = "$machine" ] || live=no
   [ "$live" = yes ] || say "note=it was made by another host, so that it isn't compared with the files here"
   if [ "$live" = yes ] && ! tar --version 2>/dev/null | grep -q GNU; then

@@ -73,6 +73,7 @@ pub fn place() -> Option<Place> {
         ("DUMPS=/var/backups/linux-sysadmin-dumps", "dumps"),
         ("RESTORING=/var/backups/linux-sysadmin-restoring", "restoring"),
         ("MACHINE=/etc/machine-id", "machine-id"),
+        ("REDIS=/etc/redis", "redis"),
     ] {
         assert!(text.contains(constant), "{constant}");
         let (name, _) = constant.split_once('=').unwrap();
@@ -96,6 +97,14 @@ impl Place {
         let path = self.path("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Sets a number of the engine.
+    pub fn set(&self, constant: &str, value: &str) {
+        let text = fs::read_to_string(self.path("engine")).unwrap();
+        assert!(text.contains(constant), "{constant}");
+        let (name, _) = constant.split_once('=').unwrap();
+        fs::write(self.path("engine"), text.replace(constant, &format!("{name}={value}"))).unwrap();
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
