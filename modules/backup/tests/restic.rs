@@ -56,7 +56,8 @@ fn packs(place: &Place) -> Vec<PathBuf> {
     let directories = fs::read_dir(place.path("repository/data")).unwrap();
     let files = directories.flat_map(|directory| fs::read_dir(directory.unwrap().path()).unwrap());
     let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
-    files.sort_by_key(|file| std::cmp::Reverse(fs::metadata(file).unwrap().len()));
+    // One that is being written may get another name meanwhile.
+    files.sort_by_key(|file| std::cmp::Reverse(fs::metadata(file).map_or(0, |found| found.len())));
     files
 }
 
@@ -107,26 +108,26 @@ fn a_tree_comes_back_as_it_was_by_every_shell() {
         for kind in ["corrupt", "missing", "changed"] {
             assert_eq!(verified.value(kind), "0", "{shell:?} {}", verified.out);
         }
-        assert_eq!(verified.value("entries"), "16", "{}", verified.out);
+        assert_eq!(verified.value("entries"), "17", "{}", verified.out);
         let target = format!("--target={}", place.at("restored"));
         let foreseen = at(&place, "preview", &[&target, "--", id]).good();
-        assert_eq!((foreseen.value("created"), foreseen.value("overwritten")), ("13", "0"));
+        assert_eq!((foreseen.value("created"), foreseen.value("overwritten")), ("14", "0"));
         let restored = at(&place, "restore", &[&target, "--", id]).good();
-        assert_eq!(restored.value("restored"), "13", "{}", restored.out);
+        assert_eq!(restored.value("restored"), "14", "{}", restored.out);
         let there = place.path("restored").join(place.at("source").trim_start_matches('/'));
         assert_eq!(difference(&source, &there), "", "{shell:?}");
         // A second time it goes into what is there.
         fs::write(there.join("tab\tx \\#041"), "other").unwrap();
         fs::remove_file(there.join("dangling")).unwrap();
         let again = at(&place, "restore", &[&target, "--", "latest"]).good();
-        assert_eq!((again.value("restored"), again.value("id")), ("2", id), "{}", again.out);
+        assert_eq!((again.value("restored"), again.value("id")), ("1", id), "{}", again.out);
         assert_eq!(difference(&source, &there), "", "{shell:?}");
         assert_eq!(fs::read_dir(place.path("restored")).unwrap().count(), 1, "nothing else is left there");
 
         fs::write(source.join("[x]*?"), "longer than before").unwrap();
         let second = create(&place, &[]);
         assert_eq!(second.value("new_files"), "1", "{}", second.out);
-        assert!(second.value("new_bytes").parse::<u64>().unwrap() < 10_000);
+        assert!(second.value("new_bytes").parse::<u64>().unwrap() < 100_000);
     }
 }
 
@@ -462,6 +463,7 @@ fn each_hindrance_has_a_code_of_its_own() {
     password(&place, "another\n", 0o600);
     assert_eq!(create().code(), "RESTIC_PASSWORD_WRONG");
     password(&place, "one secret\n", 0o600);
+    let data = place.at("repository/data");
     let refused: [(&[&str], &str); 7] = [
         (&["create", "--", "/none"], "SOURCE_NOT_FOUND"),
         (&["create", "--label=a/b", "--", &source], "INVALID_LABEL"),
@@ -469,7 +471,7 @@ fn each_hindrance_has_a_code_of_its_own() {
         (&["verify", "--", "x"], "INVALID_BACKUP_ID"),
         (&["verify", "--", "x-2026-01-01-000000"], "BACKUP_NOT_FOUND"),
         (&["restore", "--", "x-2026-01-01-000000"], "BACKUP_NOT_FOUND"),
-        (&["create", "--", &place.at("repository/data")], "SOURCE_IN_DESTINATION"),
+        (&["create", "--", &data], "SOURCE_IN_DESTINATION"),
     ];
     for (args, code) in refused {
         assert_eq!(at(&place, args[0], &args[1..]).code(), code, "{args:?}");
