@@ -141,7 +141,9 @@ fn remedy(code: &str, message: &str) -> Option<&'static str> {
         }
         "RESTIC_PASSWORD_UNSAFE" => "perms_set owner=root mode=0600",
         "REPOSITORY_MISSING" => "bak_create makes the repository where there is none",
-        "REPOSITORY_LOCKED" => "Wait until that run has ended; a lock that nobody renews ends by itself after half an hour",
+        "REPOSITORY_LOCKED" => {
+            "Wait until that run has ended; a lock that nobody renews ends by itself after half an hour"
+        }
         "REPOSITORY_CORRUPT" => "bak_verify names the files, bak_restore paths=[…] gets the others",
         "TARGET_FULL" => "bak_restore target_path=… on a disk with more room, or fewer paths",
         "DESTINATION_UNREACHABLE" if message.contains("Host key verification failed") => {

@@ -184,7 +184,8 @@ create_snapshot() { # the excludes as options
 
 # restic makes a snapshot also where it couldn't read everything. What vanished meanwhile is a note; else it is no good backup.
 check_unread() {
-  vanished=$(grep -c '"Err":2[,}]' "$WORK/unread")
+  # From 0.17 on it has words in the place of the number.
+  vanished=$(grep -cE '"message_type":"error".*("Err":2[,}]|: no such file or directory")' "$WORK/unread")
   if [ "$vanished" -gt 0 ] && [ "$(grep -c '"message_type":"error"' "$WORK/unread")" = "$vanished" ]; then
     say "note=$vanished files vanished while they were read" >>"$WORK/notes"
     return

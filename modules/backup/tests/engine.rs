@@ -616,7 +616,8 @@ fn a_redis_with_a_password_is_dumped_where_its_configuration_has_it() {
          [ \"$1\" = --rdb ] && printf REDIS0011 >\"$2\"",
     );
     for line in ["RequirePass \"a b\\\"c\\x41\"  \r", "requirepass 'a b\"cA'"] {
-        fs::write(place.path("redis/redis.conf"), format!("# requirepass none\nport 6379\n{line}\n")).unwrap();
+        fs::write(place.path("redis/redis.conf"), format!("# requirepass none\nport 6379\n{line}\n"))
+            .unwrap();
         let id = place.create(&["--dump=redis"]);
         let dump = place.path("destination").join(id).join("dumps/redis.rdb");
         assert_eq!(fs::read_to_string(dump).unwrap(), "REDIS0011", "{line}");

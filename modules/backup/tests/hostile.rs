@@ -500,9 +500,12 @@ fn what_hangs_is_ended_and_told() {
     fs::remove_file(place.path("bin/stat")).unwrap();
     let open = place.at("source/file");
     fs::write(&open, "x").unwrap();
-    place.program("rsync", &format!(
-        "case \" $* \" in *' -ii '*) exec 7<'{open}'; exec sleep 600 ;; esac; exec /usr/bin/rsync \"$@\""
-    ));
+    place.program(
+        "rsync",
+        &format!(
+            "case \" $* \" in *' -ii '*) exec 7<'{open}'; exec sleep 600 ;; esac; exec /usr/bin/rsync \"$@\""
+        ),
+    );
     let stuck = place.at_destination("create", &["--", &place.at("source")]);
     assert_eq!(stuck.code(), "SOURCE_HANGS");
     assert!(stuck.error.contains(&open), "{}", stuck.error);
@@ -526,5 +529,10 @@ fn a_mount_that_hangs_below_a_source_is_named() {
         println!("skipped: there is no overlay");
         return;
     }
-    assert!(ran.error.contains("SOURCE_HANGS: ") && ran.error.contains("/source/hung, which is mounted"), "{}{}", ran.out, ran.error);
+    assert!(
+        ran.error.contains("SOURCE_HANGS: ") && ran.error.contains("/source/hung, which is mounted"),
+        "{}{}",
+        ran.out,
+        ran.error
+    );
 }

@@ -419,7 +419,10 @@ fn what_could_not_be_read_makes_no_good_backup() {
         );
         place.program(
             "restic",
-            &format!("{} \"$@\" || exit\ncase \" $* \" in *' backup --json '*) echo '{error}' >&2; exit 3 ;; esac", real.trim()),
+            &format!(
+                "{} \"$@\" || exit\ncase \" $* \" in *' backup --json '*) echo '{error}' >&2; exit 3 ;; esac",
+                real.trim()
+            ),
         );
         at(&place, "create", &["--", &place.at("source")])
     };
@@ -476,7 +479,8 @@ fn each_hindrance_has_a_code_of_its_own() {
     for (args, code) in refused {
         assert_eq!(at(&place, args[0], &args[1..]).code(), code, "{args:?}");
     }
-    for destination in ["restic://host/x", "restic+sftp:///x", "restic+sftp://u@-h/x", "restic+sftp://h/a;id"] {
+    for destination in ["restic://host/x", "restic+sftp:///x", "restic+sftp://u@-h/x", "restic+sftp://h/a;id"]
+    {
         let refused = place.run(&["list", &format!("--destination={destination}")]);
         assert_eq!(refused.code(), "INVALID_DESTINATION", "{destination}");
     }
@@ -487,13 +491,30 @@ fn each_hindrance_has_a_code_of_its_own() {
     fs::set_permissions(place.path("repository"), fs::Permissions::from_mode(0o700)).unwrap();
     place.program("restic", "echo 'restic 0.9.6 compiled with go1.13'");
     assert_eq!(create().code(), "RESTIC_TOO_OLD");
-    place.program("restic", "case $1 in backup) echo --files-from-raw ;; *) echo 'unknown flag: --no-lock' >&2; exit 1 ;; esac");
+    place.program(
+        "restic",
+        "case $1 in backup) echo --files-from-raw ;; *) echo 'unknown flag: --no-lock' >&2; exit 1 ;; esac",
+    );
     assert_eq!(create().code(), "RESTIC_TOO_OLD");
     place.program("restic", "case $1 in backup) echo --files-from-raw ;; *) echo 'ssh: connect to host h port 22: Connection refused' >&2; exit 1 ;; esac");
     assert_eq!(create().code(), "DESTINATION_UNREACHABLE");
     fs::remove_file(place.path("bin/restic")).unwrap();
     let mut without = place.command(&["list", &destination(&place)]);
-    for program in ["sh", "mktemp", "rm", "cksum", "sha256sum", "cut", "uname", "tr", "head", "rmdir", "find", "id", "cat"] {
+    for program in [
+        "sh",
+        "mktemp",
+        "rm",
+        "cksum",
+        "sha256sum",
+        "cut",
+        "uname",
+        "tr",
+        "head",
+        "rmdir",
+        "find",
+        "id",
+        "cat",
+    ] {
         let found = ran(Command::new("sh").args(["-c", &format!("command -v {program}")])).good().out;
         symlink(found.trim(), place.path("bin").join(program)).unwrap();
     }
@@ -521,17 +542,30 @@ fn a_full_disk_and_a_read_only_one_are_told() {
         destination = format_args!("--destination=restic://{}", place.at("disk/repository")),
     );
     let output = ran(Command::new("unshare").args(["-m", "sh", "-c", &script]));
-    let codes: Vec<_> = output.error.lines().filter_map(|line| line.split_once(": ").map(|(code, _)| code)).collect();
-    assert_eq!(codes, ["DESTINATION_FULL", "TARGET_FULL", "DESTINATION_FAILED"], "{}{}", output.out, output.error);
-    assert!(output.out.contains("code=0\n1\n") && output.out.ends_with("corrupt=0\ncode=0\n"), "{}", output.out);
+    let codes: Vec<_> =
+        output.error.lines().filter_map(|line| line.split_once(": ").map(|(code, _)| code)).collect();
+    assert_eq!(
+        codes,
+        ["DESTINATION_FULL", "TARGET_FULL", "DESTINATION_FAILED"],
+        "{}{}",
+        output.out,
+        output.error
+    );
+    assert!(
+        output.out.contains("code=0\n1\n") && output.out.ends_with("corrupt=0\ncode=0\n"),
+        "{}",
+        output.out
+    );
 }
 
 #[test]
 fn a_repository_on_another_host_is_reached_by_sftp() {
     let Some(place) = repository() else { return };
-    let places = ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
+    let places =
+        ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
     let given = std::env::var("SFTP_SERVER").ok();
-    let Some(server) = given.or(places.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned)) else {
+    let Some(server) = given.or(places.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned))
+    else {
         println!("skipped: there is no sftp-server");
         return;
     };
@@ -546,7 +580,8 @@ fn a_repository_on_another_host_is_reached_by_sftp() {
     odd_files(&place.path("source"));
     // A path on another host has no blanks.
     let plain = tempfile::tempdir_in("/var/tmp").unwrap();
-    let destination = format!("--destination=restic+sftp://keeper@backuphost:2222{}/repository", plain.path().display());
+    let destination =
+        format!("--destination=restic+sftp://keeper@backuphost:2222{}/repository", plain.path().display());
     let on = |command: &str, args: &[&str]| place.run(&[&[command, &destination], args].concat());
     assert_eq!(on("list", &[]).code(), "REPOSITORY_MISSING");
     assert_eq!(on("check", &[]).good().value("repository"), "missing");

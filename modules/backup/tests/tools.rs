@@ -152,7 +152,9 @@ fn a_backup_to_a_repository_says_that_it_may_be_a_new_one() {
         "Back up /etc to restic:///srv/repository, a new repository where there is none",
     )
     .risk(Risk::High)
-    .warning("no schedule has the destination restic:///srv/repository: files that only root may read go there")
+    .warning(
+        "no schedule has the destination restic:///srv/repository: files that only root may read go there",
+    )
     .step(runs(&["create", "--destination=restic:///srv/repository", "--", "/etc"]));
     assert_eq!(change, expected);
     let problem = refused(ready(), "bak_snapshot_config", json!({"destination": REPOSITORY}));
@@ -206,9 +208,8 @@ fn a_damaged_repository_is_not_mended_by_a_full_backup() {
                 corrupt tree/srv/a\tits pack is damaged\nentries=3\n";
     let destination = format!("--destination={REPOSITORY}");
     let target = ready().answer(&[PATH, "verify", &destination, "--", ID], 0, said, "");
-    let (data, reply) = target
-        .call(&module(), "bak_verify", json!({"backup_id": ID, "destination": REPOSITORY}))
-        .unwrap();
+    let (data, reply) =
+        target.call(&module(), "bak_verify", json!({"backup_id": ID, "destination": REPOSITORY})).unwrap();
     assert_eq!(
         data,
         json!({"backup_id": ID, "entries": 3, "corrupt": 1, "extra": 0,

@@ -62,9 +62,7 @@ pub fn place() -> Option<Place> {
         fs::create_dir(place.path(name)).unwrap();
     }
     fs::set_permissions(place.path("destination"), fs::Permissions::from_mode(0o700)).unwrap();
-    let part = |name: &str| {
-        fs::read_to_string(format!("{}/src/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-    };
+    let part = |name: &str| fs::read_to_string(format!("{}/src/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let mut text: String = ["engine.sh", "restic.sh", "dispatch.sh"].map(part).concat();
     for (constant, value) in [
         ("CONFIG=/etc/linux-sysadmin/backup", "config"),
