@@ -97,21 +97,29 @@ fn problem(text: &str) -> Option<Problem> {
     })?;
     let category = match code {
         "DESTINATION_UNREACHABLE" | "CONNECTION_LOST" => Category::Network,
-        "DESTINATION_FULL" | "WORK_FAILED" => Category::Resource,
-        "BACKUP_RUNNING" => Category::Lock,
-        "RSYNC_MISSING" | "RSYNC_TOO_OLD" => Category::Dependency,
-        "DESTINATION_NOT_FOUND" | "BACKUP_NOT_FOUND" | "NOT_IN_BACKUP" | "SOURCE_NOT_FOUND" => {
-            Category::NotFound
-        }
+        "DESTINATION_FULL" | "TARGET_FULL" | "WORK_FAILED" => Category::Resource,
+        "BACKUP_RUNNING" | "REPOSITORY_LOCKED" => Category::Lock,
+        "RSYNC_MISSING" | "RSYNC_TOO_OLD" | "RESTIC_MISSING" | "RESTIC_TOO_OLD" => Category::Dependency,
+        "DESTINATION_NOT_FOUND"
+        | "BACKUP_NOT_FOUND"
+        | "NOT_IN_BACKUP"
+        | "REPOSITORY_MISSING"
+        | "SOURCE_NOT_FOUND" => Category::NotFound,
         "INVALID_DESTINATION"
         | "INVALID_PATH"
         | "INVALID_BACKUP_ID"
         | "INVALID_LABEL"
         | "SOURCE_IN_DESTINATION" => Category::Validation,
         "DESTINATION_NOT_MOUNTED"
+        | "DESTINATION_HANGS"
+        | "SOURCE_HANGS"
         | "DESTINATION_UNSAFE"
         | "DESTINATION_UNSUITABLE"
         | "DESTINATION_FAILED"
+        | "REPOSITORY_CORRUPT"
+        | "RESTIC_PASSWORD_MISSING"
+        | "RESTIC_PASSWORD_UNSAFE"
+        | "RESTIC_PASSWORD_WRONG"
         | "SOURCE_NOT_MOUNTED"
         | "TARGET_UNSAFE"
         | "TARGET_IS_SYMLINK" => Category::State,
@@ -127,6 +135,17 @@ fn problem(text: &str) -> Option<Problem> {
 fn remedy(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
         "RSYNC_MISSING" => "pkg_install packages=rsync, here and on the destination's host",
+        "RESTIC_MISSING" => "pkg_install packages=restic",
+        "RESTIC_PASSWORD_MISSING" => {
+            "Whoever owns the backups writes the password there, since without it no backup can be read again"
+        }
+        "RESTIC_PASSWORD_UNSAFE" => "perms_set owner=root mode=0600",
+        "REPOSITORY_MISSING" => "bak_create makes the repository where there is none",
+        "REPOSITORY_LOCKED" => {
+            "Wait until that run has ended; a lock that nobody renews ends by itself after half an hour"
+        }
+        "REPOSITORY_CORRUPT" => "bak_verify names the files, bak_restore paths=[…] gets the others",
+        "TARGET_FULL" => "bak_restore target_path=… on a disk with more room, or fewer paths",
         "DESTINATION_UNREACHABLE" if message.contains("Host key verification failed") => {
             "Check the key of that host and add it to /root/.ssh/known_hosts"
         }
@@ -138,6 +157,7 @@ fn remedy(code: &str, message: &str) -> Option<&'static str> {
         "DESTINATION_NOT_MOUNTED" | "SOURCE_NOT_MOUNTED" => {
             "mount_list says why it isn't mounted, and mount_add mounts it"
         }
+        "DESTINATION_HANGS" | "SOURCE_HANGS" => "mount_list says what is mounted there",
         "DESTINATION_UNSAFE" => "perms_set owner=root mode=0700, or another directory",
         "DESTINATION_UNSUITABLE" => "disk_list has the file systems",
         "TARGET_UNSAFE" | "TARGET_IS_SYMLINK" => {

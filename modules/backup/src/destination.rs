@@ -16,8 +16,8 @@ impl Destination {
     pub(crate) fn checked(text: &str) -> Result<Self> {
         let refused = |why: &str| {
             let message = format!(
-                "{:?} {why}: expected local:///PATH, rsync://HOST/PATH, sftp://USER@HOST:PORT/PATH, nfs://HOST/PATH, or the \
-                 name of a schedule",
+                "{:?} {why}: expected local:///PATH, rsync://HOST/PATH, sftp://USER@HOST:PORT/PATH, nfs://HOST/PATH, \
+                 restic:///PATH, restic+sftp://USER@HOST:PORT/PATH, or the name of a schedule",
                 excerpt(text, 200)
             );
             Problem::validation("INVALID_DESTINATION", message)
@@ -36,15 +36,15 @@ impl Destination {
             return Err(refused("has no absolute path without `..`, other than /"));
         }
         match scheme {
-            "local" if place.is_empty() => {}
-            "rsync" | "sftp" if !place.is_empty() => {}
+            "local" | "restic" if place.is_empty() => {}
+            "rsync" | "sftp" | "restic+sftp" if !place.is_empty() => {}
             "nfs" if !place.is_empty() && !place.contains(['@', ':']) => {}
             _ => return Err(refused("has another form")),
         }
         let is_plain = |text: &str, more: &str| {
             text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c)) && !text.starts_with('-')
         };
-        if scheme != "local"
+        if !place.is_empty()
             && (!is_plain(place, "._-@:") || !is_plain(path, "._/@+-") || place.contains("@-"))
         {
             return Err(refused("has characters that a host or a path on another host can't have"));
@@ -62,6 +62,11 @@ impl Destination {
 
     pub(crate) fn uri(&self) -> &str {
         &self.0
+    }
+
+    /// Whether it is a repository of restic.
+    pub(crate) fn is_repository(&self) -> bool {
+        self.0.starts_with("restic")
     }
 
     /// Whether a schedule has this destination.
@@ -99,6 +104,8 @@ mod tests {
             ("rsync://u@h/b/", "rsync://u@h/b"),
             ("sftp://u@h.example:2222/b", "sftp://u@h.example:2222/b"),
             ("nfs://nas.local/backups", "nfs://nas.local/backups"),
+            ("restic:///srv/a b/", "restic:///srv/a b"),
+            ("restic+sftp://u@h:22/b", "restic+sftp://u@h:22/b"),
         ] {
             assert_eq!(Destination::checked(text).unwrap().uri(), uri);
         }
@@ -122,6 +129,13 @@ mod tests {
             "/a\nb",
             "rsync://[::1]/x",
             "s3://bucket/x",
+            "restic://host/x",
+            "restic:///",
+            "restic+sftp:///x",
+            "restic+sftp://u@-h/x",
+            "restic+sftp://h/a b",
+            "restic+rest://h/x",
+            "restic:/srv/x",
         ] {
             assert_eq!(Destination::checked(text).unwrap_err().code, "INVALID_DESTINATION", "{text}");
         }

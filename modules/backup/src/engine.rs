@@ -4,8 +4,9 @@ use linux_sysadmin_sdk::{Category, DurationCategory, OwnProgramGrant, Pipeline, 
 
 use crate::destination::Destination;
 
-/// The script.
-pub const TEXT: &str = include_str!("engine.sh");
+/// The script. It is one file on the target, so that it needs nothing else there.
+pub const TEXT: &str =
+    concat!(include_str!("engine.sh"), include_str!("restic.sh"), include_str!("dispatch.sh"));
 
 /// The place of the script on the target.
 pub const PATH: &str = "/usr/local/lib/linux-sysadmin/backup";

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes, lists, checks and restores backups by rsync. It is part of linux-sysadmin, and needs nothing else of it: timers and
-# cron run it by `backup run NAME`. dash, bash and busybox run it.
+# Makes, lists, checks and restores backups by rsync or by restic. It is part of linux-sysadmin, and needs nothing else of it:
+# timers and cron run it by `backup run NAME`. dash, bash and busybox run it.
 #
 # A destination has a directory for each backup, HOST-YYYY-MM-DD-HHMMSS[-LABEL] in UTC:
 #   tree/      the files below their full paths; what didn't change is a hard link to the backup before
@@ -16,13 +16,21 @@ ENGINE=1
 CONFIG=/etc/linux-sysadmin/backup
 # A directory of root alone, unlike /run/lock, where others could make or hold the lock first.
 RUN=/run/linux-sysadmin-backup
+MACHINE=/etc/machine-id
+REDIS=/etc/redis
+# Seconds in which a file system answers, and after which a copy that neither reads nor writes is ended.
+ANSWERS_WITHIN=10
+STUCK_AFTER=3600
 REPLACED=/var/backups/linux-sysadmin-replaced
+# What restic reads and writes beside the files themselves: dumps of databases, and what a restore puts in its place by rsync.
+DUMPS=/var/backups/linux-sysadmin-dumps
+RESTORING=/var/backups/linux-sysadmin-restoring
 # The most lines of each kind in an answer.
 SHOWN=20
 # An item of rsync's output: what happened, checksum, size, time, mode, uid, gid, link, and behind the last // the name.
 FORMAT='=%i|%C|%l|%M|%B|%U|%G|%L//%n'
-WORK= mounted= scheme= host= user= port= root= base= extra= ssh_options=
-destination= label= dumps= target= id= full=no unsteady=
+WORK= mounted= staged= scheme= host= user= port= root= base= extra= ssh_options=
+destination= label= dumps= target= id= full=no unsteady= is_new= dumped= now=
 keep_daily= keep_weekly= keep_monthly= waits=no
 
 fail() { # CODE MESSAGE
@@ -34,6 +42,7 @@ say() { printf '%s\n' "$1"; }
 
 cleanup() {
   [ -n "$mounted" ] && { umount "$mounted" || umount -l "$mounted"; } 2>/dev/null && rmdir "$mounted"
+  [ -n "$staged" ] && rm -rf "$staged" && rmdir "$DUMPS" "$RESTORING" 2>/dev/null
   [ -n "$WORK" ] && rm -rf "$WORK"
 }
 trap cleanup EXIT
@@ -52,6 +61,47 @@ there() {
 
 # The last line of what a program complained about.
 complaint() { grep -v '^[[:space:]]*$' "$1" 2>/dev/null | tail -n 1 | tr -d '\000-\010\013-\037\177' | cut -c 1-300; }
+
+# Whether the file system of a path answers. Whoever else looks there would hang as well, and nobody could end him.
+answers() { # PATH
+  timeout -s KILL "$ANSWERS_WITHIN" stat -f "$1" >/dev/null 2>&1
+  [ $? -ne 137 ]
+}
+
+# Runs a program that reads the files, and ends it where it hangs: its file system may stop to answer in the middle.
+steadily() { # PROGRAM WORD...
+  rm -f "$WORK/pid" "$WORK/stuck"
+  watch_it >/dev/null 2>&1 </dev/null 9>&- &
+  watcher=$!
+  sh -c 'echo $$ >"$0"; exec "$@"' "$WORK/pid" "$@"
+  ended=$?
+  kill "$watcher" 2>/dev/null
+  return "$ended"
+}
+
+watch_it() {
+  trap 'kill "$nap" 2>/dev/null; exit 0' TERM
+  step=$((STUCK_AFTER / 30)) quiet=0 before=
+  [ "$step" -gt 0 ] || step=1
+  while :; do
+    sleep "$step" &
+    nap=$!
+    wait "$nap"
+    read -r process <"$WORK/pid" && moved=$(sed -n 's/^[rw]char: //p' "/proc/$process/io") && [ -n "$moved" ] || continue
+    [ "$moved" = "$before" ] || quiet=0
+    before=$moved quiet=$((quiet + step))
+    [ "$quiet" -gt "$STUCK_AFTER" ] || continue
+    # The links lead to what it has open, and whoever only reads them needs nothing of that file system.
+    ls -l "/proc/$process/fd" | sed -n 's|^.* -> \(/.*\)$|\1|p' | grep -vF -e /dev/null -e "$RUN/" -e "$WORK/" | tail -n 1 >"$WORK/stuck"
+    kill -KILL "$process"
+    exit 0
+  done
+}
+
+# Tells of a program that was ended since it hung.
+check_stuck() {
+  [ ! -e "$WORK/stuck" ] || fail SOURCE_HANGS "nothing was read or written for $STUCK_AFTER seconds, while this was open: $(tr -d '\000-\037\177' <"$WORK/stuck" | cut -c 1-300)"
+}
 
 is_safe_path() { # PATH
   case $1 in *[[:cntrl:]]* | */../* | */..) return 1 ;; /*) return 0 ;; *) return 1 ;; esac
@@ -113,8 +163,9 @@ is_id() { # NAME
 parse_destination() {
   case $destination in
     local://*) scheme=local root=${destination#local://} ;;
+    restic:///*) scheme=restic root=${destination#restic://} ;;
     /*) scheme=local root=$destination ;;
-    rsync://*/* | sftp://*/* | nfs://*/*)
+    rsync://*/* | sftp://*/* | nfs://*/* | restic+sftp://*/*)
       scheme=ssh root=${destination#*://}
       host=${root%%/*} root=/${root#*/}
       case $host in *@*) user=${host%@*} host=${host##*@} ;; esac
@@ -126,17 +177,19 @@ parse_destination() {
       case $root in *[!A-Za-z0-9._/@+-]*) fail INVALID_DESTINATION "$root: only A-Z a-z 0-9 . _ / @ + - can be in a path on another host" ;; esac
       [ -n "$host" ] || fail INVALID_DESTINATION "$destination names no host"
       ;;
-    *) fail INVALID_DESTINATION "$destination: expected local:///PATH, rsync://HOST/PATH, sftp://USER@HOST:PORT/PATH or nfs://HOST/PATH" ;;
+    *) fail INVALID_DESTINATION "$destination: expected local:///PATH, rsync://HOST/PATH, sftp://USER@HOST:PORT/PATH, nfs://HOST/PATH, restic:///PATH or restic+sftp://USER@HOST:PORT/PATH" ;;
   esac
-  case $destination in nfs://*)
-    scheme=nfs
-    [ -z "$user$port" ] || fail INVALID_DESTINATION "nfs takes no user and no port" ;;
+  case $destination in
+    nfs://*)
+      scheme=nfs
+      [ -z "$user$port" ] || fail INVALID_DESTINATION "nfs takes no user and no port" ;;
+    restic+sftp://*) scheme=restic ;;
   esac
   is_safe_path "$root" || fail INVALID_DESTINATION "$root is no absolute path without .."
   while :; do case $root in */) root=${root%/} ;; *) break ;; esac; done
   [ -n "$root" ] || fail INVALID_DESTINATION "the root directory can't be a destination"
   base=$root
-  if [ "$scheme" = ssh ]; then
+  if ! is_here; then
     # A connection that is shared would outlive the run, and hold its lock.
     ssh_options="-o BatchMode=yes -o StrictHostKeyChecking=yes -o ConnectTimeout=10 -o ServerAliveInterval=15 -o ServerAliveCountMax=4 -o ForwardAgent=no -o ClearAllForwardings=yes -o ControlMaster=no -o ControlPath=none"
     [ -n "$port" ] && ssh_options="$ssh_options -p $port"
@@ -146,8 +199,12 @@ parse_destination() {
   fi
 }
 
+# Whether the destination is a directory here.
+is_here() { [ -z "$host" ] || [ "$scheme" = nfs ]; }
+
 # Makes sure that the destination can be worked with.
 reach() {
+  [ "$scheme" != restic ] || { reach_repository; return; }
   command -v rsync >/dev/null || fail RSYNC_MISSING "rsync isn't installed here"
   case $scheme in
     local) reach_directory ;;
@@ -168,6 +225,7 @@ reach() {
 
 reach_directory() {
   given=$root
+  answers "$given" || fail DESTINATION_HANGS "$given doesn't answer within $ANSWERS_WITHIN seconds"
   root=$(cd "$given" 2>/dev/null && pwd -P)
   # A disk that isn't mounted leaves an empty directory, and the backup would fill the root file system.
   absent=$(unmounted "$given" | head -n 1)
@@ -202,7 +260,7 @@ mount_nfs() {
 # One run at a time for each destination; another one would take up the same incomplete backup.
 lock() {
   key=$destination
-  [ "$scheme" = local ] && key=$root
+  [ -n "$host" ] || key=$root
   mkdir -p "$RUN" && exec 9>"$RUN/lock-$(printf %s "$key" | cksum | tr ' ' -)" || fail WORK_FAILED "$RUN can't be written"
   tries=0
   until flock -n 9; do
@@ -213,6 +271,9 @@ lock() {
 }
 
 stamp() { date -d "@$1" +%Y-%m-%d-%H%M%S; } # SECONDS
+
+# What tells this machine from others with its name.
+machine() { [ ! -s "$MACHINE" ] || sha256sum <"$MACHINE" | cut -c 1-16; }
 
 self() { uname -n | cut -d . -f 1 | tr -c 'A-Za-z0-9_\n-' _; }
 
@@ -260,7 +321,7 @@ BEGIN {
   is_link = index(link, " => ") == 1
   if (!is_link) bytes += f[3]
   if (substr(f[1], 1, 1) ~ /[<>c]/) { fresh++; if (!is_link) fresh_bytes += f[3] }
-  if (files % 10000 == 0) printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr"
+  if (files % 10000 == 0 || bytes - shown_bytes >= 2147483648) { shown_bytes = bytes; printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr" }
   if (sum == "" && stamp[path] == f[3] " " f[4]) sum = known[path]
   if (sum == "" && is_link) { first[path] = top substr(link, 5); later[path] = attributes; next }
   if (sum == "") { sum = "?" }
@@ -318,6 +379,7 @@ unwritable() { # WHAT
 }
 
 outcome() { # WHAT: turns rsync's exit code into a problem
+  check_stuck
   code=$(cat "$WORK/code")
   case $code in
     0 | 24) return ;;
@@ -331,9 +393,19 @@ outcome() { # WHAT: turns rsync's exit code into a problem
 
 # The names of a host's good backups, sorted.
 good_names() { # HOST
-  there 'for d in *; do [ -f "$d/info" ] && printf "%s\n" "$d"; done; true' </dev/null | while IFS= read -r name; do
+  case $scheme in
+    restic) snapshots | cut -d ' ' -f 1 ;;
+    *) there 'for d in *; do [ -f "$d/info" ] && printf "%s\n" "$d"; done; true' </dev/null ;;
+  esac | while IFS= read -r name; do
     is_id "$name" && say "$name"
   done | sed -n "/^$1-[0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}/p" | sort
+}
+
+# The names of this machine's own backups, unlike those of another one with its name.
+own_names() {
+  there "grep -lx 'machine=$machine' */info 2>/dev/null" </dev/null | sed 's|/info$||' | while IFS= read -r name; do
+    is_id "$name" && say "$name"
+  done
 }
 
 # Those of the names whose label is exactly this one.
@@ -357,6 +429,7 @@ remove_backup() { # NAME
 check_sources() {
   while IFS= read -r path; do
     is_safe_path "$path" || fail INVALID_PATH "$path is no absolute path without .."
+    answers "${path%/*}/" && { [ -L "$path" ] || answers "$path"; } || fail SOURCE_HANGS "$path doesn't answer within $ANSWERS_WITHIN seconds"
     [ -e "$path" ] || [ -L "$path" ] || fail SOURCE_NOT_FOUND "there is no $path"
     if [ -L "$path" ]; then
       say "note=$path is a symlink, and only the link is in the backup" >>"$WORK/notes"
@@ -368,7 +441,7 @@ check_sources() {
     esac
     absent=$(unmounted "$path" | head -n 1)
     [ -z "$absent" ] || fail SOURCE_NOT_MOUNTED "/etc/fstab has $absent, but it isn't mounted, so that the backup of $path would lack it"
-    [ "$scheme" = local ] && below "$(physical "$path")" "$root" >/dev/null && fail SOURCE_IN_DESTINATION "$path lies in the destination $root"
+    [ -z "$host" ] && below "$(physical "$path")" "$root" >/dev/null && fail SOURCE_IN_DESTINATION "$path lies in the destination $root"
   done <"$WORK/sources"
   tr '\n' '\000' <"$WORK/sources" >"$WORK/listed"
 }
@@ -406,7 +479,11 @@ leave_out() { # FILE
     [ -d "$path" ] && [ ! -L "$path" ] || continue
     mounts_below "$path" >"$WORK/mounts"
     sed -n 's/^other //p' "$WORK/mounts" >>"$WORK/other"
-    [ "$scheme" != ssh ] || continue
+    # Whoever walks through the directory above looks at it, even where it is left out.
+    while IFS= read -r at; do
+      answers "$at" || fail SOURCE_HANGS "$at, which is mounted in $path, doesn't answer within $ANSWERS_WITHIN seconds"
+    done <"$WORK/other"
+    is_here || continue
     { say "$path"; sed -n 's/^same //p' "$WORK/mounts"; } | while IFS= read -r at; do
       rest=$(below "$root" "$at") && say "${at%/}$rest"
     done >>"$WORK/left_out"
@@ -426,9 +503,9 @@ create() { # the excludes as options of rsync
   reach
   lock
   check_sources
-  choose_checksum
-  self=$(self)
   started=$(date +%s)
+  [ "$scheme" != restic ] || { create_snapshot "$@"; return; }
+  choose_checksum
   there 'rm -rf .removing-*' </dev/null
   good_names "$self" | until_now >"$WORK/good"
   new_name
@@ -436,10 +513,7 @@ create() { # the excludes as options of rsync
   place=.incomplete-$name
   dump_databases
   leave_out "$WORK/sources"
-  [ "$scheme" = nfs ] || sed 's/^.*$/note=& is left out, since the backup is made there/' "$WORK/left_out" >>"$WORK/notes"
-  sort -u "$WORK/other" | while IFS= read -r path; do
-    [ "$path" = "$root" ] || grep -qxF -e "$path" "$WORK/sources" || say "note=$path is another file system, and is left out unless it is among the paths"
-  done | head -n "$SHOWN" >>"$WORK/notes"
+  note_left_out
   while IFS= read -r path; do set -- "$@" "--exclude=$(pattern_of "$path")"; done <"$WORK/left_out"
   # Their names are found nowhere else, so that a backup never holds itself, wherever the destination is seen.
   set -- "$@" "--exclude=${WORK##*/}/" "--exclude=$place/"
@@ -454,15 +528,23 @@ create() { # the excludes as options of rsync
   : >"$WORK/begun"
   say "copying to $place"
   {
-    rsync -aHAXS -r --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/listed" "$@" \
+    steadily rsync -aHAXS -r --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/listed" "$@" \
       / "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
   } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
+  check_stuck
   copy_again "$@"
   outcome "the copy"
   vanished=$(grep -c '^file has vanished\|^directory has vanished' "$WORK/errors")
   [ "$vanished" = 0 ] || say "note=$vanished files vanished while they were read" >>"$WORK/notes"
   finish
+}
+
+note_left_out() {
+  [ "$scheme" = nfs ] || sed 's/^.*$/note=& is left out, since the backup is made there/' "$WORK/left_out" >>"$WORK/notes"
+  sort -u "$WORK/other" | while IFS= read -r path; do
+    [ "$path" = "$root" ] || grep -qxF -e "$path" "$WORK/sources" || say "note=$path is another file system, and is left out unless it is among the paths"
+  done | head -n "$SHOWN" >>"$WORK/notes"
 }
 
 # Whether nothing but files that changed while they were read has failed.
@@ -477,7 +559,7 @@ copy_again() { # the excludes as options of rsync
     tries=$((tries + 1))
     sleep 1
     changed_since >"$WORK/again" || unlisted
-    rsync -aHAXS --numeric-ids $choice $extra "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
+    steadily rsync -aHAXS --numeric-ids $choice $extra "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
       / "$base/$place/tree/" >/dev/null 2>"$WORK/errors"
     echo $? >"$WORK/code"
   done
@@ -503,6 +585,8 @@ take_up() {
   there 'ls -A' </dev/null | grep "^\.incomplete-$self-[0-9]\{4\}-" | sort -r >"$WORK/incomplete"
   while IFS= read -r old; do
     is_id "${old#.incomplete-}" || continue
+    # Another machine with this one's name may be at work there.
+    [ "$(there "cat $old/machine 2>/dev/null || printf %s '$machine'" </dev/null)" = "$machine" ] || continue
     if [ -z "$resume" ] && there "cat $old/request" </dev/null 2>/dev/null | cmp -s - "$WORK/request"; then
       there "mv $old .incomplete-$name && cd .incomplete-$name && rm -rf dumps temporary && mkdir temporary" </dev/null 2>"$WORK/errors" || unwritable "$old can't be taken up"
       resume='--delete --delete-excluded'
@@ -513,7 +597,7 @@ take_up() {
   done <"$WORK/incomplete"
   [ -n "$resume" ] && return
   # A destination without a single free inode or block fails here.
-  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree temporary && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
+  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree temporary && printf %s '$machine' >machine && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
   there "cd .incomplete-$name && ln request temporary/link && ln -s request temporary/symlink && rm temporary/*" </dev/null 2>"$WORK/errors" || {
     there "rm -rf .incomplete-$name" </dev/null
     fail DESTINATION_UNSUITABLE "$destination can't hold links, as vfat and exfat can't ($(complaint "$WORK/errors")): expected ext4, xfs, btrfs or nfs"
@@ -531,8 +615,15 @@ dump_databases() {
         dump mariadb.sql "$program" --single-transaction --all-databases --routines --events
         ;;
       redis)
-        # redis-cli writes a whole dump to a file only.
-        redis-cli --rdb "$WORK/redis.rdb" >"$WORK/errors" 2>&1 || fail DUMP_FAILED "redis: $(complaint "$WORK/errors")"
+        # redis-cli writes a whole dump to a file only. Its environment is where it takes a password from unseen.
+        (
+          password=$(redis_password)
+          [ -z "$password" ] || export REDISCLI_AUTH="$password"
+          exec redis-cli --rdb "$WORK/redis.rdb"
+        ) >"$WORK/errors" 2>&1 || {
+          grep -qE 'NOAUTH|WRONGPASS|AUTH failed' "$WORK/errors" && fail DUMP_FAILED "redis asks for a password that $REDIS/*.conf hasn't as requirepass: $(complaint "$WORK/errors")"
+          fail DUMP_FAILED "redis: $(complaint "$WORK/errors")"
+        }
         dump redis.rdb cat "$WORK/redis.rdb"
         rm -f "$WORK/redis.rdb"
         ;;
@@ -541,17 +632,51 @@ dump_databases() {
   done
 }
 
+# The password of the Redis at the usual port. It may stand between quotes, where a backslash has a meaning.
+redis_password() {
+  for file in "$REDIS"/*.conf /etc/redis.conf; do
+    [ ! -r "$file" ] || awk '
+      tolower($1) == "port" { port = $2 }
+      tolower($1) == "requirepass" { sub(/^[ \t]*[^ \t]+[ \t]+/, ""); sub(/[ \t\r]+$/, ""); password = $0 }
+      END {
+        if (password == "" || port != "" && port != 6379) exit
+        quote = substr(password, 1, 1)
+        if (quote != "\"" && quote != "\047") { print password; exit }
+        password = substr(password, 2, length(password) - 2)
+        while ((p = index(password, "\\")) > 0) {
+          out = out substr(password, 1, p - 1)
+          c = substr(password, p + 1, 1)
+          password = substr(password, p + 2)
+          if (quote == "\"" && c == "x") {
+            out = out sprintf("%c", (index("0123456789abcdef", tolower(substr(password, 1, 1))) - 1) * 16 + index("0123456789abcdef", tolower(substr(password, 2, 1))) - 1)
+            password = substr(password, 3)
+          }
+          else out = out (quote == "\"" && c == "t" ? "\t" : quote == "\"" || c == "\047" ? c : "\\" c)
+        }
+        print out password
+      }' "$file"
+  done | tail -n 1
+}
+
 dump() { # FILE COMMAND...
   file=$1
   shift
   {
     (cd / && exec "$@") </dev/null 2>"$WORK/errors"
     echo $? >"$WORK/code"
-  } | there "mkdir -p $place/dumps && cat >$place/dumps/$file" 2>"$WORK/errors2" || {
+  } | keep_dump "$file" 2>"$WORK/errors2" || {
     mv "$WORK/errors2" "$WORK/errors"
+    [ "$scheme" != restic ] || fail WORK_FAILED "the dump can't be written to $staged: $(complaint "$WORK/errors")"
     unwritable "the dump can't be written"
   }
   [ "$(cat "$WORK/code")" = 0 ] || fail DUMP_FAILED "$file: $(complaint "$WORK/errors")"
+}
+
+keep_dump() { # FILE
+  case $scheme in
+    restic) cat >"$staged/$1" ;;
+    *) there "mkdir -p $place/dumps && cat >$place/dumps/$1" ;;
+  esac
 }
 
 # Prints the files that were changed since the copying began, each with a zero byte.
@@ -600,6 +725,7 @@ END
       say "checksum=$algorithm" &&
       say "manifest=$(sha256sum <"$WORK/manifest" | cut -d ' ' -f 1)" &&
       say "host=$self" &&
+      say "machine=$machine" &&
       say "label=$label" &&
       say "started=$started" &&
       say "finished=$finished" &&
@@ -612,7 +738,7 @@ END
   } >"$WORK/info" || unlisted
   there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
   # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
-  there "cd $place && cat >info && rm -rf request temporary && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
+  there "cd $place && cat >info && rm -rf request temporary machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
   say "id=$name"
   grep -E '^(started|finished|files|directories|bytes|new_files|new_bytes|note)=' "$WORK/info"
 }
@@ -648,10 +774,11 @@ surplus() { # DAILY WEEKLY MONTHLY [NOW]
     }'
 }
 
-# Removes what the schedule no longer keeps. Only backups with its label are its own.
+# Removes what the schedule no longer keeps. Only backups of this machine with its label are its own.
 prune() {
   [ -n "$keep_daily$keep_weekly$keep_monthly" ] || return
-  good_names "$self" | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" "$(stamp "$now")" >"$WORK/surplus"
+  [ "$scheme" != restic ] || { prune_snapshots; return; }
+  own_names | labelled "$self" "$label" | surplus "${keep_daily:-0}" "${keep_weekly:-0}" "${keep_monthly:-0}" "$(stamp "$now")" >"$WORK/surplus"
   while IFS= read -r old; do
     [ "$old" = "$name" ] && continue
     remove_backup "$old" && say "removed=$old"
@@ -660,12 +787,14 @@ prune() {
 
 list() {
   reach
+  [ "$scheme" != restic ] || { list_snapshots; return; }
   there 'for d in *; do [ -f "$d/info" ] && { printf "backup %s\n" "$d"; head -c 16384 "$d/info"; printf "\nend\n"; }; done
     for d in .incomplete-*; do [ -e "$d" ] && printf "incomplete %s\n" "$d"; done
     for f in *-etc-*.tar.gz; do [ -f "$f" ] && printf "archive %s %s\n" "$(wc -c <"$f")" "$f"; done; true' </dev/null
 }
 
 check() {
+  [ "$scheme" != restic ] || { check_repository; return; }
   reach
   set -- $(there 'df -P -k . | tail -n 1' </dev/null)
   say "total_kib=${2-}"
@@ -676,12 +805,13 @@ check() {
 # Fetches what is known of a backup, and refuses one that isn't good.
 fetch() {
   if [ "$id" = latest ]; then
-    id=$(good_names "$(self)" | until_now | tail -n 1)
+    id=$(good_names "$self" | until_now | tail -n 1)
     [ -n "$id" ] || id=$(good_names '.*' | sed 's/^.*-\([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]-[0-9]\{6\}\).*$/\1 &/' | sort | until_now | tail -n 1 | cut -d ' ' -f 2)
     [ -n "$id" ] || fail BACKUP_NOT_FOUND "$destination has no backup"
     say "id=$id"
   fi
   is_id "$id" || fail INVALID_BACKUP_ID "$id is no name of a backup: expected HOST-YYYY-MM-DD-HHMMSS[-LABEL]"
+  [ "$scheme" != restic ] || { fetch_snapshot; return; }
   there "cat $id/info" </dev/null >"$WORK/info" 2>/dev/null || fail BACKUP_NOT_FOUND "$destination has no complete backup $id"
   there "cat $id/manifest" </dev/null >"$WORK/manifest" || fail BACKUP_CORRUPT "$id has no manifest"
   algorithm=$(sed -n 's/^checksum=\([a-z0-9]*\)$/\1/p' "$WORK/info" | head -n 1)
@@ -729,13 +859,14 @@ END {
 verify() {
   reach
   fetch
+  [ "$scheme" != restic ] || { verify_snapshot; return; }
   printf 'tree\0' >"$WORK/listed"
   there "[ -d $id/dumps ]" </dev/null && printf 'dumps\0' >>"$WORK/listed"
   listing '' "$base/$id" >"$WORK/backup" || unlisted
   [ "$(cat "$WORK/code")" = 23 ] || outcome "reading the backup"
   live=yes
   : >"$WORK/live"
-  if [ "$(sed -n 's/^host=//p' "$WORK/info" | head -n 1)" = "$(self)" ]; then
+  if [ "$(sed -n 's/^host=//p' "$WORK/info" | head -n 1)" = "$self" ] && [ "$(sed -n 's/^machine=//p' "$WORK/info" | head -n 1)" = "$machine" ]; then
     # As when it was made, nothing on other file systems, and nothing of what was left out.
     set -- --one-file-system
     while IFS= read -r line; do
@@ -779,7 +910,6 @@ END {
 
 # Sets what of the backup is restored, and where. Without a target it goes back to where it was.
 restore_prepare() {
-  fetch
   if [ -s "$WORK/sources" ]; then
     while IFS= read -r path; do
       is_safe_path "$path" || fail INVALID_PATH "$path is no absolute path without .."
@@ -809,7 +939,7 @@ check_target() {
   is_safe_path "$target" || fail INVALID_PATH "$target is no absolute path without .."
   [ ! -L "$target" ] || fail INVALID_PATH "$target is a symlink"
   [ ! -e "$target" ] || [ -d "$target" ] || fail INVALID_PATH "$target is no directory"
-  [ "$scheme" = ssh ] || ! below "$target" "$root" >/dev/null || fail INVALID_PATH "$target lies in the destination"
+  ! is_here || ! below "$target" "$root" >/dev/null || fail INVALID_PATH "$target lies in the destination"
   # Whoever may write there could lead what root restores elsewhere.
   open=$(exposed "$target")
   [ ! -d "$target" ] || is_private "$target" || open=$target
@@ -823,6 +953,8 @@ restore_rsync() { # OPTION...
 
 preview() {
   reach
+  fetch
+  [ "$scheme" != restic ] || { preview_snapshot; return; }
   restore_prepare
   if [ -n "$target" ] && [ ! -d "$target" ]; then
     mkdir -p "$WORK/empty"
@@ -838,6 +970,8 @@ preview() {
 restore() {
   reach
   lock
+  fetch
+  [ "$scheme" != restic ] || restore_snapshot || return 0
   restore_prepare
   if [ -n "$target" ]; then
     [ -d "$target" ] || mkdir "$target" 2>"$WORK/errors" || fail TARGET_FAILED "$target can't be made: $(complaint "$WORK/errors")"
@@ -872,9 +1006,9 @@ restore() {
 # One compressed archive of /etc.
 archive_etc() {
   case $label in *[!A-Za-z0-9._-]*) fail INVALID_LABEL "a label has only A-Z a-z 0-9 . _ -" ;; esac
+  [ "$scheme" != restic ] || fail INVALID_DESTINATION "an archive is no snapshot of restic: expected another destination, or a backup of /etc"
   reach
   lock
-  self=$(self)
   now=$(date +%s)
   while :; do
     file=$self-etc-$(stamp "$now")${label:+-$label}.tar.gz
@@ -922,60 +1056,3 @@ option() { # KEY VALUE
   esac
 }
 
-command=${1-}
-[ $# -gt 0 ] && shift
-if [ "$command" = surplus ]; then
-  surplus "${1-0}" "${2-0}" "${3-0}" "${4-}"
-  exit
-fi
-WORK=$(mktemp -d "${TMPDIR:-/var/tmp}/linux-sysadmin-backup.XXXXXX") || fail WORK_FAILED "/var/tmp can't be written"
-: >"$WORK/sources"
-: >"$WORK/request"
-: >"$WORK/notes"
-
-# The excludes are left in the script's own arguments, since sh has no other list.
-if [ "$command" = run ]; then
-  schedule=${1-}
-  shift $#
-  case $schedule in '' | *[!A-Za-z0-9_-]* | -*) fail INVALID_ARGUMENTS "expected the name of a schedule" ;; esac
-  [ -r "$CONFIG/$schedule.conf" ] || fail SCHEDULE_NOT_FOUND "$CONFIG/$schedule.conf can't be read"
-  label=$schedule
-  waits=yes
-  while IFS= read -r line || [ -n "$line" ]; do
-    case $line in
-      '' | '#'*) continue ;;
-      exclude=*) set -- "$@" "--exclude=${line#exclude=}" ;;
-    esac
-    option "${line%%=*}" "${line#*=}"
-  done <"$CONFIG/$schedule.conf"
-else
-  left=$#
-  options=yes
-  while [ "$left" -gt 0 ]; do
-    word=$1
-    shift
-    left=$((left - 1))
-    case $options$word in
-      yes--) options=no ;;
-      yes--exclude=*) set -- "$@" "$word"; option exclude "${word#*=}" ;;
-      yes--full) option full yes ;;
-      yes--*=*) word=${word#--}; option "${word%%=*}" "${word#*=}" ;;
-      *) case $command in
-          verify | preview | restore) if [ -z "$id" ]; then id=$word; else option path "$word"; fi ;;
-          *) option path "$word" ;;
-        esac ;;
-    esac
-  done
-fi
-parse_destination
-case $command in
-  create) create "$@" ;;
-  run) create "$@" && prune ;;
-  list) list ;;
-  check) check ;;
-  verify) verify ;;
-  preview) preview ;;
-  restore) restore ;;
-  archive-etc) archive_etc ;;
-  *) fail INVALID_ARGUMENTS "expected create, run, list, check, verify, preview, restore, archive-etc or surplus" ;;
-esac

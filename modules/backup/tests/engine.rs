@@ -605,6 +605,30 @@ fn dumps_lie_beside_the_tree_and_a_failed_one_fails_the_backup() {
 }
 
 #[test]
+fn a_redis_with_a_password_is_dumped_where_its_configuration_has_it() {
+    let Some(place) = place() else { return };
+    fs::write(place.path("source/a"), "x").unwrap();
+    fs::create_dir(place.path("redis")).unwrap();
+    fs::write(place.path("redis/another.conf"), "port 6380\nrequirepass other\n").unwrap();
+    place.program(
+        "redis-cli",
+        "[ \"$REDISCLI_AUTH\" = 'a b\"cA' ] || { echo 'SYNC with master failed: -NOAUTH Authentication required.'; exit 1; }\n\
+         [ \"$1\" = --rdb ] && printf REDIS0011 >\"$2\"",
+    );
+    for line in ["RequirePass \"a b\\\"c\\x41\"  \r", "requirepass 'a b\"cA'"] {
+        fs::write(place.path("redis/redis.conf"), format!("# requirepass none\nport 6379\n{line}\n"))
+            .unwrap();
+        let id = place.create(&["--dump=redis"]);
+        let dump = place.path("destination").join(id).join("dumps/redis.rdb");
+        assert_eq!(fs::read_to_string(dump).unwrap(), "REDIS0011", "{line}");
+    }
+    fs::remove_file(place.path("redis/redis.conf")).unwrap();
+    let failed = place.at_destination("create", &["--dump=redis", "--", &place.at("source")]);
+    assert_eq!(failed.code(), "DUMP_FAILED");
+    assert!(failed.error.contains("requirepass") && failed.error.contains("NOAUTH"), "{}", failed.error);
+}
+
+#[test]
 fn an_archive_of_etc_is_whole_private_and_listed() {
     let Some(place) = place() else { return };
     if !is_root() {

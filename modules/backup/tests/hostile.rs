@@ -452,3 +452,87 @@ fn a_killed_run_leaves_no_network_file_system_mounted() {
     assert_eq!(fs::read_to_string(log).unwrap(), format!("-l {}\n", left.display()));
     assert!(!left.exists() && used.exists());
 }
+
+#[test]
+fn two_machines_of_one_name_leave_each_others_backups() {
+    let Some(place) = place() else { return };
+    fs::write(place.path("source/a"), "x").unwrap();
+    let config = format!(
+        "destination={}\npath={}\nkeep_daily=1\nkeep_weekly=0\nkeep_monthly=0\n",
+        place.at("destination"),
+        place.at("source")
+    );
+    fs::write(place.path("config/daily.conf"), config).unwrap();
+    let as_machine = |id: &str| {
+        fs::write(place.path("machine-id"), id).unwrap();
+        place.run(&["run", "daily"]).good()
+    };
+    let first = as_machine("one").value("id").to_owned();
+    let other = as_machine("other");
+    assert!(!other.out.contains("removed="), "{}", other.out);
+    let begun = place.path("destination").join(format!(".incomplete-{}", other.value("id")));
+    fs::create_dir_all(begun.join("tree")).unwrap();
+    fs::copy(place.path("destination").join(other.value("id")).join("info"), begun.join("request")).unwrap();
+    fs::write(begun.join("machine"), "what another machine has").unwrap();
+    let second = as_machine("one");
+    assert_eq!(second.value("removed"), first);
+    assert!(begun.exists(), "another machine may be at work there");
+    let names = place.destination_names();
+    assert!(names.iter().any(|name| name == other.value("id")) && names.len() == 3, "{names:?}");
+    let verified = place.verify(other.value("id"));
+    assert!(verified.value("note").contains("another host"), "{}", verified.out);
+}
+
+#[test]
+fn what_hangs_is_ended_and_told() {
+    let Some(place) = place() else { return };
+    fs::create_dir(place.path("source/hung")).unwrap();
+    place.set("ANSWERS_WITHIN=10", "1");
+    place.set("STUCK_AFTER=3600", "1");
+    // As where a FUSE server no longer answers.
+    place.program("stat", "case $* in */hung) exec sleep 600 ;; esac; exec /usr/bin/stat \"$@\"");
+    let hung = format!("{}/hung", place.at("source"));
+    let refused = place.at_destination("create", &["--", &hung]);
+    assert_eq!(refused.code(), "SOURCE_HANGS");
+    assert!(refused.error.contains("/hung doesn't answer within 1 seconds"), "{}", refused.error);
+    let destination = place.run(&["list", &format!("--destination={hung}")]);
+    assert_eq!(destination.code(), "DESTINATION_HANGS");
+    fs::remove_file(place.path("bin/stat")).unwrap();
+    let open = place.at("source/file");
+    fs::write(&open, "x").unwrap();
+    place.program(
+        "rsync",
+        &format!(
+            "case \" $* \" in *' -ii '*) exec 7<'{open}'; exec sleep 600 ;; esac; exec /usr/bin/rsync \"$@\""
+        ),
+    );
+    let stuck = place.at_destination("create", &["--", &place.at("source")]);
+    assert_eq!(stuck.code(), "SOURCE_HANGS");
+    assert!(stuck.error.contains(&open), "{}", stuck.error);
+    assert!(place.at_destination("list", &[]).good().out.starts_with("incomplete "));
+}
+
+#[test]
+fn a_mount_that_hangs_below_a_source_is_named() {
+    let Some(place) = place() else { return };
+    place.set("ANSWERS_WITHIN=10", "1");
+    place.program("stat", "case $* in */hung) exec sleep 600 ;; esac; exec /usr/bin/stat \"$@\"");
+    let Some(ran) = with_mounts(
+        &place,
+        r#"mkdir source/hung disk; truncate -s 2M disk/image; mount --bind disk source/hung
+        mount -t overlay -o "lowerdir=$at/disk:$at/bin" x source/hung || exit 77
+        e create "--destination=$at/destination" -- "$at/source""#,
+    ) else {
+        return;
+    };
+    if ran.out.is_empty() {
+        println!("skipped: there is no overlay");
+        return;
+    }
+    assert!(
+        ran.error.contains("SOURCE_HANGS: ") && ran.error.contains("/source/hung, which is mounted"),
+        "{}{}",
+        ran.out,
+        ran.error
+    );
+}

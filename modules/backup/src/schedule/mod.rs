@@ -9,8 +9,10 @@ use linux_sysadmin_sdk::prelude::*;
 /// The grants to read, write and start schedules.
 pub(crate) fn grants(module: Module) -> Module {
     let module = module
-        .path(PathGrant::write("/etc/linux-sysadmin/backup/**", "the schedules"))
-        .path(PathGrant::read("/etc/linux-sysadmin/backup/**", "the schedules").as_root_if_available());
+        // The password of a repository lies there too, and only the script reads it.
+        .path(PathGrant::write("/etc/linux-sysadmin/backup/*.conf", "the schedules"))
+        .path(PathGrant::read("/etc/linux-sysadmin/backup/*.conf", "the schedules").as_root_if_available())
+        .path(PathGrant::read(config::DIRECTORY, "which schedules there are").as_root_if_available());
     let module = ["/etc/linux-sysadmin", config::DIRECTORY].into_iter().fold(module, |module, path| {
         module
             .path(PathGrant::write(path, "the directory of the schedules"))

@@ -51,7 +51,8 @@ pub(crate) fn create(args: CreateArgs, cx: &Context) -> Result<Noted<Answer>> {
         excludes: &excludes,
         paths: &paths,
     };
-    let change = Change::new(format!("Back up {} to {}", paths.join(", "), destination.uri()));
+    let anew = if destination.is_repository() { ", a new repository where there is none" } else { "" };
+    let change = Change::new(format!("Back up {} to {}{anew}", paths.join(", "), destination.uri()));
     let change = destination.weighed(engine::installed(change, cx)?, &configs);
     let applied = cx.apply(change.step(engine::create(&destination, &request))).map_err(failed)?;
     let uri = destination.uri().to_owned();

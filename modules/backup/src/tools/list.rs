@@ -6,6 +6,8 @@ use crate::answer::Said;
 use crate::destination::Destination;
 use crate::engine;
 
+mod snapshots;
+
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
     /// URI, path or schedule
@@ -53,6 +55,8 @@ pub(crate) fn at(destination: &Destination, cx: &Context) -> Result<Vec<Item>> {
             if let (Some(item), Some((key, value))) = (items.last_mut(), line.split_once('=')) {
                 item.take(key, value);
             }
+        } else if let Some(json) = line.strip_prefix("snapshots ") {
+            items.extend(snapshots::items(json)?);
         } else if let Some(id) = line.strip_prefix("backup ") {
             is_inside = true;
             items.push(Item { backup_id: id.to_owned(), ..Item::default() });
@@ -74,6 +78,7 @@ pub(crate) fn at(destination: &Destination, cx: &Context) -> Result<Vec<Item>> {
 }
 
 impl Item {
+    /// Takes a line of `info`, or a tag of a snapshot.
     fn take(&mut self, key: &str, value: &str) {
         match key {
             "started" => self.created = value.parse().ok().map(rfc3339),

@@ -19,7 +19,7 @@ const MOST: usize = 200;
 pub(crate) fn all(module: Module) -> Module {
     let slow = |tool: Tool| tool.duration(DurationCategory::Normal);
     module
-        .tool(Tool::new("bak_create", "Back up paths by rsync", create::create).risk(Risk::Low))
+        .tool(Tool::new("bak_create", "Back up paths", create::create).risk(Risk::Low))
         .tool(slow(
             Tool::new("bak_list", "Backups at a destination", list::list)
                 .argument_alias("path", "destination"),
@@ -43,19 +43,24 @@ pub(crate) fn all(module: Module) -> Module {
             destinations::destinations,
         )))
         .tool(
-            Tool::new("bak_schedule", "Back up regularly, or end it (remove)", schedule::schedule)
+            Tool::new("bak_schedule", "Back up regularly; `remove` ends it", schedule::schedule)
                 .risk(Risk::Moderate)
                 .argument_alias("retention_days", "keep_daily"),
         )
 }
 
-// A doc comment would be in the schemas.
+// A doc comment would be in the schemas, and the values say that they are strings.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(transform = without_type)]
 enum Dump {
     Postgresql,
     Mariadb,
     Redis,
+}
+
+fn without_type(schema: &mut schemars::Schema) {
+    schema.remove("type");
 }
 
 impl Dump {

@@ -23,9 +23,9 @@ pub(crate) struct ScheduleArgs {
     destination: Option<String>,
     exclude: Option<Vec<String>>,
     dump: Option<Vec<Dump>>,
-    keep_daily: Option<u32>,
-    keep_weekly: Option<u32>,
-    keep_monthly: Option<u32>,
+    keep_daily: Option<i64>,
+    keep_weekly: Option<i64>,
+    keep_monthly: Option<i64>,
     remove: Option<bool>,
 }
 
@@ -143,15 +143,20 @@ fn wanted(args: ScheduleArgs, former: Option<&Config>, configs: &[Config]) -> Re
         .ok_or_else(|| missing("destination"))?;
     let destination = Destination::named(&destination, configs)?;
     let before = former.map_or(KEEP, |former| former.keep);
-    let keep = Keep {
-        daily: args.keep_daily.unwrap_or(before.daily),
-        weekly: args.keep_weekly.unwrap_or(before.weekly),
-        monthly: args.keep_monthly.unwrap_or(before.monthly),
+    let number = |given: Option<i64>, before: u32, least: u32| match given.map(u32::try_from) {
+        None => Ok(before),
+        Some(Ok(number)) if (least..=MOST).contains(&number) => Ok(number),
+        Some(_) => {
+            let message =
+                format!("keep_daily is 1 to {MOST}, keep_weekly and keep_monthly are each 0 to {MOST}");
+            Err(Problem::validation("INVALID_ARGUMENTS", message))
+        }
     };
-    if [keep.daily, keep.weekly, keep.monthly].iter().any(|number| *number > MOST) || keep.daily == 0 {
-        let message = format!("keep_daily is at least 1, and each of the three at most {MOST}");
-        return Err(Problem::validation("INVALID_ARGUMENTS", message));
-    }
+    let keep = Keep {
+        daily: number(args.keep_daily, before.daily, 1)?,
+        weekly: number(args.keep_weekly, before.weekly, 0)?,
+        monthly: number(args.keep_monthly, before.monthly, 0)?,
+    };
     let config = Config {
         name: args.name,
         destination: destination.uri().to_owned(),

@@ -29,6 +29,11 @@ pub(crate) struct Answer {
 pub(crate) fn snapshot_config(args: SnapshotArgs, cx: &Context) -> Result<Noted<Answer>> {
     super::check_label(args.label.as_deref())?;
     let (destination, configs) = super::destination(args.destination.as_deref().unwrap_or(ARCHIVES), cx)?;
+    if destination.is_repository() {
+        let message = "an archive is no snapshot of restic: expected another destination";
+        let problem = Problem::validation("INVALID_DESTINATION", message);
+        return Err(problem.remedy(format!("bak_create paths=[\"/etc\"] destination={}", destination.uri())));
+    }
     let mut change = Change::new(format!("Archive /etc at {}", destination.uri()));
     change = engine::installed(change, cx)?;
     if destination.uri() == format!("local://{ARCHIVES}") {

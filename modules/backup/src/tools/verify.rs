@@ -75,6 +75,11 @@ pub(crate) fn verify(args: VerifyArgs, cx: &Context) -> Result<Analysis<Answer>>
     let (missing, changed) = (answer.missing.unwrap_or_default(), answer.changed.unwrap_or_default());
     let mut summary = match corrupt {
         0 => "the backup is whole".to_owned(),
+        // restic never stores again what it believes to have.
+        _ if destination.is_repository() => format!(
+            "{corrupt} files are corrupt in the repository: an older backup may have them whole, and bak_create to another \
+             repository copies all anew"
+        ),
         // An ordinary backup would link to the bad copy again.
         _ => format!("{corrupt} entries are corrupt in the backup: bak_create full=true copies all anew"),
     };

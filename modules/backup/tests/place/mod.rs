@@ -62,11 +62,16 @@ pub fn place() -> Option<Place> {
         fs::create_dir(place.path(name)).unwrap();
     }
     fs::set_permissions(place.path("destination"), fs::Permissions::from_mode(0o700)).unwrap();
-    let mut text = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/engine.sh")).unwrap();
+    let part = |name: &str| fs::read_to_string(format!("{}/src/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let mut text: String = ["engine.sh", "restic.sh", "dispatch.sh"].map(part).concat();
     for (constant, value) in [
         ("CONFIG=/etc/linux-sysadmin/backup", "config"),
         ("RUN=/run/linux-sysadmin-backup", "run"),
         ("REPLACED=/var/backups/linux-sysadmin-replaced", "replaced"),
+        ("DUMPS=/var/backups/linux-sysadmin-dumps", "dumps"),
+        ("RESTORING=/var/backups/linux-sysadmin-restoring", "restoring"),
+        ("MACHINE=/etc/machine-id", "machine-id"),
+        ("REDIS=/etc/redis", "redis"),
     ] {
         assert!(text.contains(constant), "{constant}");
         let (name, _) = constant.split_once('=').unwrap();
@@ -90,6 +95,14 @@ impl Place {
         let path = self.path("bin").join(name);
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Sets a number of the engine.
+    pub fn set(&self, constant: &str, value: &str) {
+        let text = fs::read_to_string(self.path("engine")).unwrap();
+        assert!(text.contains(constant), "{constant}");
+        let (name, _) = constant.split_once('=').unwrap();
+        fs::write(self.path("engine"), text.replace(constant, &format!("{name}={value}"))).unwrap();
     }
 
     pub fn command(&self, args: &[&str]) -> Command {
