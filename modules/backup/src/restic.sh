@@ -1,7 +1,7 @@
 # Backups in a repository of restic. Each is a snapshot with the tags linux-sysadmin, its name, machine=… and label=… . Retention
 # and names are those of the other destinations, so that a schedule means the same everywhere.
 PASSWORD=$CONFIG/restic-password
-hash= steadily=
+hash= steadily= why=
 
 # Runs restic with the repository. What it complains about lies in $WORK/errors afterwards.
 in_restic() { # WORD...
@@ -31,7 +31,9 @@ restic_failed() { # WHAT: turns what restic complained about into a problem
   ! is_damage || fail REPOSITORY_CORRUPT "$1: $(restic_complaint)"
   case $text in
     *'ssh: '* | *'Host key verification failed'* | *'Permission denied ('* | *'start the sftp session'* | *'ssh command exited'* | *'subprocess ssh'*)
-      fail DESTINATION_UNREACHABLE "$host: $(restic_complaint)" ;;
+      # restic ends without waiting for what ssh says.
+      [ -z "$host" ] || why=$(ssh $ssh_options "$host" -s sftp </dev/null 2>&1 >/dev/null | tail -n 1 | tr -d '\000-\037\177' | cut -c 1-300)
+      fail DESTINATION_UNREACHABLE "$host: ${why:-$(restic_complaint)}" ;;
   esac
   fail RESTIC_FAILED "$1: $(restic_complaint)"
 }

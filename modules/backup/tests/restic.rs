@@ -370,7 +370,7 @@ fn a_schedule_prunes_the_backups_of_its_label_and_of_this_machine_only() {
     for id in [&by_hand, &namesake, &second, last.value("id")] {
         assert!(listed.contains(&format!("\"{id}\"")), "{id} {listed}");
     }
-    assert!(!listed.contains(&first) && !listed.contains("\"mine\""), "{listed}");
+    assert!(!listed.contains(&format!("\"{first}\"")) && !listed.contains("\"mine\""), "{listed}");
     let all = restic(&place, &["snapshots", "--json"]).output().unwrap();
     assert!(String::from_utf8_lossy(&all.stdout).contains("\"mine\""));
     // The other machine's backup isn't compared with the files here.
