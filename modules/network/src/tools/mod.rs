@@ -1,0 +1,6 @@
+//! The tools, one a file.
+
+pub(crate) mod connections;
+pub(crate) mod dns_show;
+pub(crate) mod interfaces;
+pub(crate) mod routes_show;
