@@ -9,11 +9,13 @@ mod ip;
 mod links;
 mod managers;
 mod name;
+mod probe;
 mod sockets;
+mod target;
 mod tools;
 
-use linux_sysadmin_sdk::{prelude::*, processes};
-use tools::{connections, dns_show, interfaces, routes_show};
+use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
+use tools::{connections, dns_show, interfaces, routes_show, test, wait};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
@@ -45,6 +47,14 @@ pub fn module() -> Module {
         "Listening ports and connections by process",
         connections::net_connections,
     ))
+    .tool(
+        Tool::new("net_test", "Ping, trace, connect, TLS, DNS; family: 4 or 6", test::net_test)
+            .duration(DurationCategory::Normal),
+    )
+    .tool(
+        Tool::new("net_wait", "Wait until a TCP port answers", wait::net_wait)
+            .duration(DurationCategory::Slow),
+    )
 }
 
 fn grants(module: Module) -> Module {
@@ -54,6 +64,7 @@ fn grants(module: Module) -> Module {
         .command(sockets::SOCKETS.read("sockets, and the processes that have them").as_root_if_available())
         .commands(routes_show::grants())
         .commands(dns_show::command_grants())
+        .commands(test::grants())
         .paths(interfaces::grants())
         .paths(managers::grants())
         .paths(dns_show::path_grants())

@@ -4,3 +4,5 @@ pub(crate) mod connections;
 pub(crate) mod dns_show;
 pub(crate) mod interfaces;
 pub(crate) mod routes_show;
+pub(crate) mod test;
+pub(crate) mod wait;
