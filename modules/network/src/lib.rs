@@ -5,6 +5,8 @@
 #![forbid(unsafe_code)]
 
 mod dns;
+mod explain;
+mod firewall;
 mod ip;
 mod links;
 mod managers;
@@ -14,8 +16,9 @@ mod sockets;
 mod target;
 mod tools;
 
+use explain::way;
 use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
-use tools::{connections, dns_show, interfaces, routes_show, test, wait};
+use tools::{connections, dns_show, explain as explain_tool, interfaces, routes_show, test, wait};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
@@ -55,6 +58,14 @@ pub fn module() -> Module {
         Tool::new("net_wait", "Wait until a TCP port answers", wait::net_wait)
             .duration(DurationCategory::Slow),
     )
+    .tool(
+        Tool::new(
+            "net_explain",
+            "Why this machine can't reach a target: name, route, neighbour, firewall, port",
+            explain_tool::net_explain,
+        )
+        .duration(DurationCategory::Normal),
+    )
 }
 
 fn grants(module: Module) -> Module {
@@ -65,6 +76,8 @@ fn grants(module: Module) -> Module {
         .commands(routes_show::grants())
         .commands(dns_show::command_grants())
         .commands(test::grants())
+        .commands(way::grants())
+        .commands(firewall::grants())
         .paths(interfaces::grants())
         .paths(managers::grants())
         .paths(dns_show::path_grants())

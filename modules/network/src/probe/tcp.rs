@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use linux_sysadmin_sdk::{Output, prelude::*};
 
-use super::no_program;
+use super::{NO_PROGRAM, no_program};
 
 /// Connects and hangs up. The kernel needs three seconds to find that nobody has an address on the own network.
 pub(crate) const NC: CommandLine = CommandLine::new("nc -z -n -v -w 4 -- <address> <port>");
@@ -32,6 +32,8 @@ pub(crate) enum Outcome {
     /// The own machine forbids it.
     Forbidden,
     Unknown,
+    /// The target has no program that connects.
+    Untried,
 }
 
 impl Outcome {
@@ -49,6 +51,7 @@ impl Outcome {
             Self::NetworkUnreachable => "no route leads there",
             Self::Forbidden => "a rule of this machine forbids it",
             Self::Unknown => "the program said something that isn't known",
+            Self::Untried => "no connection was tried, since there is neither nc nor curl",
         }
     }
 }
@@ -97,6 +100,16 @@ pub(crate) fn connect(addresses: &[IpAddr], port: u16, cx: &Context) -> Result<V
         }
     };
     Ok(addresses.iter().copied().zip(outputs?.iter().map(of)).collect())
+}
+
+/// [`connect`], or that no connection could be tried.
+pub(crate) fn try_connect(addresses: &[IpAddr], port: u16, cx: &Context) -> Result<Vec<(IpAddr, Outcome)>> {
+    match connect(addresses, port, cx) {
+        Err(problem) if problem.code == NO_PROGRAM => {
+            Ok(addresses.iter().map(|address| (*address, Outcome::Untried)).collect())
+        }
+        outcomes => outcomes,
+    }
 }
 
 /// What became of the connection in an output of either program.

@@ -2,6 +2,7 @@
 
 pub(crate) mod connections;
 pub(crate) mod dns_show;
+pub(crate) mod explain;
 pub(crate) mod interfaces;
 pub(crate) mod routes_show;
 pub(crate) mod test;

@@ -120,6 +120,11 @@ impl Raw {
     pub(crate) fn next_hop(&self) -> Option<String> {
         self.gateway.clone().or_else(|| self.via.as_ref()?.host.clone())
     }
+
+    /// Says whether the address is the machine's own.
+    pub(crate) fn is_local(&self) -> bool {
+        self.kind.as_deref() == Some("local")
+    }
 }
 
 pub(crate) fn grants() -> [CommandGrant; 6] {
