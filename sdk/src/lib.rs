@@ -76,6 +76,7 @@ mod change;
 mod command;
 mod command_line;
 mod context;
+pub mod firewall;
 mod grant;
 #[doc(hidden)]
 pub mod guest;
