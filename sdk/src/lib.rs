@@ -78,6 +78,7 @@ mod characters;
 mod command;
 mod command_line;
 mod context;
+pub mod firewall;
 mod grant;
 #[doc(hidden)]
 pub mod guest;
