@@ -181,15 +181,15 @@ impl FakeTarget {
         self
     }
 
-<<<<<<< HEAD
     /// Adds the problem of one command that the host doesn't run to its end, such as `COMMAND_TIMEOUT`.
     pub fn failure(mut self, argv: &[&str], problem: Problem) -> Self {
         self.failures.push((argv.iter().map(|token| token.to_string()).collect(), problem));
-=======
+        self
+    }
+
     /// Has the host say that the target hasn't got this program, where no output of the command is recorded.
     pub fn without_program(mut self, program: &str) -> Self {
         self.missing_programs.insert(program.to_owned());
->>>>>>> 7cb4aa61d73ea5086b85705018133142ae4bf507
         self
     }
 
