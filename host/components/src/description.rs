@@ -15,7 +15,9 @@ use super::guest::Said;
 use super::json::Json;
 use super::surface::World;
 use host_base::Risk;
-use host_capability::{AnyProgramRequest, CommandRequest, Grants, OwnProgramRequest, Requests, SignalRequest};
+use host_capability::{
+    AnyProgramRequest, CommandRequest, Grants, OwnProgramRequest, Requests, SignalRequest,
+};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
