@@ -107,7 +107,8 @@ fn check(name: &str) -> Result<()> {
         && name.len() <= LONGEST_NAME
         && !name.starts_with('-')
         && !matches!(name, "." | "..")
-        && !name.contains(|c: char| c.is_whitespace() || c == '/' || text::is_unseen(c));
+        && !name.contains(|c: char| c.is_whitespace() || c == '/')
+        && !text::has_hidden(name);
     if is_name {
         return Ok(());
     }
