@@ -1,8 +1,9 @@
 //! `file_search`: the lines of files that match an expression, with lines around them.
 //!
 //! `find` names the files of the trees. The host says which of them may be read: no secret is among those, and private
-//! files are left out. `grep` on the target leaves out files that can't match, and the others are read. The expression is
-//! matched here, in linear time, and against the redacted lines only, because a match would otherwise tell what is hidden.
+//! files are left out. `grep` on the target leaves out files that can't match, unless there are only a few small ones, and
+//! the others are read. The expression is matched here, in linear time, and against the redacted lines only, because a
+//! match would otherwise tell what is hidden.
 
 use linux_sysadmin_sdk::knowledge::expression;
 use linux_sysadmin_sdk::paths::Paths;
@@ -27,6 +28,9 @@ const MOST_LOOKED_UP: usize = 50;
 /// The number of files, and of bytes of their paths, that one command names.
 const AT_ONCE: usize = 300;
 const NAMED_BYTES: usize = 60 << 10;
+/// The most files, and bytes of them, that are read without asking grep which ones can match.
+const MOST_AT_ONCE: usize = 16;
+const BYTES_AT_ONCE: u64 = 64 << 10;
 /// The most lines and bytes of an answer.
 const MOST_LINES: usize = 500;
 const MOST_SHOWN: usize = 48 << 10;
@@ -114,19 +118,24 @@ pub(crate) fn file_search(args: SearchArgs, cx: &Context) -> Result<Listing<Foun
     readable(&mut files, &mut skipped, cx);
     let searched = files.len();
     let texts = texts(&pattern, args.ignore_case);
-    if let Some(texts) = &texts {
+    let mut at_once = Vec::new();
+    let bytes: u64 = files.iter().map(|file| file.size).sum();
+    if files.len() <= MOST_AT_ONCE && bytes <= BYTES_AT_ONCE {
+        at_once = contents_at_once(&files, cx);
+    } else if let Some(texts) = &texts {
         files = narrowed(files, texts, args.ignore_case, cx);
     }
     let mut answer = Answer::default();
     let mut read = 0;
-    for file in files {
+    for (index, file) in files.into_iter().enumerate() {
         let is_over = read + file.size > MOST_BYTES || cx.monotonic() - started > SECONDS;
         if is_over || answer.is_full() {
             skipped.beyond = true;
             break;
         }
         let size = file.size;
-        let has_match = match text(&file, cx) {
+        let contents = at_once.get_mut(index).and_then(Option::take);
+        let has_match = match text(&file, contents, cx) {
             Ok(Some(text)) => answer.search(file.path, &text, &matcher, around, cx),
             Ok(None) => {
                 skipped.binary += usize::from(texts.is_none());
@@ -296,9 +305,22 @@ fn narrowed(files: Vec<Candidate>, texts: &[String], ignore_case: bool, cx: &Con
     left
 }
 
-/// The text of a file. None where it isn't text.
-fn text(file: &Candidate, cx: &Context) -> Result<Option<String>> {
-    let contents = if file.size < PIECE {
+/// The contents of small files, which are read in one look for each kind of rights. None where that look doesn't reach a file.
+fn contents_at_once(files: &[Candidate], cx: &Context) -> Vec<Option<Vec<u8>>> {
+    let same_rights = |one: &Candidate, other: &Candidate| is_own(&one.path) == is_own(&other.path);
+    let contents = files.chunk_by(same_rights).flat_map(|files| {
+        let privilege = if is_own(&files[0].path) { Privilege::Caller } else { Privilege::RootIfAvailable };
+        let parts: Vec<_> = files.iter().map(|file| (file.path.as_str(), 0, PIECE)).collect();
+        cx.files_as(privilege).read_parts(&parts)
+    });
+    contents.map(Result::ok).collect()
+}
+
+/// The text of a file, whose contents may be read already. None where it isn't text.
+fn text(file: &Candidate, contents: Option<Vec<u8>>, cx: &Context) -> Result<Option<String>> {
+    let contents = if let Some(contents) = contents {
+        contents
+    } else if file.size < PIECE {
         look(&file.path, cx, |privilege| {
             cx.files_as(privilege).read_parts(&[(&file.path, 0, PIECE)]).remove(0)
         })?

@@ -771,8 +771,11 @@ fn a_directory_is_listed_sorted_and_by_globs() {
 fn a_search_shows_lines_with_those_around_and_no_secret() {
     let mut find = FIND;
     find[5] = "8";
-    let names =
-        "f/6/644/0.0/root/root/app.conf\0\0f/20/644/0.0/root/root/secret\0\0f/3/644/0.0/root/root/gone\0\0";
+    let names = |bytes: u32| {
+        format!(
+            "f/{bytes}/644/0.0/root/root/app.conf\0\0f/20/644/0.0/root/root/secret\0\0f/3/644/0.0/root/root/gone\0\0"
+        )
+    };
     let grep = |text: &str| -> Vec<String> {
         let options = ["grep", "--files-with-matches", "--null", "--no-messages", "--fixed-strings"];
         let text = format!("--regexp={text}");
@@ -783,7 +786,7 @@ fn a_search_shows_lines_with_those_around_and_no_secret() {
             .map(str::to_owned)
             .collect()
     };
-    let target = |text: &str, files: &str| {
+    let sized = |bytes: u32, text: &str, files: &str| {
         let argv = grep(text);
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
         FakeTarget::new()
@@ -791,9 +794,10 @@ fn a_search_shows_lines_with_those_around_and_no_secret() {
             .file("/etc/app/app.conf", "one\ntwo\nthree\nfour\nfive\nsix\nseven\n")
             .file("/etc/app/secret", "password=hunter2\n")
             .secret("hunter2")
-            .answer(&find, 0, names, "")
+            .answer(&find, 0, names(bytes), "")
             .answer(&argv, 0, files, "")
     };
+    let target = |text: &str, files: &str| sized(70_000, text, files);
     let (data, notes, _) = done(
         target("three", "/etc/app/app.conf\0"),
         "file_search",
@@ -804,6 +808,11 @@ fn a_search_shows_lines_with_those_around_and_no_secret() {
         json!([{"path": "/etc/app/app.conf", "matches": 1, "lines": ["2-two", "3:three", "4-four"]}])
     );
     assert_eq!(notes, [""; 0]);
+    // Of two files that can match only the one is read that grep has named. Small files are read without it.
+    let arguments = json!({"path": "/etc/app", "pattern": "three", "context": 1});
+    let (none, ..) = done(target("three", ""), "file_search", arguments.clone());
+    assert_eq!(none, json!([]));
+    assert_eq!(done(sized(6, "three", ""), "file_search", arguments).0, data);
     // An expression without a text that every match holds.
     let (data, ..) =
         done(target("", ""), "file_search", json!({"path": "/etc/app", "pattern": "^(t|s)", "context": 1}));

@@ -145,7 +145,8 @@ impl Upkeep for Apt {
             let differences = self.differences(cx.run(look(VERIFY_ALL.command())), names, cx);
             return Ok(Comparison { absent: Vec::new(), differences });
         }
-        let [installed, mut output] = cx.run_each([INSTALLED_OF.with(names), look(VERIFY.with(names))]);
+        // The longer one starts first.
+        let [mut output, installed] = cx.run_each([look(VERIFY.with(names)), INSTALLED_OF.with(names)]);
         let installed = dpkg_query::read_of(installed)?;
         let is_meant = |package: &&Installed| package.state != State::ConfigFiles;
         let meant: Vec<_> = installed.iter().filter(is_meant).collect();
