@@ -317,6 +317,9 @@ fn a_value_that_only_takes_what_is_written_is_not_kept() {
     assert_eq!(steps(flushed(), json!({"set": {"net.ipv4.route.flush": 1}})), [Step::run(command.clone())]);
     let both = steps(flushed(), json!({"set": {"net.ipv4.route.flush": 1, "vm.swappiness": 10}}));
     assert_eq!(both, [Step::run(command), sets("vm.swappiness", "10", "60"), writes("vm.swappiness = 10\n")]);
+    let kept = flushed().file(OURS, "net.ipv4.route.flush = 1\nvm.swappiness = 60\n");
+    let again = steps(kept, json!({"set": {"net.ipv4.route.flush": 1}}));
+    assert_eq!(again[1..], [Step::write(OURS, "vm.swappiness = 60\n")]);
     let (_, notes) = call(flushed(), "sysctl_set", json!({"set": {"net.ipv4.route.flush": 1}})).unwrap();
     assert_eq!(notes, ["net.ipv4.route.flush only takes values: it isn't set at the next start"]);
 }

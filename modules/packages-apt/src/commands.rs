@@ -8,14 +8,19 @@
 use linux_sysadmin_sdk::packages::Request;
 use linux_sysadmin_sdk::prelude::*;
 
+macro_rules! installed {
+    ($packages:literal) => {
+        CommandLine::new(concat!(
+            r"dpkg-query --show '--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n'",
+            $packages
+        ))
+    };
+}
+
 /// Prints all packages of dpkg's database, separated by tabs: dpkg-query(1).
-pub(crate) const INSTALLED: CommandLine = CommandLine::new(
-    r"dpkg-query --show '--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n'",
-);
+pub(crate) const INSTALLED: CommandLine = installed!("");
 /// Prints the same of these packages alone, and fails where there is none of one name.
-pub(crate) const INSTALLED_OF: CommandLine = CommandLine::new(
-    r"dpkg-query --show '--showformat=${Package}\t${Version}\t${Architecture}\t${db:Status-Abbrev}\t${Essential}\t${Protected}\n' -- <package>...",
-);
+pub(crate) const INSTALLED_OF: CommandLine = installed!(" -- <package>...");
 pub(crate) const SEARCH: CommandLine = CommandLine::new("apt-cache search -- <text>...");
 pub(crate) const SEARCH_NAMES: CommandLine = CommandLine::new("apt-cache search --names-only -- <text>...");
 pub(crate) const NAMES: CommandLine = CommandLine::new("apt-cache pkgnames -- <package>");

@@ -28,12 +28,11 @@ pub(crate) fn check(name: &str) -> Result<()> {
         .iter()
         .any(|loopback| name.split('.').next().is_some_and(|first| first.eq_ignore_ascii_case(loopback)))
         || name.to_ascii_lowercase().ends_with(".localhost");
-    if is_loopback {
-        let message =
-            format!("{name} is every machine's name for itself: expected one that others can tell apart");
-        return Err(Problem::validation("INVALID_HOSTNAME", message));
-    }
     match name.len() <= LONGEST && !is_number && name.split('.').all(is_label) {
+        true if is_loopback => Err(Problem::validation(
+            "INVALID_HOSTNAME",
+            format!("{name} is every machine's name for itself: expected one that others can tell apart"),
+        )),
         true => Ok(()),
         false => Err(Problem::validation(
             "INVALID_HOSTNAME",

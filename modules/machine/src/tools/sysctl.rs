@@ -312,6 +312,10 @@ fn file(
         }
     }
     for key in momentary {
+        // A line of an earlier call would do the act again at each start.
+        if before.contains_key(key) {
+            changes.insert(key.clone(), None);
+        }
         notes.push(format!("{} only takes values: it isn't set at the next start", key.name()));
     }
     let kept = || request.set.iter().filter(|(key, _)| !momentary.contains(*key));
