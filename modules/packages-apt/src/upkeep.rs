@@ -13,6 +13,9 @@ use crate::{Apt, apt_cache, dpkg_query, simulation};
 /// The directory of changes that dpkg hasn't merged into its database yet. They stay there where dpkg was killed.
 const UPDATES: &str = "/var/lib/dpkg/updates";
 
+/// The digests of a package's files.
+const DIGESTS: &str = "/var/lib/dpkg/info/*.md5sums";
+
 /// apt-get's words where a package has to be installed anew that no repository has.
 const NO_ARCHIVE: &str = "needs to be reinstalled, but I can't find an archive for it";
 
@@ -20,7 +23,9 @@ const NO_ARCHIVE: &str = "needs to be reinstalled, but I can't find an archive f
 const MOST_OWNERS: usize = 500;
 
 pub(crate) fn granted(module: Module) -> Module {
-    module.path(PathGrant::read(UPDATES, "whether dpkg was cut off"))
+    module
+        .path(PathGrant::read(UPDATES, "whether dpkg was cut off"))
+        .path(PathGrant::read(DIGESTS, "which packages have files"))
 }
 
 impl Upkeep for Apt {
@@ -141,8 +146,9 @@ impl Upkeep for Apt {
             let command = command.privilege(linux_sysadmin_sdk::Privilege::RootIfAvailable);
             command.duration(DurationCategory::Slow)
         };
-        if names.is_empty() {
-            let differences = self.differences(cx.run(look(VERIFY_ALL.command())), names, cx);
+        if names.is_empty() || are_unpacked(names, cx) {
+            let line = if names.is_empty() { VERIFY_ALL } else { VERIFY };
+            let differences = self.differences(cx.run(look(line.with(names))), names, cx);
             return Ok(Comparison { absent: Vec::new(), differences });
         }
         // The longer one starts first.
@@ -159,13 +165,21 @@ impl Upkeep for Apt {
         Ok(Comparison { absent, differences: self.differences(output, names, cx) })
     }
 
-    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
-        // dpkg-query fails where a path has no package, and prints the others all the same.
-        let output = cx.run(SEARCH_FILES.with(paths.iter().map(|path| literal(path))))?;
-        if output.exit_code > 1 {
-            output.clone().success("dpkg-query --search")?;
+    fn search_owners(&self, paths: &[String]) -> Vec<Command> {
+        vec![SEARCH_FILES.with(paths.iter().map(|path| literal(path)))]
+    }
+
+    fn read_owners(&self, paths: &[String], outputs: Vec<Result<Output>>) -> Result<Vec<Owners>> {
+        let mut text = String::new();
+        for output in outputs {
+            // dpkg-query fails where a path has no package, and prints the others all the same.
+            let output = match output? {
+                output if output.exit_code > 1 => output.success("dpkg-query --search")?,
+                output => output,
+            };
+            text += &output.text();
         }
-        Ok(owners(&output.text(), paths))
+        Ok(owners(&text, paths))
     }
 }
 
@@ -177,7 +191,7 @@ impl Apt {
         let paths: Vec<_> = found.iter().take(MOST_OWNERS).map(|found| found.path.clone()).collect();
         if let [name] = names {
             found.iter_mut().for_each(|found| found.package.clone_from(name));
-        } else if !paths.is_empty() {
+        } else {
             let owners = self.owners(&paths, cx)?;
             for (found, owners) in found.iter_mut().zip(owners) {
                 found.package = owners.packages.join(", ");
@@ -185,6 +199,13 @@ impl Apt {
         }
         Ok(found)
     }
+}
+
+/// Whether dpkg's database has the digests of these packages' files. It forgets them where only configuration is left of a
+/// package, and has them under another name where the package can be installed for several architectures.
+fn are_unpacked(names: &[String], cx: &Context) -> bool {
+    let digests: Vec<_> = names.iter().map(|name| DIGESTS.replace('*', name)).collect();
+    cx.stat_all(&digests).into_iter().all(|found| matches!(found, Ok(Some(_))))
 }
 
 /// The names of packages with their architectures.

@@ -211,6 +211,19 @@ fn damage_is_told_apart_from_changed_configuration() {
     assert_eq!(call(foreign, "pkg_verify", json!({})).unwrap_err().code, "UNEXPECTED_OUTPUT");
 }
 
+/// dpkg itself tells nothing of a package that isn't there.
+#[test]
+fn a_package_with_digests_is_compared_without_a_look_at_the_database() {
+    let compared = FakeTarget::new().file("/var/lib/dpkg/info/lab-hello.md5sums", "").answer(
+        &["dpkg", "--verify", "lab-hello"],
+        0,
+        "missing     /usr/bin/lab-hello\n",
+        "",
+    );
+    let (data, _) = call(compared, "pkg_verify", json!({"packages": "lab-hello"})).unwrap();
+    assert_eq!(data["damaged"][0]["path"], "/usr/bin/lab-hello");
+}
+
 /// dpkg finds nothing wrong with a package of which only configuration files are left.
 #[test]
 fn a_package_that_was_removed_is_not_sound() {
@@ -247,30 +260,18 @@ fn a_file_is_found_behind_links_and_in_merged_directories() {
     let stat = ["stat", r"--printf=%F\t%n\n", "--", "/bin/ls", "/usr/bin/pager", "/nonexist", "/opt/made"];
     let target_of =
         ["readlink", "--canonicalize-missing", "--", "/bin/ls", "/usr/bin/pager", "/nonexist", "/opt/made"];
-    let search = [
-        "dpkg-query",
-        "--search",
-        "--",
-        "/bin/less",
-        "/bin/ls",
-        "/bin/pager",
-        "/nonexist",
-        "/opt/made",
-        "/usr/bin/less",
-        "/usr/bin/ls",
-        "/usr/bin/pager",
-    ];
+    let search =
+        ["/bin/ls", "/bin/pager", "/nonexist", "/opt/made", "/usr/bin/ls", "/usr/bin/pager"].as_slice();
+    let [search, search_links] = [search, &["/bin/less", "/usr/bin/less"]]
+        .map(|paths| [&["dpkg-query", "--search", "--"], paths].concat());
+    let nothing = "dpkg-query: no path found matching pattern /x\n";
     let missing = "stat: cannot statx '/nonexist': No such file or directory\n";
     let there = "regular file\t/bin/ls\nsymbolic link\t/usr/bin/pager\nregular file\t/opt/made\n";
     let target = FakeTarget::new()
         .answer(&stat, 1, there, missing)
         .answer(&target_of, 0, "/usr/bin/ls\n/usr/bin/less\n/nonexist\n/opt/made\n", "")
-        .answer(
-            &search,
-            1,
-            "coreutils: /bin/ls\nless: /usr/bin/less\n",
-            "dpkg-query: no path found matching pattern /x\n",
-        );
+        .answer(&search, 1, "coreutils: /bin/ls\n", nothing)
+        .answer(&search_links, 1, "less: /usr/bin/less\n", nothing);
     let files = json!({"files": ["/bin/ls", "/usr/bin/pager", "/nonexist", "/opt/made"]});
     let (data, notes) = call(target, "pkg_owner", files).unwrap();
     assert_eq!(

@@ -112,9 +112,12 @@ impl Upkeep for Dnf {
         Ok(Comparison { absent, differences: Ok(found) })
     }
 
-    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
+    fn search_owners(&self, paths: &[String]) -> Vec<Command> {
         // A file may have several packages, each in its own line, so that each path is asked for alone.
-        let outputs = cx.run_all(paths.iter().map(|path| OWNER.with([path])).collect());
+        paths.iter().map(|path| OWNER.with([path])).collect()
+    }
+
+    fn read_owners(&self, _: &[String], outputs: Vec<Result<Output>>) -> Result<Vec<Owners>> {
         let owners = outputs.into_iter().map(|output| {
             let output = output?;
             let text = output.text();

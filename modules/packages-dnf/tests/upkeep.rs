@@ -171,6 +171,23 @@ fn damage_is_told_apart_from_changed_configuration_and_attributes() {
     assert!(problem.message.ends_with("aren't installed: lab-none"), "{}", problem.message);
 }
 
+/// rpm is asked for each path alone.
+#[test]
+fn many_changed_files_have_their_packages() {
+    let paths: Vec<_> = (0..70).map(|number| format!("/usr/bin/lab-{number}")).collect();
+    let said: String = paths.iter().map(|path| format!("missing     {path}\n")).collect();
+    let verified = FakeTarget::new().answer(&["rpm", "--verify", "--all"], 1, &said, "");
+    let target = paths.iter().fold(verified, |target, path| {
+        let argv = ["rpm", "--query", r"--queryformat=%{NAME}\n", "--file", path];
+        target.answer(&argv, 0, format!("of{path}\n"), "")
+    });
+    let (data, _) = call(target, "pkg_verify", json!({})).unwrap();
+    let packages: Vec<_> =
+        data["damaged"].as_array().unwrap().iter().map(|file| file["package"].clone()).collect();
+    let expected: Vec<_> = paths.iter().map(|path| json!(format!("of{path}"))).collect();
+    assert_eq!(packages, expected);
+}
+
 /// dnf takes a name for all packages that are called so.
 #[test]
 fn an_unneeded_version_never_costs_the_needed_one_of_the_same_name() {

@@ -13,7 +13,8 @@ use serde::Serialize;
 use super::Backend;
 use super::types::Simulated;
 use crate::{
-    Category, Command, Context, DurationCategory, IntoReply, Module, Problem, Result, Risk, Step, Tool,
+    Category, Command, Context, DurationCategory, IntoReply, Module, Output, Problem, Result, Risk, Step,
+    Tool,
 };
 
 /// The upkeep of a package manager. Commands that change something run with root's rights.
@@ -39,8 +40,19 @@ pub trait Upkeep {
     /// The files that differ from what these packages brought; of all packages where none is named.
     fn verify(&self, names: &[String], cx: &Context) -> Result<Comparison>;
 
+    /// The commands that look for the packages that have these paths in their lists of files.
+    fn search_owners(&self, paths: &[String]) -> Vec<Command>;
+
+    /// Reads what these commands printed: the packages of each path, in order.
+    fn read_owners(&self, paths: &[String], outputs: Vec<Result<Output>>) -> Result<Vec<Owners>>;
+
     /// The packages that have these paths in their lists of files, one answer for each path, in order.
-    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>>;
+    fn owners(&self, paths: &[String], cx: &Context) -> Result<Vec<Owners>> {
+        match paths {
+            [] => Ok(Vec::new()),
+            paths => self.read_owners(paths, cx.run_all(self.search_owners(paths))),
+        }
+    }
 
     /// Packages of the repositories that would bring this path. Empty where the manager's metadata doesn't say it.
     fn providers(&self, _path: &str, _cx: &Context) -> Result<Vec<String>> {

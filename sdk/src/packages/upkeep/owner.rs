@@ -2,7 +2,10 @@
 //!
 //! A database has each file under the path of its package, which may be another one than the caller's: `/bin` may be a link
 //! to `/usr/bin`, and a command may be a link of the alternatives. So each path is looked for under both names of its
-//! directory, and then as the file that its links lead to.
+//! directory, and then as the file that its links lead to. The search for a path takes longer than the look at its links, so
+//! that both start at once, and only a link that leads elsewhere needs a second search.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,17 +92,17 @@ pub(super) fn owner<B: Backend>(
     for file in &given {
         check(file)?;
     }
-    let asked = located(&given, cx)?;
-    let mut candidates: Vec<_> = asked.iter().flat_map(|asked| asked.candidates.iter().cloned()).collect();
-    candidates.sort();
-    candidates.dedup();
-    let owners = upkeep.owners(&candidates, cx)?;
-    let owners_of = |path: &String| candidates.binary_search(path).ok().and_then(|at| owners.get(at));
+    let (asked, mut owners) = located(&given, upkeep, cx)?;
+    let candidates: BTreeSet<_> = asked.iter().flat_map(|asked| &asked.candidates).collect();
+    let others: Vec<_> = candidates.into_iter().filter(|path| !owners.contains_key(*path)).cloned().collect();
+    let found = upkeep.owners(&others, cx)?;
+    owners.extend(others.into_iter().zip(found));
     let mut notes = Vec::new();
     let mut items = Vec::new();
     for asked in asked {
         let found = asked.candidates.iter().find_map(|candidate| {
-            owners_of(candidate)
+            owners
+                .get(candidate)
                 .filter(|owners| **owners != Owners::default())
                 .map(|owners| (candidate, owners))
         });
@@ -170,23 +173,40 @@ fn check(file: &str) -> Result<()> {
     Ok(())
 }
 
-/// Finds out which of the paths exist, and where their links lead to.
-fn located(given: &[String], cx: &Context) -> Result<Vec<Asked>> {
-    let spelled = |file: &String| match file.starts_with('/') {
+/// The paths that a file may have: of a command, one in each directory.
+fn spelled(file: &String) -> Vec<String> {
+    match file.starts_with('/') {
         true => vec![match file.trim_end_matches('/') {
             "" => "/".to_owned(),
             path => path.to_owned(),
         }],
         false => PATH.iter().map(|directory| format!("{directory}/{file}")).collect(),
-    };
+    }
+}
+
+/// Finds out which of the files exist, where their links lead to, and who has those of which the path is given.
+fn located(
+    given: &[String],
+    upkeep: &dyn Upkeep,
+    cx: &Context,
+) -> Result<(Vec<Asked>, BTreeMap<String, Owners>)> {
     let all: Vec<_> = given.iter().flat_map(spelled).collect();
-    let [types, targets] = cx.run_each([TYPES.with(&all), TARGETS.with(&all)]);
+    let paths = given.iter().filter(|file| file.starts_with('/')).flat_map(spelled);
+    let paths: BTreeSet<_> = paths.flat_map(|path| [twin(&path), Some(path)]).flatten().collect();
+    let paths: Vec<_> = paths.into_iter().collect();
+    let mut commands = if paths.is_empty() { Vec::new() } else { upkeep.search_owners(&paths) };
+    let searches = commands.len();
+    commands.extend([TYPES.with(&all), TARGETS.with(&all)]);
+    let mut outputs = cx.run_all(commands);
+    let looks = outputs.split_off(searches).into_iter().collect::<Result<Vec<_>>>()?;
+    let [types, targets] = looks.as_slice() else { return Err(Problem::unexpected("stat", "")) };
+    let owners = if paths.is_empty() { Vec::new() } else { upkeep.read_owners(&paths, outputs)? };
+    let owners = paths.into_iter().zip(owners).collect();
     // stat fails where a path doesn't exist, and prints the others all the same.
-    let types = types?;
     let text = types.text();
     let existing: Vec<_> =
         text.lines().filter_map(|line| line.split_once('\t')).map(|(_, path)| path).collect();
-    let targets = targets?.success("readlink")?;
+    let targets = targets.clone().success("readlink")?;
     let targets: Vec<_> = targets.text().lines().map(str::to_owned).collect();
     if targets.len() != all.len() {
         return Err(Problem::unexpected("readlink", &targets.join("\n")));
@@ -213,7 +233,7 @@ fn located(given: &[String], cx: &Context) -> Result<Vec<Asked>> {
         });
         Asked { path: here.unwrap_or(file).clone(), candidates, exists: here.is_some() }
     });
-    Ok(asked.collect())
+    Ok((asked.collect(), owners))
 }
 
 /// The other name of a path where `/bin`, `/sbin` or `/lib` is a link to the directory in `/usr`.
