@@ -55,6 +55,7 @@ mod inside {
     mod sudoers_changing;
     mod system;
     mod system_mode;
+    mod system_mode_at_work;
 }
 
 mod over_ssh {
