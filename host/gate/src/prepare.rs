@@ -191,7 +191,8 @@ impl PlanContext<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
-        let mut assessment = RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts);
+        let mut assessment =
+            RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts).of_module(self.grants);
         let mut steps = Vec::new();
         // The paths that the steps so far remove, each with whether it is a directory that goes only after the plan.
         let mut removed: Vec<(String, bool)> = Vec::new();
@@ -293,6 +294,7 @@ impl PlanContext<'_> {
             for undo in &undo {
                 on_heap(|| assessment.undo(undo, before.as_deref())).await?;
             }
+            assessment.ends_step(&action).await;
             let diff = match &action {
                 PreparedAction::File(site, _) if removed.len() > MOST_REMOVED_SHOWN => {
                     compared_briefly(&step.action, site)
