@@ -462,12 +462,16 @@ mounts_below() { # PATH
       kind = $(i + 1)
     }
     index(ENVIRON["REAL"] "/", at "/") == 1 { if (length(at) >= depth) { depth = length(at); own = $3 }; next }
-    kind !~ /^(proc|sysfs|devtmpfs|devpts|tmpfs|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|hugetlbfs|autofs|configfs|fusectl|ramfs|efivarfs|binfmt_misc|nsfs|selinuxfs|rpc_pipefs|nfsd)$/ &&
-    index(at, ENVIRON["REAL"] "/") == 1 && at !~ /\n/ && !seen[at]++ { point[++n] = at; device[n] = kind " " $3 }
+    # Of mounts on one directory, the last one is seen.
+    index(at, ENVIRON["REAL"] "/") == 1 && at !~ /\n/ {
+      if (!(at in number)) { number[at] = ++n; point[n] = at }
+      device[number[at]] = kind " " $3
+    }
     END {
+      # The subvolumes of btrfs are file systems of their own for rsync.
       for (i = 1; i <= n; i++)
-        # The subvolumes of btrfs are file systems of their own for rsync.
-        print (device[i] !~ /^btrfs / && device[i] ~ (" " own "$") ? "same " : "other ") ENVIRON["GIVEN"] substr(point[i], length(ENVIRON["REAL"]) + 1)
+        if (device[i] !~ /^(proc|sysfs|devtmpfs|devpts|tmpfs|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|hugetlbfs|autofs|configfs|fusectl|ramfs|efivarfs|binfmt_misc|nsfs|selinuxfs|rpc_pipefs|nfsd) /)
+          print (device[i] !~ /^btrfs / && device[i] ~ (" " own "$") ? "same " : "other ") ENVIRON["GIVEN"] substr(point[i], length(ENVIRON["REAL"]) + 1)
     }' /proc/self/mountinfo
 }
 
