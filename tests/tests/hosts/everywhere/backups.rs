@@ -69,6 +69,21 @@ async fn a_backup_comes_back_as_it_was() {
         "4751 12345 54321 2\n"
     );
 
+    // In place, what was lost comes back, and what was changed is kept beside it.
+    machine.sh("cd /srv/lsa-source && rm -rf -- sub -rf && echo later > 'a b'");
+    machine.asks(&mut client, "bak_restore", &json!({"destination": "/srv/lsa-backups"}), "critical").await;
+    machine.sh(&format!(
+        "/usr/local/lib/linux-sysadmin/backup restore --destination=/srv/lsa-backups -- {}",
+        latest.as_str().unwrap_or_default()
+    ));
+    assert_eq!(machine.sh(SAME), "");
+    assert_eq!(
+        machine.sh(
+            "find /var/backups/linux-sysadmin-replaced -name 'a b' -path '*/srv/lsa-source/*' -exec cat {} +"
+        ),
+        "later\n"
+    );
+
     let flipped = format!("/srv/lsa-backups/{}/tree/srv/lsa-source/a b", latest.as_str().unwrap_or_default());
     machine.sh(&format!("touch -r '{flipped}' /srv/lsa-restored/time; printf C | dd of='{flipped}' conv=notrunc status=none; touch -r /srv/lsa-restored/time '{flipped}'"));
     let verified = client.envelope("bak_verify", verify).await;
@@ -78,6 +93,49 @@ async fn a_backup_comes_back_as_it_was() {
         "{verified}"
     );
     assert_eq!(verified["severity"], "high", "{verified}");
+}
+
+/// Where restic isn't installed, the answer says so.
+#[tokio::test]
+async fn a_repository_of_restic_gives_back_what_it_got() {
+    let test = "a_repository_of_restic_gives_back_what_it_got";
+    let Some(machine) = Changing::by(way(), test, PREPARE, CLEAN) else { return };
+    let mut client = machine.serve_all_but_critical().await;
+    let backup = json!({"paths": ["/srv/lsa-source"], "destination": "restic:///srv/lsa-backups/repository"});
+    let has_restic = machine.sh("command -v restic || true") != "";
+    let said = client.envelope("bak_create", backup.clone()).await;
+    let expected = if has_restic { "RESTIC_PASSWORD_MISSING" } else { "RESTIC_MISSING" };
+    assert_eq!(said["error_code"], expected, "{said}");
+    if !has_restic {
+        return;
+    }
+    machine.sh("umask 077; echo a-password-of-a-test > /etc/linux-sysadmin/backup/restic-password");
+    let first = client.envelope("bak_create", backup.clone()).await;
+    assert_eq!(first["status"], "success", "{first}");
+    machine.sh("echo changed > '/srv/lsa-source/a b'");
+    let second = client.envelope("bak_create", backup).await;
+    assert_eq!(second["data"]["new_files"], 1, "{second}");
+    let destination = json!({"destination": "restic:///srv/lsa-backups/repository"});
+    let listed = client.envelope("bak_list", destination).await;
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(2), "{listed}");
+    let id = second["data"]["backup_id"].as_str().unwrap_or_else(|| panic!("{second}")).to_owned();
+    assert_eq!(listed["data"][0]["backup_id"], id.as_str(), "{listed}");
+    machine.sh(&format!(
+        "/usr/local/lib/linux-sysadmin/backup restore --destination=restic:///srv/lsa-backups/repository --target=/srv/lsa-restored -- {id}"
+    ));
+    assert_eq!(machine.sh(SAME), "");
+    let verify = json!({"backup_id": "latest", "destination": "restic:///srv/lsa-backups/repository"});
+    let whole = client.envelope("bak_verify", verify.clone()).await;
+    assert_eq!((&whole["data"]["corrupt"], &whole["data"]["changed"]), (&json!(0), &json!(0)), "{whole}");
+    machine.sh("pack=$(find /srv/lsa-backups/repository/data -type f -size +100c | sort | tail -n 1)
+        chmod u+w \"$pack\"; printf 'XXXX' | dd of=\"$pack\" bs=1 seek=20 conv=notrunc status=none");
+    let damaged = client.envelope("bak_verify", verify).await;
+    assert!(
+        damaged["error_code"] == "REPOSITORY_CORRUPT" || damaged["data"]["corrupt"] != json!(0),
+        "{damaged}"
+    );
+    let text = [first, second, listed, whole, damaged].map(|envelope| envelope.to_string()).concat();
+    assert!(!text.contains("a-password-of-a-test"), "{text}");
 }
 
 #[tokio::test]
