@@ -20,7 +20,7 @@ printf two > "$(printf 'new\nline')"
 printf three > -- -rf
 ln -- -rf sub/hard
 ln -s nowhere sub/soft
-truncate -s 10G sparse
+truncate -s 1G sparse
 chown 12345:54321 -- -rf
 chmod 4751 -- -rf
 mkfifo sub/pipe

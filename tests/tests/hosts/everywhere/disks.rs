@@ -212,7 +212,8 @@ for i in $(seq 300); do head -c 8192 /dev/zero > /mnt/lsa/many/$i; done
     let mut client = machine.serve_default().await;
     let envelope = client.envelope("disk_usage_top", json!({"path": "/mnt/lsa"})).await;
     let data = &envelope["data"];
-    let du = machine.sh("du -xs --block-size=1 /mnt/lsa | cut -f1");
+    // For du -x, the files of an overlay are on another file system than its directories.
+    let du = machine.sh("du -s --block-size=1 /mnt/lsa | cut -f1");
     assert_eq!(data["size"], shown(du.trim().parse().unwrap_or_default()), "{du}: {envelope}");
     let paths: Vec<_> =
         data["largest"].as_array().into_iter().flatten().filter_map(|one| one["path"].as_str()).collect();

@@ -1,7 +1,7 @@
 //! Tests on a real host how file systems are mounted and unmounted, and what fstab has before and after it. The host's own
 //! programs say the same. Each test makes the loop devices that it needs, whose names stand in /run/lsa-NAME.
 
-use linux_sysadmin_tests::{Changing, Client, DISKS, NO_DISKS, way};
+use linux_sysadmin_tests::{Changing, Client, DISKS, NO_DISKS, Reach, way};
 use serde_json::{Value, json};
 
 const FSTAB: &str = r"
@@ -22,6 +22,7 @@ const LARGE_BTRFS: &str = "disk btrfs 640M\nmkfs.btrfs -q $device\n";
 const CLEAN: &str = r"
 systemctl stop lsa-busy 2>/dev/null
 systemctl reset-failed lsa-busy 2>/dev/null
+for area in $(sed -n 's/^\(\/mnt\/lsa-[^ ]*\) .*/\1/p' /proc/swaps) $(cat /run/lsa-ext4 2>/dev/null); do swapoff $area; done 2>/dev/null
 umount '/mnt/lsa dir/a b' /mnt/lsa-x /mnt/lsa-b 2>/dev/null
 rmdir '/mnt/lsa dir/a b' '/mnt/lsa dir' /mnt/lsa-x /mnt/lsa-b 2>/dev/null
 rm -f /mnt/lsa-link
@@ -196,22 +197,26 @@ async fn mounts_and_fstab_are_compared() {
         .await;
 }
 
+/// Over SSH, the filter of system calls around a host refuses swapon. A program that comes into the host from outside has no
+/// such filter, and its swap is the machine's.
 #[tokio::test]
-async fn swap_that_is_refused_leaves_nothing_behind() {
-    let Some(machine) = changing("swap_that_is_refused_leaves_nothing_behind", &[LARGE_XFS, LARGE_BTRFS])
-    else {
-        return;
-    };
+async fn swap_is_added_and_removed_and_one_that_is_refused_leaves_nothing_behind() {
+    let test = "swap_is_added_and_removed_and_one_that_is_refused_leaves_nothing_behind";
+    let Some(machine) = changing(test, &[LARGE_XFS, LARGE_BTRFS]) else { return };
+    let is_allowed = matches!(way(), Reach::Inside(_));
     let mut client = machine.serve_default().await;
-    // The filter of system calls around a host refuses swapon.
     machine.sh("mkdir /mnt/lsa-x /mnt/lsa-b && mount $(cat /run/lsa-xfs) /mnt/lsa-x && mount $(cat /run/lsa-btrfs) /mnt/lsa-b");
     let before = machine.sh("sha256sum /etc/fstab; ls -A /mnt/lsa-x /mnt/lsa-b");
     for point in ["/mnt/lsa-x", "/mnt/lsa-b"] {
         let arguments = json!({"size": "32M", "directory": point});
-        let failed = agreed(&mut client, "swap_add", &arguments).await;
-        assert_eq!(failed["status"], "error", "{failed}");
-        assert!(failed.to_string().contains("swapon"), "{failed}");
-        assert_eq!(failed["not_undone"], json!([]), "{failed}");
+        let added = agreed(&mut client, "swap_add", &arguments).await;
+        if is_allowed {
+            removed(&machine, &mut client, &added).await;
+        } else {
+            assert_eq!(added["status"], "error", "{added}");
+            assert!(added.to_string().contains("swapon"), "{added}");
+            assert_eq!(added["not_undone"], json!([]), "{added}");
+        }
     }
     assert_eq!(machine.sh("sha256sum /etc/fstab; ls -A /mnt/lsa-x /mnt/lsa-b"), before);
     machine.sh("umount /mnt/lsa-x /mnt/lsa-b");
@@ -219,10 +224,29 @@ async fn swap_that_is_refused_leaves_nothing_behind() {
     let device = machine.sh("cat /run/lsa-ext4").trim().to_owned();
     machine.refuses(&mut client, "swap_add", &json!({"device": device}), "DEVICE_HAS_DATA").await;
     machine.sh(&format!("wipefs --quiet --all {device}"));
-    let failed = agreed(&mut client, "swap_add", &json!({"device": device})).await;
-    assert_eq!((&failed["status"], &failed["not_undone"]), (&json!("error"), &json!([])), "{failed}");
-    assert_eq!(machine.sh(&format!("blkid -p {device} || echo nothing")), "nothing\n");
+    let added = agreed(&mut client, "swap_add", &json!({"device": device})).await;
+    if is_allowed {
+        removed(&machine, &mut client, &added).await;
+    } else {
+        assert_eq!((&added["status"], &added["not_undone"]), (&json!("error"), &json!([])), "{added}");
+        assert_eq!(machine.sh(&format!("blkid -p {device} || echo nothing")), "nothing\n");
+    }
     let listed = client.envelope("swap_list", json!({})).await;
     assert_eq!(listed["status"], "success", "{listed}");
     machine.refuses(&mut client, "swap_remove", &json!({"path": "/swapfile"}), "SWAP_NOT_FOUND").await;
+}
+
+/// Finds swap that was added, by the kernel and in fstab, and removes it.
+async fn removed(machine: &Changing, client: &mut Client, added: &Value) {
+    assert_eq!(added["status"], "success", "{added}");
+    let path = added["data"]["path"].as_str().unwrap_or_else(|| panic!("{added}"));
+    let source = added["data"]["source"].as_str().unwrap_or_else(|| panic!("{added}"));
+    let areas = || machine.sh("tail -n +2 /proc/swaps; cat /etc/fstab");
+    assert!(areas().lines().any(|line| line.starts_with(&format!("{path} "))), "{}", areas());
+    assert!(areas().lines().any(|line| line.starts_with(&format!("{source} none swap "))), "{}", areas());
+    let listed = client.envelope("swap_list", json!({})).await;
+    assert!(listed["data"].to_string().contains(path), "{listed}");
+    let gone = agreed(client, "swap_remove", &json!({"path": path})).await;
+    assert_eq!(gone["status"], "success", "{gone}");
+    assert!(!areas().contains(path) && !areas().contains(source), "{}", areas());
 }
