@@ -164,15 +164,20 @@ impl PlanContext<'_> {
             None => None,
         };
         let mut startable = Vec::new();
-        for (main, piped, undo) in commands {
-            let mut main = self.allowed(main).await?.pop();
+        // The programs of the module's own that the steps so far put in their places.
+        let mut brought: Vec<&str> = Vec::new();
+        for (step, (main, piped, undo)) in change.steps.iter().zip(commands) {
+            let mut main = self.allowed(main, &brought).await?.pop();
             if let Some(main) = &mut main {
-                main.piped = self.allowed(piped).await?;
+                main.piped = self.allowed(piped, &brought).await?;
             }
-            startable.push((main, self.allowed(undo).await?));
+            startable.push((main, self.allowed(undo, &brought).await?));
+            if let Action::Write(write) = &step.action {
+                brought.extend(self.grants.own_program_at(&write.at.path).map(|_| write.at.path.as_str()));
+            }
         }
-        let mut after_undo = self.allowed(after_undo).await?;
-        let mut dry_run = self.allowed(dry_run).await?.pop();
+        let mut after_undo = self.allowed(after_undo, &brought).await?;
+        let mut dry_run = self.allowed(dry_run, &[]).await?.pop();
 
         self.may_lock(&change.locks).await?;
 
@@ -376,14 +381,20 @@ impl PlanContext<'_> {
         Ok(())
     }
 
-    /// The commands as they are started. The result is a problem where one of them can't be started.
+    /// The commands as they are started. The result is a problem where one of them can't be started. Programs that earlier
+    /// steps bring needn't be there yet.
     async fn allowed(
         &self,
         commands: impl IntoIterator<Item = (Command, GrantedStep)>,
+        brought: &[&str],
     ) -> Result<Vec<AllowedCommand>, Problem> {
         let mut allowed = Vec::new();
         for (command, granted) in commands {
-            let prefix = self.target.prefix(&command, self.facts).await.map_err(|problem| {
+            let prefix = match brought.contains(&command.program.as_str()) {
+                true => self.target.prefix_of_missing(&command, self.facts).await,
+                false => self.target.prefix(&command, self.facts).await,
+            };
+            let prefix = prefix.map_err(|problem| {
                 let line = host_text::redact::excerpt(&command_line("", &granted.shown), PATTERN);
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;

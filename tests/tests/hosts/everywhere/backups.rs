@@ -146,11 +146,12 @@ async fn a_killed_backup_goes_on() {
     let mut client = machine.serve_all_but_critical().await;
     let backup = json!({"paths": ["/srv/lsa-source"], "destination": "/srv/lsa-backups"});
     // The first call installs the script.
-    client.envelope("bak_create", backup.clone()).await;
+    let first = client.envelope("bak_create", backup.clone()).await;
+    assert_eq!(first["status"], "success", "{first}");
     machine.sh(
         "rm -rf /srv/lsa-backups/*; i=0; while [ $i -lt 300 ]; do head -c 100000 /dev/urandom >/srv/lsa-source/$i; i=$((i+1)); done
         setsid /usr/local/lib/linux-sysadmin/backup create --destination=local:///srv/lsa-backups -- /srv/lsa-source >/dev/null 2>&1 &
-        until ls /srv/lsa-backups/.incomplete-*/tree/srv/lsa-source/1* >/dev/null 2>&1; do sleep 0.01; done
+        until ls /srv/lsa-backups/.incomplete-*/tree/srv/lsa-source/1* >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.01; done
         kill -KILL -- -$!",
     );
     let listed = client.envelope("bak_list", json!({"destination": "/srv/lsa-backups"})).await;
