@@ -17,7 +17,7 @@ mkdir -p /srv/lsa-source/sub
 cd /srv/lsa-source
 echo one > 'a b'
 printf two > "$(printf 'new\nline')"
-printf three > -- -rf
+printf three > ./-rf
 ln -- -rf sub/hard
 ln -s nowhere sub/soft
 truncate -s 1G sparse
@@ -109,7 +109,7 @@ async fn a_repository_of_restic_gives_back_what_it_got() {
     if !has_restic {
         return;
     }
-    machine.sh("umask 077; echo a-password-of-a-test > /etc/linux-sysadmin/backup/restic-password");
+    machine.sh("umask 077; mkdir -p /etc/linux-sysadmin/backup; echo a-password-of-a-test > /etc/linux-sysadmin/backup/restic-password");
     let first = client.envelope("bak_create", backup.clone()).await;
     assert_eq!(first["status"], "success", "{first}");
     machine.sh("echo changed > '/srv/lsa-source/a b'");
@@ -152,7 +152,7 @@ async fn a_killed_backup_goes_on() {
         "rm -rf /srv/lsa-backups/*; i=0; while [ $i -lt 300 ]; do head -c 100000 /dev/urandom >/srv/lsa-source/$i; i=$((i+1)); done
         setsid /usr/local/lib/linux-sysadmin/backup create --destination=local:///srv/lsa-backups -- /srv/lsa-source >/dev/null 2>&1 &
         until ls /srv/lsa-backups/.incomplete-*/tree/srv/lsa-source/1* >/dev/null 2>&1; do kill -0 $! || exit 1; sleep 0.01; done
-        kill -KILL -- -$!",
+        kill -KILL -$!",
     );
     let listed = client.envelope("bak_list", json!({"destination": "/srv/lsa-backups"})).await;
     assert_eq!(listed["data"][0]["kind"], "incomplete", "{listed}");
