@@ -242,8 +242,10 @@ async fn removed(machine: &Changing, client: &mut Client, added: &Value) {
     let path = added["data"]["path"].as_str().unwrap_or_else(|| panic!("{added}"));
     let source = added["data"]["source"].as_str().unwrap_or_else(|| panic!("{added}"));
     let areas = || machine.sh("tail -n +2 /proc/swaps; cat /etc/fstab");
-    assert!(areas().lines().any(|line| line.starts_with(&format!("{path} "))), "{}", areas());
-    assert!(areas().lines().any(|line| line.starts_with(&format!("{source} none swap "))), "{}", areas());
+    let has = |text: &str, fields: &[&str]| {
+        text.lines().any(|line| line.split_whitespace().take(fields.len()).eq(fields.iter().copied()))
+    };
+    assert!(has(&areas(), &[path]) && has(&areas(), &[source, "none", "swap"]), "{}", areas());
     let listed = client.envelope("swap_list", json!({})).await;
     assert!(listed["data"].to_string().contains(path), "{listed}");
     let gone = agreed(client, "swap_remove", &json!({"path": path})).await;
