@@ -20,7 +20,7 @@ printf two > "$(printf 'new\nline')"
 printf three > ./-rf
 ln -- -rf sub/hard
 ln -s nowhere sub/soft
-truncate -s 1G sparse
+truncate -s 100M sparse
 chown 12345:54321 -- -rf
 chmod 4751 -- -rf
 mkfifo sub/pipe
