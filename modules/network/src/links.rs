@@ -160,7 +160,7 @@ impl Link {
     pub(crate) fn faults(&self) -> BTreeMap<String, u64> {
         let of = |direction: &'static str, counters: &BTreeMap<String, Value>| {
             let named = |name: &&str| Some((format!("{direction}_{name}"), counters.get(*name)?.as_u64()?));
-            FAULTS.iter().filter_map(|name| named(&name)).filter(|(_, count)| *count > 0).collect::<Vec<_>>()
+            FAULTS.iter().filter_map(named).filter(|(_, count)| *count > 0).collect::<Vec<_>>()
         };
         of("rx", &self.stats64.rx).into_iter().chain(of("tx", &self.stats64.tx)).collect()
     }

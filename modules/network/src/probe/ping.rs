@@ -54,11 +54,7 @@ fn parse(output: &Output) -> Ping {
             ping.rtt_ms = times(line);
         }
     }
-    if ping.sent > 0 {
-        ping.loss_percent = 100 * ping.sent.saturating_sub(ping.received) / ping.sent;
-    } else {
-        ping.loss_percent = 100;
-    }
+    ping.loss_percent = (100 * ping.sent.saturating_sub(ping.received)).checked_div(ping.sent).unwrap_or(100);
     let said = output.error_text();
     ping.said = said.lines().next().map(text::of_line).filter(|line| !line.is_empty());
     ping

@@ -234,7 +234,7 @@ fn all(cx: &Context) -> Result<Listing<Item>> {
             );
             notes.push(note);
         }
-        let mut list: Vec<Raw> = found.list.into_iter().filter(|raw| is_told(raw)).collect();
+        let mut list: Vec<Raw> = found.list.into_iter().filter(is_told).collect();
         let used = Used::of(&rules);
         let unused: BTreeSet<&str> =
             list.iter().filter_map(|raw| raw.table.as_deref()).filter(|table| !used.has(table)).collect();

@@ -102,7 +102,7 @@ async fn a_repository_of_restic_gives_back_what_it_got() {
     let Some(machine) = Changing::by(way(), test, PREPARE, CLEAN) else { return };
     let mut client = machine.serve_all_but_critical().await;
     let backup = json!({"paths": ["/srv/lsa-source"], "destination": "restic:///srv/lsa-backups/repository"});
-    let has_restic = machine.sh("command -v restic || true") != "";
+    let has_restic = !machine.sh("command -v restic || true").is_empty();
     let said = client.envelope("bak_create", backup.clone()).await;
     let expected = if has_restic { "RESTIC_PASSWORD_MISSING" } else { "RESTIC_MISSING" };
     assert_eq!(said["error_code"], expected, "{said}");
