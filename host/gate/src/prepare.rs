@@ -16,7 +16,7 @@ use super::risk_assessment::RiskAssessment;
 use super::signals::PreparedSignal;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Privilege};
+use host_base::{Command, Privilege, sha256};
 use host_capability::{GrantedStep, Grants, command_line};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::Policy;
@@ -306,6 +306,7 @@ impl PlanContext<'_> {
                 }
                 _ => None,
             };
+            let diff = diff.or_else(|| self.accepted(&step.action, &action));
             let diff = diff.or_else(|| compared(&step.action, &action, before.as_deref()));
             let prepared = PreparedStep { action, diff, before, looked_by, undo };
             if hides(&step.action, &prepared) {
@@ -359,6 +360,18 @@ impl PlanContext<'_> {
             asks: !asks.is_empty(),
             rules,
         })
+    }
+
+    /// What is shown of a new program of the module's own, whose text an operator has accepted. Where another file is there,
+    /// its text is compared.
+    fn accepted(&self, action: &Action, prepared: &PreparedAction) -> Option<FileDiff> {
+        let (Action::Write(write), PreparedAction::File(site, _)) = (action, prepared) else { return None };
+        let granted = self.grants.own_program_at(&site.path)?;
+        if site.before.is_some() || sha256::of(&write.contents) != granted {
+            return None;
+        }
+        let note = format!("the module's own program, accepted with the module by its SHA-256 {granted}");
+        Some(FileDiff { note: Some(note), whole: true, ..FileDiff::default() })
     }
 
     /// Checks that the module may reach the files whose locks it names, since the answer tells who holds them. A file

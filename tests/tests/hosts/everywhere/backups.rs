@@ -36,6 +36,8 @@ async fn a_backup_comes_back_as_it_was() {
     let mut client = machine.serve_all_but_critical().await;
     let backup = json!({"paths": ["/srv/lsa-source"], "destination": "/srv/lsa-backups", "label": "one"});
     let preview = machine.shows(&mut client, "bak_create", &backup).await;
+    let shown = preview.to_string();
+    assert!(shown.contains("accepted with the module") && !shown.contains("#!/bin/sh"), "{shown}");
     let first = machine.does(&mut client, "bak_create", &backup, &preview).await;
     let id = first["data"]["backup_id"].as_str().unwrap_or_else(|| panic!("{first}")).to_owned();
     assert!(
