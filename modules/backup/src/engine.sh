@@ -469,9 +469,12 @@ mounts_below() { # PATH
     }
     END {
       # The subvolumes of btrfs are file systems of their own for rsync.
-      for (i = 1; i <= n; i++)
-        if (device[i] !~ /^(proc|sysfs|devtmpfs|devpts|tmpfs|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|hugetlbfs|autofs|configfs|fusectl|ramfs|efivarfs|binfmt_misc|nsfs|selinuxfs|rpc_pipefs|nfsd) /)
-          print (device[i] !~ /^btrfs / && device[i] ~ (" " own "$") ? "same " : "other ") ENVIRON["GIVEN"] substr(point[i], length(ENVIRON["REAL"]) + 1)
+      for (i = 1; i <= n; i++) {
+        sort = "other "
+        if (device[i] ~ /^(proc|sysfs|devtmpfs|devpts|tmpfs|cgroup2?|mqueue|debugfs|tracefs|securityfs|pstore|bpf|hugetlbfs|autofs|configfs|fusectl|ramfs|efivarfs|binfmt_misc|nsfs|selinuxfs|rpc_pipefs|nfsd) /) sort = "memory "
+        else if (device[i] !~ /^btrfs / && device[i] ~ (" " own "$")) sort = "same "
+        print sort ENVIRON["GIVEN"] substr(point[i], length(ENVIRON["REAL"]) + 1)
+      }
     }' /proc/self/mountinfo
 }
 
@@ -479,10 +482,12 @@ mounts_below() { # PATH
 leave_out() { # FILE
   : >"$WORK/left_out"
   : >"$WORK/other"
+  : >"$WORK/apart"
   while IFS= read -r path; do
     [ -d "$path" ] && [ ! -L "$path" ] || continue
     mounts_below "$path" >"$WORK/mounts"
     sed -n 's/^other //p' "$WORK/mounts" >>"$WORK/other"
+    sed -n -e 's/^other //p' -e 's/^memory //p' "$WORK/mounts" >>"$WORK/apart"
     # Whoever walks through the directory above looks at it, even where it is left out.
     while IFS= read -r at; do
       answers "$at" || fail SOURCE_HANGS "$at, which is mounted in $path, doesn't answer within $ANSWERS_WITHIN seconds"

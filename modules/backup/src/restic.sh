@@ -134,6 +134,20 @@ function number(key) { return match($0, "\"" key "\":[0-9]+") ? substr($0, RSTAR
   print "new_bytes=" number("data_added")
 }'
 
+is_on_overlay() {
+  while IFS= read -r path; do
+    [ "$(stat -f -c %T "$path" 2>/dev/null)" != overlayfs ] || return 0
+  done <"$WORK/sources"
+  return 1
+}
+
+has_source() { # DIRECTORY
+  while IFS= read -r source; do
+    case $source/ in "$1"/*) return 0 ;; esac
+  done <"$WORK/sources"
+  return 1
+}
+
 create_snapshot() { # the excludes as options
   if [ -n "$is_new" ]; then
     in_restic init >/dev/null || restic_failed "the repository can't be made"
@@ -159,12 +173,20 @@ create_snapshot() { # the excludes as options
   leave_out "$WORK/sources"
   note_left_out
   while IFS= read -r path; do set -- "$@" "--exclude=$(include_of "$path")"; done <"$WORK/left_out"
+  boundary=--one-file-system
+  if is_on_overlay; then
+    # The files of an overlay can be on other devices than its directories, and restic would leave all of them out.
+    boundary=
+    while IFS= read -r path; do
+      has_source "$path" || set -- "$@" "--exclude=$(include_of "$path")/*"
+    done <"$WORK/apart"
+  fi
   set -- "$@" "--exclude=${WORK##*/}"
   [ "$full" = no ] || set -- "$@" --force
   say "copying to $destination"
   steadily=steadily
   {
-    in_restic backup --json --files-from-raw "$WORK/listed" --one-file-system --host "$self" --tag "$tags" "$@"
+    in_restic backup --json --files-from-raw "$WORK/listed" $boundary --host "$self" --tag "$tags" "$@"
     echo $? >"$WORK/code"
   } | awk "$SUMMARY" >"$WORK/summary"
   steadily=

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use place::{Place, Ran, is_root, place, ran};
+use place::{Place, Ran, is_root, place, ran, with_mounts};
 
 const ADA: u32 = 12345;
 
@@ -21,20 +21,6 @@ fn place_of_root() -> Option<Place> {
         return None;
     }
     place()
-}
-
-/// Runs shell lines in the place, with mounts of their own. `e` runs the engine.
-fn with_mounts(place: &Place, script: &str) -> Option<Ran> {
-    if !is_root() || !ran(Command::new("unshare").args(["-m", "true"])).ok {
-        println!("skipped: needs mounts");
-        return None;
-    }
-    let script = format!(
-        "set -u; at='{}'; cd \"$at\"; PATH=$at/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
-         e() {{ sh \"$at/engine\" \"$@\"; echo code=$?; }}\n{script}",
-        place.directory.path().display()
-    );
-    Some(ran(Command::new("unshare").args(["-m", "sh", "-c", &script])))
 }
 
 fn mode(path: &Path, bits: u32) {

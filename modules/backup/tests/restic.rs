@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use place::{Place, Ran, difference, has, is_root, odd_files, place, ran};
+use place::{Place, Ran, difference, has, is_root, odd_files, place, ran, with_mounts};
 
 /// A place with a password.
 fn repository() -> Option<Place> {
@@ -595,4 +595,32 @@ fn a_repository_on_another_host_is_reached_by_sftp() {
     let unknown = place.run(&["list", "--destination=restic+sftp://elsewhere/srv/x"]);
     assert_eq!(unknown.code(), "DESTINATION_UNREACHABLE");
     assert!(unknown.error.contains("Could not resolve hostname elsewhere"), "{}", unknown.error);
+}
+
+/// Where the layers of an overlay are on several file systems, its files are on other devices than its directories.
+#[test]
+fn an_overlay_is_backed_up_whole_and_what_is_mounted_there_is_not() {
+    let Some(place) = repository() else { return };
+    let Some(ran) = with_mounts(
+        &place,
+        r#"mkdir lower upper; mount -t tmpfs x lower; mount -t tmpfs x upper; mkdir upper/files upper/work
+        echo below >lower/below; mkdir lower/mounted
+        mount -t overlay -o "lowerdir=$at/lower,upperdir=$at/upper/files,workdir=$at/upper/work" x source || exit 77
+        echo above >source/above; mount -t tmpfs x source/mounted; echo other >source/mounted/other
+        e create "--destination=restic://$at/repository" -- "$at/source""#,
+    ) else {
+        return;
+    };
+    if ran.out.is_empty() {
+        println!("skipped: there is no overlay");
+        return;
+    }
+    assert!(ran.out.contains("code=0"), "{}{}", ran.out, ran.error);
+    assert_eq!(ran.value("files"), "2", "{}", ran.out);
+    let mut listed = restic(&place, &["ls", "latest"]);
+    let listed = String::from_utf8(listed.output().unwrap().stdout).unwrap();
+    for (file, is_there) in [("below", true), ("above", true), ("mounted", true), ("mounted/other", false)] {
+        let path = format!("{}/{file}", place.at("source"));
+        assert_eq!(listed.lines().any(|line| line == path), is_there, "{path}: {listed}");
+    }
 }

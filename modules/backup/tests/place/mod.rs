@@ -200,3 +200,17 @@ pub fn odd_files(source: &Path) {
     fs::set_permissions(source.join("-rf"), fs::Permissions::from_mode(0o4751)).unwrap();
     fs::set_permissions(source.join("empty"), fs::Permissions::from_mode(0o2770)).unwrap();
 }
+
+/// Runs shell lines in the place, with mounts of their own. `e` runs the engine.
+pub fn with_mounts(place: &Place, script: &str) -> Option<Ran> {
+    if !is_root() || !ran(Command::new("unshare").args(["-m", "true"])).ok {
+        println!("skipped: needs mounts");
+        return None;
+    }
+    let script = format!(
+        "set -u; at='{}'; cd \"$at\"; PATH=$at/bin:/usr/sbin:/usr/bin:/sbin:/bin\n\
+         e() {{ sh \"$at/engine\" \"$@\"; echo code=$?; }}\n{script}",
+        place.directory.path().display()
+    );
+    Some(ran(Command::new("unshare").args(["-m", "sh", "-c", &script])))
+}
