@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use place::{Place, Ran, is_root, place, ran, with_mounts};
+use place::{Place, is_root, place, ran, with_mounts};
 
 const ADA: u32 = 12345;
 

@@ -59,6 +59,7 @@ mod inside {
     mod sudoers_changing;
     mod system;
     mod system_mode;
+    mod system_mode_at_work;
 }
 
 mod over_ssh {
