@@ -1,7 +1,7 @@
 //! System mode on a real host: what a person who may start the server can do, and what not.
 
-use linux_sysadmin_tests::{Changing, Client, Expected, Reach, at_terminal, warmed};
-use serde_json::{Value, json};
+use linux_sysadmin_tests::{Changing, Client, Expected, Reach, warmed};
+use serde_json::Value;
 
 pub(super) const PERSON: &str = "lsa-person";
 pub(super) const ACCOUNT: &str = "linux-sysadmin";
@@ -13,7 +13,7 @@ pub(super) const MODULES: &str = "/usr/local/lib/linux-sysadmin/modules";
 pub(super) const HOME: &str = "/var/lib/linux-sysadmin/home";
 pub(super) const SERVE: [&str; 6] = ["sudo", "-n", "-u", ACCOUNT, PROGRAM, "serve"];
 
-pub(super) const PREPARE: &str = r"
+const PREPARE: &str = r"
 set -e
 # Debian's rsyslog writes to terminals, and system mode then isn't right.
 cp -a /etc/rsyslog.conf /etc/rsyslog.conf.lsa
@@ -32,7 +32,7 @@ systemctl daemon-reload
 systemctl start lsa-works
 ";
 
-pub(super) const CLEAN: &str = r"
+const CLEAN: &str = r"
 pkill -KILL -u linux-sysadmin
 pkill -KILL -u lsa-person
 rm -f /etc/sudoers.d/linux-sysadmin* /etc/sudoers.d/.linux-sysadmin* /etc/sudoers.d/lsa-*

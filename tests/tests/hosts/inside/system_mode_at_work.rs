@@ -1,7 +1,7 @@
 //! Tests on a real host what the server does in system mode for a person, and what the person may not do to it.
 
-use super::system_mode::{ACCOUNT, CLEAN, HOME, MODULES, OWN, PERSON, PREPARE, PROGRAM, Person, SERVE};
-use linux_sysadmin_tests::{Changing, Client, Expected, Reach, at_terminal, warmed};
+use super::system_mode::{ACCOUNT, HOME, MODULES, OWN, PERSON, PROGRAM, Person, SERVE};
+use linux_sysadmin_tests::at_terminal;
 use serde_json::{Value, json};
 
 #[test]
