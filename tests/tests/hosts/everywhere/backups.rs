@@ -129,8 +129,9 @@ async fn a_repository_of_restic_gives_back_what_it_got() {
     let verify = json!({"backup_id": "latest", "destination": "restic:///srv/lsa-backups/repository"});
     let whole = client.envelope("bak_verify", verify.clone()).await;
     assert_eq!((&whole["data"]["corrupt"], &whole["data"]["changed"]), (&json!(0), &json!(0)), "{whole}");
-    machine.sh("pack=$(find /srv/lsa-backups/repository/data -type f -size +100c | sort | tail -n 1)
-        chmod u+w \"$pack\"; printf 'XXXX' | dd of=\"$pack\" bs=1 seek=20 conv=notrunc status=none");
+    machine.sh("for pack in $(find /srv/lsa-backups/repository/data -type f); do
+            chmod u+w $pack; printf XXXX | dd of=$pack bs=1 seek=20 conv=notrunc status=none
+        done");
     let damaged = client.envelope("bak_verify", verify).await;
     assert!(
         damaged["error_code"] == "REPOSITORY_CORRUPT" || damaged["data"]["corrupt"] != json!(0),
