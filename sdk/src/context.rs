@@ -59,7 +59,7 @@ impl Context {
 
     /// Runs one command that looks. An exit code other than 0 is not a problem here; [`Output::success`] makes it one.
     pub fn run(&self, command: Command) -> Result<Output> {
-        padded(self.host_run_all(vec![command]), 1).remove(0)
+        self.run_all(vec![command]).remove(0)
     }
 
     /// Runs a pipeline that looks. The outputs are in the order of its commands, and only the last one has stdout.

@@ -211,7 +211,7 @@ fn damage_is_told_apart_from_changed_configuration() {
     assert_eq!(call(foreign, "pkg_verify", json!({})).unwrap_err().code, "UNEXPECTED_OUTPUT");
 }
 
-/// dpkg itself tells nothing of a package that isn't there.
+/// The target answers no other command.
 #[test]
 fn a_package_with_digests_is_compared_without_a_look_at_the_database() {
     let compared = FakeTarget::new().file("/var/lib/dpkg/info/lab-hello.md5sums", "").answer(

@@ -198,15 +198,17 @@ fn located(
     let searches = commands.len();
     commands.extend([TYPES.with(&all), TARGETS.with(&all)]);
     let mut outputs = cx.run_all(commands);
-    let looks = outputs.split_off(searches).into_iter().collect::<Result<Vec<_>>>()?;
-    let [types, targets] = looks.as_slice() else { return Err(Problem::unexpected("stat", "")) };
-    let owners = if paths.is_empty() { Vec::new() } else { upkeep.read_owners(&paths, outputs)? };
+    let Ok([types, targets]) = <[_; 2]>::try_from(outputs.split_off(searches)) else {
+        return Err(Problem::unexpected("stat", ""));
+    };
+    let owners = upkeep.read_owners(&paths, outputs)?;
     let owners = paths.into_iter().zip(owners).collect();
     // stat fails where a path doesn't exist, and prints the others all the same.
+    let types = types?;
     let text = types.text();
     let existing: Vec<_> =
         text.lines().filter_map(|line| line.split_once('\t')).map(|(_, path)| path).collect();
-    let targets = targets.clone().success("readlink")?;
+    let targets = targets?.success("readlink")?;
     let targets: Vec<_> = targets.text().lines().map(str::to_owned).collect();
     if targets.len() != all.len() {
         return Err(Problem::unexpected("readlink", &targets.join("\n")));
