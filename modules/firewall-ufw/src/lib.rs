@@ -1,11 +1,13 @@
 //! The firewall with ufw. Its rules are read from its own files, because `ufw status` is a table for people.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod config;
 mod tuple;
+mod user_rules;
 
 use linux_sysadmin_sdk::Privilege;
-use linux_sysadmin_sdk::firewall::{Backend, Kernel, Listed, Rules, Standing};
+use linux_sysadmin_sdk::firewall::{Backend, FirewallRule, Kernel, Listed, Proposal, Rules, Standing};
 use linux_sysadmin_sdk::prelude::*;
 
 const RULES: &str = "/etc/ufw/user.rules";
@@ -41,6 +43,7 @@ impl Backend for Ufw {
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("firewall_backend", &["ufw"])
             .grants(files)
+            .grants(changes::granted)
     }
 
     fn standing(&self, kernel: &Kernel, cx: &Context) -> Result<Standing> {
@@ -60,6 +63,22 @@ impl Backend for Ufw {
         let inactive = (!is_loaded(kernel)).then(|| "ufw is inactive: none of its rules holds".to_owned());
         Ok(Rules { items: both(ipv4, ipv6), notes: inactive.into_iter().collect() })
     }
+
+    fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::adding(rule, kernel, cx)
+    }
+
+    fn removing(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::removing(rule, kernel, cx)
+    }
+
+    fn enabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::enabling(kernel, cx)
+    }
+
+    fn disabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::disabling(kernel, cx)
+    }
 }
 
 fn read<const N: usize>(cx: &Context, paths: [&str; N]) -> [Result<String>; N] {
@@ -67,14 +86,9 @@ fn read<const N: usize>(cx: &Context, paths: [&str; N]) -> [Result<String>; N] {
     paths.map(|path| texts.next().unwrap_or_else(|| Err(Problem::unexpected(path, ""))))
 }
 
-/// ufw is in the way where packets come to its chains.
+/// Whether the kernel has ufw's rules.
 fn is_loaded(kernel: &Kernel) -> bool {
-    let chains = kernel.ruleset.tables().iter().flat_map(|table| &table.chains);
-    let rules = chains.filter(|chain| chain.hook.is_some()).flat_map(|chain| &chain.rules);
-    rules
-        .flat_map(|rule| &rule.expr)
-        .filter_map(|part| part.get("jump"))
-        .any(|to| to.get("target").is_some_and(|target| target == "ufw-before-input"))
+    kernel.ruleset.active_firewalls().contains(&"ufw")
 }
 
 /// A rule that ufw has made for both families is one rule.
