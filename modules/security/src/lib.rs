@@ -4,19 +4,36 @@
 //! looks like, and says nothing about that.
 #![forbid(unsafe_code)]
 
+mod audit;
+mod cert_list;
+mod check_listening;
+mod check_suid;
+mod check_updates;
+mod check_users;
+mod compliance;
 mod finding;
+mod mac;
 
 use linux_sysadmin_sdk::prelude::*;
 
 /// Each adds one tool, with the grants that it needs.
-const TOOLS: [fn(Module) -> Module; 0] = [];
+const TOOLS: &[fn(Module) -> Module] = &[
+    audit::tool,
+    cert_list::tool,
+    check_listening::tool,
+    check_suid::tool,
+    check_updates::tool,
+    check_users::tool,
+    compliance::tool,
+    mac::tool,
+];
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
     let module =
         Module::new("security", env!("CARGO_PKG_VERSION"), "security", "Weaknesses, and hardening against them")
             .license(env!("CARGO_PKG_LICENSE"));
-    TOOLS.into_iter().fold(module, |module, add| add(module))
+    TOOLS.iter().fold(module, |module, add| add(module))
 }
 
 linux_sysadmin_sdk::export!(module);
