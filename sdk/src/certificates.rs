@@ -38,7 +38,8 @@ mod tests {
 
     #[test]
     fn the_names_are_those_behind_the_heading() {
-        let text = "subject=CN=a\nX509v3 Subject Alternative Name: \n    DNS:a.example, IP Address:192.0.2.7\n";
+        let text =
+            "subject=CN=a\nX509v3 Subject Alternative Name: \n    DNS:a.example, IP Address:192.0.2.7\n";
         assert_eq!(alternative_names(text).as_deref(), Some("a.example, 192.0.2.7"));
         assert_eq!(alternative_names("subject=CN=a\n"), None);
     }

@@ -72,8 +72,8 @@
 pub mod accounts;
 #[allow(unsafe_code)]
 pub mod bindings;
-mod change;
 pub mod certificates;
+mod change;
 // The file is the host's own, by a symlink: a hole of a command line takes none of these characters.
 mod characters;
 mod command;

@@ -112,7 +112,8 @@ fn size(simulated: &mut Simulated, cx: &Context) {
 pub(crate) fn updates(cx: &Context) -> Result<Updates> {
     let ours = commands::simulation(&Request::UpdateAll).unwrap_or_else(|| apt_lines::NEWER.command());
     let slow = |command: Command| command.duration(linux_sysadmin_sdk::DurationCategory::Normal);
-    let [newer, ours, installed] = cx.run_each([slow(apt_lines::NEWER.command()), slow(ours), INSTALLED.command()]);
+    let [newer, ours, installed] =
+        cx.run_each([slow(apt_lines::NEWER.command()), slow(ours), INSTALLED.command()]);
     let newer = said(newer?)?;
     let ours: BTreeSet<_> = parse(&said(ours?)?)?.operations.into_iter().map(|done| done.name).collect();
     let installed = dpkg_query::read(installed)?;

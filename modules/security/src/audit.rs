@@ -25,8 +25,12 @@ const CHECKS: &[(&str, fn(&Context) -> Result<Found>)] = &[
 
 pub(crate) fn tool(module: Module) -> Module {
     module.grants(|module| module.path(accepted::grant())).tool(
-        Tool::new("sec_audit", "All security checks at once, ranked, with what mends each finding", sec_audit)
-            .duration(DurationCategory::Slow),
+        Tool::new(
+            "sec_audit",
+            "All security checks at once, ranked, with what mends each finding",
+            sec_audit,
+        )
+        .duration(DurationCategory::Slow),
     )
 }
 
@@ -75,7 +79,11 @@ fn sec_audit(args: AuditArgs, cx: &Context) -> Result<Analysis<Audit>> {
         }
     }
     let compliance = match compliance::look(cx) {
-        Ok(outcome) => Some(format!("{} passed, {} failed: sec_compliance tells which", outcome.passed, outcome.failed.len())),
+        Ok(outcome) => Some(format!(
+            "{} passed, {} failed: sec_compliance tells which",
+            outcome.passed,
+            outcome.failed.len()
+        )),
         Err(problem) => {
             found.unseen.push(format!("sec_compliance: {}", text::of_line(&problem.message)));
             None
@@ -101,7 +109,11 @@ fn summary(report: &Report, done: usize, compared: Option<&Compared>) -> String 
     let counts = counts.map(|severity| (of(severity), severity.name()));
     let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}"));
     let counts: Vec<String> = counts.collect();
-    let found = if counts.is_empty() { "nothing weak".to_owned() } else { format!("kinds of weakness: {}", counts.join(", ")) };
+    let found = if counts.is_empty() {
+        "nothing weak".to_owned()
+    } else {
+        format!("kinds of weakness: {}", counts.join(", "))
+    };
     let compared = compared.map(|compared| format!("; {}", compared.summary())).unwrap_or_default();
     format!("{done} of {} checks: {found}{compared}", CHECKS.len())
 }

@@ -48,7 +48,11 @@ pub(crate) fn tool(module: Module) -> Module {
 
 fn grants(module: Module) -> Module {
     module
-        .command(directives::GREP.read("which certificates the configuration of services names").as_root_if_available())
+        .command(
+            directives::GREP
+                .read("which certificates the configuration of services names")
+                .as_root_if_available(),
+        )
         .command(X509.read("names and times of a certificate").as_root_if_available())
         .command(VERIFY.read("whether its chain is whole").as_root_if_available())
         .command(TIMERS.read("whether certbot renews its certificates"))
@@ -108,7 +112,8 @@ fn weakness(certificate: &Certificate) -> Option<Finding> {
             Some(renewed(Finding::new(Severity::Critical, "cert-expired", path, evidence)))
         }
         (Some(days), _) if *days < late => {
-            let by = renewed_by.map_or("nobody renews it".to_owned(), |by| format!("{by} should have renewed it"));
+            let by =
+                renewed_by.map_or("nobody renews it".to_owned(), |by| format!("{by} should have renewed it"));
             let severity = if *days < 7 { Severity::High } else { Severity::Warning };
             let evidence = format!("expires in {days} days; {by}; used by {used_by}");
             Some(renewed(Finding::new(severity, "cert-expiring", path, evidence)))
@@ -116,9 +121,12 @@ fn weakness(certificate: &Certificate) -> Option<Finding> {
         (None, Some(fault)) => {
             Some(Finding::new(Severity::High, "cert-unusable", path, format!("{fault}; used by {used_by}")))
         }
-        (Some(_), Some(fault)) => {
-            Some(Finding::new(Severity::Warning, "cert-chain", path, format!("{fault}; used by {used_by}")))
-        }
+        (Some(_), Some(fault)) => Some(Finding::new(
+            Severity::Warning,
+            "cert-untrusted",
+            path,
+            format!("{fault}; used by {used_by}"),
+        )),
         _ => None,
     }
 }
@@ -136,8 +144,10 @@ fn all(cx: &Context) -> Result<(Vec<Certificate>, Vec<String>)> {
         notes.push(format!("the first {MOST} of {} certificates were looked at", used.len()));
     }
     let paths: Vec<(String, BTreeSet<String>)> = used.into_iter().take(MOST).collect();
-    let look = |line: CommandLine, values: Vec<&String>| line.with(values).privilege(Privilege::RootIfAvailable);
-    let commands = paths.iter().flat_map(|(path, _)| [look(X509, vec![path]), look(VERIFY, vec![path, path])]);
+    let look =
+        |line: CommandLine, values: Vec<&String>| line.with(values).privilege(Privilege::RootIfAvailable);
+    let commands =
+        paths.iter().flat_map(|(path, _)| [look(X509, vec![path]), look(VERIFY, vec![path, path])]);
     let mut outputs = cx.run_all(commands.collect()).into_iter();
     let mut certificates = Vec::new();
     for (path, services) in paths {

@@ -81,7 +81,8 @@ fn sec_check_listening(_: NoArgs, cx: &Context) -> Result<Analysis<Listening>> {
     let mut listening = listed(&sockets);
     let more = listening.len().saturating_sub(MOST);
     listening.truncate(MOST);
-    let Analysis { data: report, summary, severity } = judge(&sockets, &cx.detected()).analysis("listening ports");
+    let Analysis { data: report, summary, severity } =
+        judge(&sockets, &cx.detected()).analysis("listening ports");
     Ok(Analysis { data: Listening { report, listening, more }, summary, severity })
 }
 
@@ -102,7 +103,8 @@ fn sockets(cx: &Context) -> Result<Vec<Socket>> {
 fn listed(sockets: &[Socket]) -> Vec<String> {
     let mut ports: BTreeMap<(u16, &str, String), Reach> = BTreeMap::new();
     for socket in sockets {
-        let reach = ports.entry((socket.port, socket.protocol(), socket.names().join(","))).or_insert(Reach::Local);
+        let reach =
+            ports.entry((socket.port, socket.protocol(), socket.names().join(","))).or_insert(Reach::Local);
         *reach = socket.reach().max(*reach);
     }
     let mut ports: Vec<_> = ports.into_iter().collect();
@@ -128,14 +130,16 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
     let active: Vec<&Profile> = profiles.iter().filter(|one| one.status == Status::Active).collect();
     for socket in sockets {
         let mut declared = active.iter().flat_map(|profile| {
-            let ports = profile.ports.iter().filter(|port| socket.is_on(port) && is_own(profile, None, socket));
+            let ports =
+                profile.ports.iter().filter(|port| socket.is_on(port) && is_own(profile, None, socket));
             ports.map(move |port| (*profile, port))
         });
         let reach = socket.reach();
         if reach == Reach::Local {
             continue;
         }
-        let clear = CLEARTEXT.iter().find(|(port, is_udp, _)| *port == socket.port && *is_udp == socket.is_udp);
+        let clear =
+            CLEARTEXT.iter().find(|(port, is_udp, _)| *port == socket.port && *is_udp == socket.is_udp);
         if let Some((_, _, protocol)) = clear {
             found.push(cleartext(socket, protocol));
         }
@@ -150,12 +154,13 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
             _ => {}
         }
     }
-    let hidden = sockets.iter().filter(|socket| socket.processes.is_empty() && socket.reach() != Reach::Local);
+    let hidden =
+        sockets.iter().filter(|socket| socket.processes.is_empty() && socket.reach() != Reach::Local);
     let hidden = hidden.count();
     if hidden > 0 {
-        found.unseen.push(format!(
-            "whose {hidden} sockets are: they are the kernel's, or root's rights are missing"
-        ));
+        found
+            .unseen
+            .push(format!("whose {hidden} sockets are: they are the kernel's, or root's rights are missing"));
     }
     found
 }
@@ -171,27 +176,29 @@ fn is_of_the_system(socket: &Socket) -> bool {
         })
 }
 
-/// The call that shows what the firewall does about the port.
-fn explained(finding: Finding, socket: &Socket) -> Finding {
-    let rule = json!({"action": "deny", "port": socket.port.to_string(), "protocol": socket.protocol()});
-    finding.mend("fw_add_rule", rule)
+/// The call that ends the program, whose socket goes with it.
+fn ended(finding: Finding, socket: &Socket) -> Finding {
+    match socket.processes.first() {
+        Some((_, pid)) => finding.mend("proc_signal", json!({"pid": pid})),
+        None => finding,
+    }
 }
 
 fn exposed(socket: &Socket, profile: &Profile, port: &Port) -> Finding {
     let scope = if port.scope == Scope::Local { "this machine" } else { "the own network" };
     let set_by = port.set_by.as_deref().map(|setting| format!("; set by {setting}")).unwrap_or_default();
     let evidence = format!("{} of {} ({}) is meant for {scope}{set_by}", number(port), profile.id, port.what);
-    explained(Finding::new(Severity::High, "listening-exposed", socket.shown(), evidence), socket)
+    Finding::new(Severity::High, "listening-exposed", socket.shown(), evidence)
 }
 
 fn undeclared(socket: &Socket) -> Finding {
     let evidence = format!("{} of {}, which no profile declares", socket.protocol(), holders(socket));
-    explained(Finding::new(Severity::Warning, "listening-undeclared", socket.shown(), evidence), socket)
+    ended(Finding::new(Severity::Warning, "listening-undeclared", socket.shown(), evidence), socket)
 }
 
 fn cleartext(socket: &Socket, protocol: &str) -> Finding {
     let evidence = format!("{protocol} by {} sends everything as plain text", holders(socket));
-    explained(Finding::new(Severity::High, "listening-cleartext", socket.shown(), evidence), socket)
+    ended(Finding::new(Severity::High, "listening-cleartext", socket.shown(), evidence), socket)
 }
 
 /// The processes of a socket with their numbers.
@@ -251,7 +258,10 @@ tcp   LISTEN 0      64            0.0.0.0:2049       0.0.0.0:*
         let found: Vec<_> = data["findings"].as_array().unwrap().iter().map(of).collect();
         let kinds: Vec<_> = found.iter().map(|(kind, _)| kind.as_str()).collect();
         assert_eq!(kinds, ["listening-exposed", "listening-cleartext", "listening-undeclared"]);
-        assert!(found[0].1.contains("0.0.0.0:6379") && data["findings"][0]["evidence"].as_str().unwrap().contains("bind"));
+        assert!(
+            found[0].1.contains("0.0.0.0:6379")
+                && data["findings"][0]["evidence"].as_str().unwrap().contains("bind")
+        );
         assert!(found[2].1.contains("7001") && found[2].1.contains("0.0.0.0:123"), "{}", found[2].1);
         assert_eq!(data["listening"][0], "22/tcp sshd any");
         assert!(data["listening"].as_array().unwrap().contains(&json!("6380/tcp redis local")));

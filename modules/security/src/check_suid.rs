@@ -65,14 +65,19 @@ fn judge(file: &Privileged, owners: &Owners, found: &mut Found) {
                 .mend("perms_set", json!({"path": path, "mode": "go-w"})),
         );
     }
-    let owner = owners.of(path);
+    let owner = owners.of(file);
     let finding = match owner {
         Owner::Unknown => return,
         Owner::None => {
             let is_worse = WRITABLE.iter().any(|directory| mounts::is_within(path, directory));
             let severity = if is_worse { Severity::Critical } else { Severity::High };
-            Finding::new(severity, format!("{what}-unowned"), path, format!("{rights}; no package has the file"))
-                .mend(tool, without)
+            Finding::new(
+                severity,
+                format!("{what}-unowned"),
+                path,
+                format!("{rights}; no package has the file"),
+            )
+            .mend(tool, without)
         }
         Owner::Package { name, is_modified: true, .. } => {
             let evidence = format!("{rights}; other contents than package {name} brought");

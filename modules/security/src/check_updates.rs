@@ -56,8 +56,13 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     }
     if let Some(Ok(Some(_))) = cx.stat_all(&[REBOOT]).into_iter().next() {
         found.push(
-            Finding::new(Severity::Warning, "update-reboot", "kernel or libraries", "updated, and not in use until a reboot")
-                .mend("machine_reboot", json!({})),
+            Finding::new(
+                Severity::Warning,
+                "update-reboot",
+                "kernel or libraries",
+                "updated, and not in use until a reboot",
+            )
+            .mend("machine_reboot", json!({})),
         );
     }
     Ok(found)
@@ -73,7 +78,8 @@ fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
     for line in output.text().lines() {
         let Some(line) = apt_lines::operation(line, &[])? else { continue };
         if line.operation.verb == Verb::Upgrade && apt_lines::is_security(&line.origins) {
-            let evidence = format!("{} is installed, {} is the update", line.operation.from, line.operation.to);
+            let evidence =
+                format!("{} is installed, {} is the update", line.operation.from, line.operation.to);
             found.push(Finding::new(Severity::High, "update-security", line.operation.name, evidence));
         }
     }
@@ -145,14 +151,18 @@ mod tests {
             Inst libc6 [2.36-9+deb12u7] (2.36-9+deb12u13 Debian:12.12/oldstable, Debian-Security:12/oldstable-security [amd64])\n\
             Inst linux-image-6.1.0-40-amd64 (6.1.153-1 Debian-Security:12/oldstable-security [amd64])\n\
             Conf libc6 (2.36-9+deb12u13 Debian-Security:12/oldstable-security [amd64])\n";
-        let host = FakeTarget::new().answer(&APT, 0, said, "").file(REBOOT, "*** System restart required ***\n");
+        let host =
+            FakeTarget::new().answer(&APT, 0, said, "").file(REBOOT, "*** System restart required ***\n");
         let data = call(host.at(1e9)).unwrap();
         let entries = data["findings"].as_array().unwrap();
         assert_eq!((entries.len(), entries[0]["kind"].as_str().unwrap()), (2, "update-security"));
         assert_eq!(entries[0]["subjects"], json!(["libc6"]));
         assert_eq!(entries[0]["mend"]["arguments"], json!({"packages": ["libc6"]}));
         assert_eq!(entries[1]["kind"], "update-reboot");
-        assert_eq!(call(FakeTarget::new().answer(&APT, 0, "Reading package lists...\n", "")).unwrap(), json!({}));
+        assert_eq!(
+            call(FakeTarget::new().answer(&APT, 0, "Reading package lists...\n", "")).unwrap(),
+            json!({})
+        );
     }
 
     #[test]
@@ -181,8 +191,11 @@ mod tests {
         let locked = "E: Could not open lock file /var/lib/apt/lists/lock - open (13: Permission denied)";
         let data = call(FakeTarget::new().answer(&APT, 100, "", locked)).unwrap();
         assert!(data["unseen"][0].as_str().unwrap().contains("lock file"));
-        let failed = with_dnf("", "").answer(&DNF, 1, "", "Error: Cache-only enabled but no cache for 'dead'");
-        assert!(call(failed).unwrap().get("findings").is_none());
+        let error = "Error: Cache-only enabled but no cache for 'dead'\n";
+        let mut failed = FakeTarget::new().answer(&DNF, 1, "", error);
+        failed.distro.package_manager = "dnf".into();
+        let data = call(failed.answer(&[&DNF[..], &["--with-cve"]].concat(), 1, "", error)).unwrap();
+        assert!(data.get("findings").is_none() && data["unseen"][0].as_str().unwrap().contains("no cache"));
         let mut host = FakeTarget::new();
         host.distro.package_manager = "none".into();
         assert!(call(host).unwrap()["unseen"][0].as_str().unwrap().contains("none"));

@@ -145,11 +145,7 @@ fn look(stale_days: u32, cx: &Context) -> Result<Found> {
 }
 
 /// The passwords of all accounts. Some versions of passwd tell them only one by one.
-fn of_all(
-    users: &[User],
-    statuses: Vec<(String, Password)>,
-    cx: &Context,
-) -> BTreeMap<String, Password> {
+fn of_all(users: &[User], statuses: Vec<(String, Password)>, cx: &Context) -> BTreeMap<String, Password> {
     if !statuses.is_empty() {
         return statuses.into_iter().collect();
     }
@@ -234,15 +230,13 @@ fn of_account(account: &Account, rules: &Rules, stale_days: u32, now: f64, found
             if days >= NEVER { "never expires".to_owned() } else { format!("expires after {days} days") },
             rules.password_days
         );
-        found.push(
-            Finding::new(Severity::Warning, "user-password-no-expiry", &user.name, evidence).mend(
-                "command_run",
-                json!({
-                    "argv": ["chage", "--maxdays", rules.password_days.to_string(), user.name],
-                    "as_root": true
-                }),
-            ),
-        );
+        found.push(Finding::new(Severity::Warning, "user-password-no-expiry", &user.name, evidence).mend(
+            "command_run",
+            json!({
+                "argv": ["chage", "--maxdays", rules.password_days.to_string(), user.name],
+                "as_root": true
+            }),
+        ));
     }
 }
 

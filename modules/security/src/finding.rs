@@ -175,7 +175,10 @@ mod tests {
         assert_eq!(found.severity(), Severity::Critical);
         let report = found.report();
         let [first, second] = &report.findings[..] else { panic!("{report:?}") };
-        assert_eq!((first.kind.as_str(), &first.subjects[..]), ("a", &["y: two".to_owned(), "x: one".to_owned()][..]));
+        assert_eq!(
+            (first.kind.as_str(), &first.subjects[..]),
+            ("a", &["y: two".to_owned(), "x: one".to_owned()][..])
+        );
         assert_eq!((first.evidence.as_str(), first.reference.as_deref()), ("", Some("r")));
         assert_eq!((second.subjects.len(), second.more, second.evidence.as_str()), (12, 8, "same"));
     }

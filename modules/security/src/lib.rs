@@ -30,9 +30,13 @@ const TOOLS: &[fn(Module) -> Module] = &[
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
-    let module =
-        Module::new("security", env!("CARGO_PKG_VERSION"), "security", "Weaknesses, and hardening against them")
-            .license(env!("CARGO_PKG_LICENSE"));
+    let module = Module::new(
+        "security",
+        env!("CARGO_PKG_VERSION"),
+        "security",
+        "Weaknesses, and hardening against them",
+    )
+    .license(env!("CARGO_PKG_LICENSE"));
     TOOLS.iter().fold(module, |module, add| add(module))
 }
 

@@ -138,10 +138,12 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     if distro.mac_system == "selinux"
         && mode == "enforcing"
         && let Ok(config) = cx.read(SELINUX_CONFIG)
-        && let Some(later) = config.lines().filter_map(|line| line.trim().strip_prefix("SELINUX=")).next_back()
+        && let Some(later) =
+            config.lines().filter_map(|line| line.trim().strip_prefix("SELINUX=")).next_back()
         && later.trim() != "enforcing"
     {
-        let evidence = format!("SELINUX={}: after the next start it doesn't enforce", text::excerpt(later.trim(), 40));
+        let evidence =
+            format!("SELINUX={}: after the next start it doesn't enforce", text::excerpt(later.trim(), 40));
         found.push(Finding::new(Severity::High, "mac-off-at-boot", SELINUX_CONFIG, evidence));
     }
     Ok(found)
@@ -149,7 +151,18 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
 
 /// Whether systemd-detect-virt means a container by this word.
 fn is_container(kind: &str) -> bool {
-    let known = ["systemd-nspawn", "lxc", "lxc-libvirt", "docker", "podman", "openvz", "wsl", "proot", "rkt", "pouch"];
+    let known = [
+        "systemd-nspawn",
+        "lxc",
+        "lxc-libvirt",
+        "docker",
+        "podman",
+        "openvz",
+        "wsl",
+        "proot",
+        "rkt",
+        "pouch",
+    ];
     known.contains(&kind) || kind.starts_with("container")
 }
 
@@ -179,7 +192,13 @@ fn denials(cx: &Context) -> (Vec<Folded>, Vec<String>) {
     }
     let journal = JOURNAL.command().privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick);
     match cx.run(journal) {
-        Ok(output) => lines.extend(output.text().lines().map(str::to_owned)),
+        Ok(output) => {
+            // 1 says that no line matches, and then nothing more is said.
+            if output.exit_code != 0 && !output.error_text().is_empty() {
+                unseen.push(format!("the journal: {}", text::of_line(&output.error_text())));
+            }
+            lines.extend(output.text().lines().map(str::to_owned));
+        }
         Err(problem) => unseen.push(format!("the journal: {}", text::of_line(&problem.message))),
     }
     let denials = lines.iter().filter_map(|line| Denial::parse(line)).collect();

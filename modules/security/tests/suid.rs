@@ -41,7 +41,12 @@ fn target(find: &str, capable: &str, search: &str, verify: &str, packages: &[&st
         .file("/proc/self/mountinfo", MOUNTS)
         .answer(&[&FIND_SUID[..], &["%m %U %G %D:%i %p\\0"]].concat(), 0, find.replace('\n', "\0"), "")
         .answer(&FIND_CAPABLE, 0, capable, "")
-        .answer(&[&["dpkg-query", "--search", "--"], &asked[..]].concat(), 1, search, "dpkg-query: no path found")
+        .answer(
+            &[&["dpkg-query", "--search", "--"], &asked[..]].concat(),
+            1,
+            search,
+            "dpkg-query: no path found",
+        )
         .answer(&[&["dpkg", "--verify"], packages].concat(), 0, verify, "")
         .without_program("rpm")
 }
@@ -65,7 +70,15 @@ fn found(data: &Value) -> Vec<(String, Vec<String>)> {
 #[test]
 fn what_no_package_has_so_is_told_with_the_call_that_takes_the_rights() {
     let packages = [
-        "findutils", "libpam-modules-bin", "login", "mount", "openssh-client", "passwd", "perl-base", "sudo", "util-linux",
+        "findutils",
+        "libpam-modules-bin",
+        "login",
+        "mount",
+        "openssh-client",
+        "passwd",
+        "perl-base",
+        "sudo",
+        "util-linux",
     ];
     let data = call(target(FIND, CAPABILITIES, SEARCH, VERIFY, &packages));
     let of = |kind: &str, paths: &[&str]| {
@@ -89,7 +102,8 @@ fn what_no_package_has_so_is_told_with_the_call_that_takes_the_rights() {
 #[test]
 fn what_a_distribution_ships_is_nothing_to_tell() {
     let is_planted = |line: &&str| ["/rootid", "/find", "/tmp/"].iter().any(|part| line.contains(part));
-    let find: String = FIND.lines().filter(|line| !is_planted(line)).map(|line| format!("{line}\n")).collect();
+    let find: String =
+        FIND.lines().filter(|line| !is_planted(line)).map(|line| format!("{line}\n")).collect();
     let packages = ["libpam-modules-bin", "login", "mount", "openssh-client", "passwd", "sudo", "util-linux"];
     let data = call(target(&find, "", SEARCH, "", &packages));
     assert_eq!(data, json!({}));
@@ -112,7 +126,8 @@ fn rpm_says_itself_which_modes_and_capabilities_its_packages_bring() {
     let target = owner(target, "/usr/bin/find", 0, "findutils\n", "");
     let target = owner(target, "/usr/bin/su", 0, "util-linux\n", "");
     let target = owner(target, "/usr/bin/sudo", 0, "sudo\n", "");
-    let target = owner(target, "/usr/bin/gone", 1, "", "error: file /usr/bin/gone: No such file or directory\n");
+    let target =
+        owner(target, "/usr/bin/gone", 1, "", "error: file /usr/bin/gone: No such file or directory\n");
     let target = owner(target, "/usr/bin/mine", 1, "file /usr/bin/mine is not owned by any package\n", "");
     let target = owner(target, "/usr/bin/newuidmap", 0, "shadow-utils\n", "");
     let target = owner(target, "/usr/bin/python", 0, "python3\n", "").answer(
@@ -167,6 +182,10 @@ fn a_search_that_takes_too_long_tells_what_it_has_not_seen() {
     );
     let slow = slow.answer(&[&FIND_SUID[..], &["%m %U %G %D:%i %p\\0"]].concat(), 0, "", "");
     assert!(call(slow)["unseen"][0].as_str().unwrap().starts_with("capabilities of files on /"));
-    let none = FakeTarget::new().file("/proc/self/mountinfo", "nonsense").call(&module(), "sec_check_suid", json!({}));
+    let none = FakeTarget::new().file("/proc/self/mountinfo", "nonsense").call(
+        &module(),
+        "sec_check_suid",
+        json!({}),
+    );
     assert_eq!(none.unwrap_err().code, "UNEXPECTED_OUTPUT");
 }

@@ -66,7 +66,11 @@ fn each_weakness_is_named_with_those_who_have_it() {
 #[test]
 fn a_fresh_machine_has_nothing_weak() {
     let clean = include_str!("data/passwd.clean");
-    let of_clean = |line: &&str| !["ada ", "bob ", "carl ", "dora ", "eve ", "toor ", "twin ", "svc "].iter().any(|name| line.starts_with(name));
+    let of_clean = |line: &&str| {
+        !["ada ", "bob ", "carl ", "dora ", "eve ", "toor ", "twin ", "svc "]
+            .iter()
+            .any(|name| line.starts_with(name))
+    };
     let statuses = RECORDED.split_once("$ lslogins").unwrap().0;
     let statuses: Vec<&str> = statuses.lines().filter(of_clean).collect();
     let recorded = format!(
@@ -75,10 +79,40 @@ fn a_fresh_machine_has_nothing_weak() {
         RECORDED.split_once("$ lslogins").unwrap().1.split("$ find").next().unwrap()
     );
     let find = ["find", "/root"];
-    let doors = ["-mindepth", "1", "-maxdepth", "2", "(", "-path", "*/.ssh", "-o", "-path", "*/.ssh/authorized_keys*", "-o", "-name", ".rhosts", "-o", "-name", ".shosts", ")", "-printf", "%y %m %U %s %p\\n"];
+    let doors = [
+        "-mindepth",
+        "1",
+        "-maxdepth",
+        "2",
+        "(",
+        "-path",
+        "*/.ssh",
+        "-o",
+        "-path",
+        "*/.ssh/authorized_keys*",
+        "-o",
+        "-name",
+        ".rhosts",
+        "-o",
+        "-name",
+        ".shosts",
+        ")",
+        "-printf",
+        "%y %m %U %s %p\\n",
+    ];
     let host = target(clean, &recorded)
-        .answer(&[&find[..], &["-maxdepth", "0", "-printf", "%y %m %U %s %p\\n"]].concat(), 0, "d 700 0 4096 /root\n", "")
-        .answer(&[&find[..], &doors].concat(), 0, "d 700 0 4096 /root/.ssh\nf 600 0 81 /root/.ssh/authorized_keys\n", "");
+        .answer(
+            &[&find[..], &["-maxdepth", "0", "-printf", "%y %m %U %s %p\\n"]].concat(),
+            0,
+            "d 700 0 4096 /root\n",
+            "",
+        )
+        .answer(
+            &[&find[..], &doors].concat(),
+            0,
+            "d 700 0 4096 /root/.ssh\nf 600 0 81 /root/.ssh/authorized_keys\n",
+            "",
+        );
     let (data, summary) = call(host);
     assert_eq!((data, summary.as_str()), (json!({}), "Nothing weak in the accounts"));
 }
@@ -96,8 +130,7 @@ fn what_root_alone_may_see_is_said_to_be_unseen() {
 
 #[test]
 fn a_login_that_is_recent_enough_is_none_that_is_stale() {
-    let (data, _) = target(PASSWD, RECORDED)
-        .call(&module(), "sec_check_users", json!({"stale_days": 400}))
-        .unwrap();
+    let (data, _) =
+        target(PASSWD, RECORDED).call(&module(), "sec_check_users", json!({"stale_days": 400})).unwrap();
     assert!(!subjects(&data).iter().any(|(kind, _)| kind == "user-stale"));
 }

@@ -5,8 +5,7 @@ use crate::{CommandLine, Problem, Result};
 
 /// Simulates the installation of everything newer, including updates of held packages and updates that remove others.
 /// apt-get names phased updates without their versions.
-pub const NEWER: CommandLine =
-    CommandLine::new("apt-get --simulate --quiet --ignore-hold full-upgrade");
+pub const NEWER: CommandLine = CommandLine::new("apt-get --simulate --quiet --ignore-hold full-upgrade");
 
 /// An operation, and the archives of its new version.
 pub struct Line {

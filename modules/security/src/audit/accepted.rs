@@ -41,7 +41,8 @@ impl Accepted {
     pub(super) fn read(cx: &Context) -> Result<Self> {
         let Some(found) = cx.stat_all(&[FILE]).remove(0)? else { return Ok(Self::default()) };
         if found.is_symlink || found.is_dir || found.owner != "root" || found.mode & 0o022 != 0 {
-            let message = format!("{FILE} is refused: expected a file of root's that nobody else may write to");
+            let message =
+                format!("{FILE} is refused: expected a file of root's that nobody else may write to");
             return Err(Problem::new("UNTRUSTED_FILE", Category::State, message)
                 .remedy(format!("perms_set path={FILE} owner=root mode=0644")));
         }

@@ -32,7 +32,9 @@ fn a_check_that_fails_hides_nothing_of_the_others() {
 
 #[test]
 fn an_accepted_finding_stays_out_until_its_day() {
-    let file = |until: &str| format!("- {{kind: listening-undeclared, subject: '0.0.0.0:7001', reason: a test, until: {until}}}\n");
+    let file = |until: &str| {
+        format!("- {{kind: listening-undeclared, subject: '0.0.0.0:7001', reason: a test, until: {until}}}\n")
+    };
     let (data, _) = call(host(&[7001, 7002]).file(ACCEPTED, file("2027-01-01")), json!({})).unwrap();
     assert_eq!(data["accepted"], 1);
     assert!(!data["findings"].to_string().contains("7001") && data["findings"].to_string().contains("7002"));

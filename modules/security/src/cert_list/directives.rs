@@ -63,7 +63,8 @@ fn named(line: &str) -> Option<(&str, &str)> {
     let end = path.find([' ', '\t', ';', '"', '\'', '>', ',']).unwrap_or(path.len());
     let path = &path[..end];
     // A path with a variable is known only to the service.
-    (path.len() > 1 && !path.contains('$') && !path.ends_with('/') && !text::has_hidden(path)).then_some((file, path))
+    (path.len() > 1 && !path.contains('$') && !path.ends_with('/') && !text::has_hidden(path))
+        .then_some((file, path))
 }
 
 #[cfg(test)]

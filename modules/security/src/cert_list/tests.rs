@@ -11,7 +11,8 @@ const OF_A: &str = "subject=CN=a.example\nissuer=CN=LabCA\nnotBefore=Nov 27 22:4
     notAfter=Dec 17 22:40:10 2026 GMT\nX509v3 Subject Alternative Name: \n    DNS:a.example, DNS:www.a.example\n";
 const HOLE: &str = "CN = a.example\nerror 20 at 0 depth lookup: unable to get local issuer certificate\nerror a.pem: verification failed\n";
 const OF_ITSELF: &str = "subject=CN=self\nissuer=CN=self\nnotBefore=Nov 27 22:40:10 2026 GMT\nnotAfter=Sep 23 22:40:10 2027 GMT\n";
-const SELF_SIGNED: &str = "CN = self\nerror 18 at 0 depth lookup: self-signed certificate\nerror s.pem: verification failed\n";
+const SELF_SIGNED: &str =
+    "CN = self\nerror 18 at 0 depth lookup: self-signed certificate\nerror s.pem: verification failed\n";
 const MISSING: &str = "Could not open file or uri for loading certificate from /etc/ssl/none.pem\n40D7:error:80000002:system library:file_open:No such file or directory:calling stat(none.pem)\nUnable to load certificate\n";
 const KEY: &str = "Could not read certificate from /etc/ssl/a.key\n40877E02AD7F0000:error:1608010C:STORE routines:unsupported\nUnable to load certificate\n";
 
@@ -51,7 +52,12 @@ fn answered(host: FakeTarget, path: &str, shown: (i32, &str, &str), verified: (i
 fn host(lines: &str) -> FakeTarget {
     let argv = grep(&["/etc/nginx/nginx.conf", "/etc/nginx/sites-enabled"]);
     let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
-    FakeTarget::new().at(NOW).profile(nginx()).answer(&argv, 2, lines, "grep: /etc/nginx/nginx.conf: No such file or directory")
+    FakeTarget::new().at(NOW).profile(nginx()).answer(
+        &argv,
+        2,
+        lines,
+        "grep: /etc/nginx/nginx.conf: No such file or directory",
+    )
 }
 
 fn call(host: FakeTarget) -> (Value, Vec<String>) {
@@ -71,7 +77,12 @@ const LINES: &str = "/etc/nginx/sites-enabled/a:  ssl_certificate /etc/ssl/a.pem
 
 fn three() -> FakeTarget {
     let host = answered(host(LINES), "/etc/ssl/a.pem", (0, OF_A, ""), (2, HOLE));
-    let host = answered(host, "/etc/ssl/self.pem", (0, OF_ITSELF, "No extensions in certificate\n"), (2, SELF_SIGNED));
+    let host = answered(
+        host,
+        "/etc/ssl/self.pem",
+        (0, OF_ITSELF, "No extensions in certificate\n"),
+        (2, SELF_SIGNED),
+    );
     answered(host, "/etc/ssl/none.pem", (1, "", MISSING), (1, MISSING))
 }
 
@@ -103,13 +114,14 @@ fn certificates_come_with_who_uses_them_and_what_is_wrong() {
     assert_eq!(kinds(three()), ["cert-unusable", "cert-expiring"]);
     let at = |now: f64| kinds(three().at(now));
     assert_eq!(at(NOW + 30.0 * 86_400.0), ["cert-unusable", "cert-expired"]);
-    assert_eq!(at(NOW - 20.0 * 86_400.0), ["cert-unusable", "cert-chain", ]);
+    assert_eq!(at(NOW - 20.0 * 86_400.0), ["cert-unusable", "cert-untrusted", "cert-untrusted"]);
 }
 
 #[test]
 fn what_certbot_renews_is_said_to_be() {
     let timers = TIMERS.command();
-    let timers: Vec<&str> = std::iter::once("systemctl").chain(timers.args.iter().map(String::as_str)).collect();
+    let timers: Vec<&str> =
+        std::iter::once("systemctl").chain(timers.args.iter().map(String::as_str)).collect();
     let path = "/etc/letsencrypt/live/a.example/fullchain.pem";
     let with = |state: &str| {
         let host = FakeTarget::new()
@@ -117,7 +129,12 @@ fn what_certbot_renews_is_said_to_be() {
             .file(path, "")
             .file("/etc/letsencrypt/live/README", "")
             .file("/etc/letsencrypt/renewal/a.example.conf", "")
-            .answer(&timers, 0, format!("ActiveState={state}\n\nActiveState=inactive\n\nActiveState=inactive\n"), "");
+            .answer(
+                &timers,
+                0,
+                format!("ActiveState={state}\n\nActiveState=inactive\n\nActiveState=inactive\n"),
+                "",
+            );
         answered(host, path, (0, OF_A, ""), (0, ""))
     };
     let (data, _) = call(with("active"));
@@ -133,7 +150,8 @@ fn a_machine_without_certificates_has_none() {
     assert_eq!(call(host("")).0, json!([]));
     let denied = FakeTarget::new().at(NOW).profile(nginx());
     assert!(call(denied).1[0].contains("configuration of services"));
-    let without = host("/etc/nginx/sites-enabled/a:ssl_certificate /etc/ssl/a.pem;\n").without_program("openssl");
+    let without =
+        host("/etc/nginx/sites-enabled/a:ssl_certificate /etc/ssl/a.pem;\n").without_program("openssl");
     let (data, notes) = call(without);
     assert_eq!((data[0]["path"].as_str(), notes.len()), (Some("/etc/ssl/a.pem"), 1), "{notes:?}");
     let key = answered(
@@ -142,5 +160,7 @@ fn a_machine_without_certificates_has_none() {
         (1, "", KEY),
         (1, KEY),
     );
-    assert!(call(key).0[0]["fault"].as_str().unwrap().starts_with("no certificate can be read: Could not read"));
+    assert!(
+        call(key).0[0]["fault"].as_str().unwrap().starts_with("no certificate can be read: Could not read")
+    );
 }

@@ -53,7 +53,8 @@ pub(super) enum Owner {
 /// What the databases say of all files.
 #[derive(Default)]
 pub(super) struct Owners {
-    by_path: BTreeMap<String, Owner>,
+    /// By path, and whether it is about the file's capabilities.
+    by_file: BTreeMap<(String, bool), Owner>,
 }
 
 impl Owners {
@@ -69,14 +70,17 @@ impl Owners {
         owners
     }
 
-    pub(super) fn of(&self, path: &str) -> &Owner {
-        self.by_path.get(path).unwrap_or(&Owner::Unknown)
+    pub(super) fn of(&self, file: &Privileged) -> &Owner {
+        self.by_file.get(&key(file)).unwrap_or(&Owner::Unknown)
     }
 
     /// Asks dpkg. False where the target has none.
     fn ask_dpkg(&mut self, files: &[Privileged], cx: &Context, unseen: &mut Vec<String>) -> Result<bool> {
-        let paths: Vec<String> =
-            files.iter().filter(|file| !text::has_hidden(&file.path)).flat_map(|file| names(&file.path)).collect();
+        let paths: Vec<String> = files
+            .iter()
+            .filter(|file| !text::has_hidden(&file.path))
+            .flat_map(|file| names(&file.path))
+            .collect();
         let output = cx.run(DPKG_SEARCH.with(paths).duration(DurationCategory::Quick))?;
         // 1 says that some path is no package's.
         if ![0, 1].contains(&output.exit_code) {
@@ -84,8 +88,10 @@ impl Owners {
             return Ok(false);
         }
         let said = output.text();
-        let lines: BTreeMap<&str, &str> =
-            said.lines().filter_map(|line| line.split_once(": ").map(|(names, path)| (path, names))).collect();
+        let lines: BTreeMap<&str, &str> = said
+            .lines()
+            .filter_map(|line| line.split_once(": ").map(|(names, path)| (path, names)))
+            .collect();
         let mut packages = ByPackage::new();
         for file in files {
             let owner = names(&file.path).into_iter().find_map(|name| lines.get(name.as_str()).copied());
@@ -95,7 +101,7 @@ impl Owners {
                     packages.entry(package.to_owned()).or_default().push(file);
                 }
                 None => {
-                    self.by_path.insert(file.path.clone(), Owner::None);
+                    self.by_file.insert(key(file), Owner::None);
                 }
             }
         }
@@ -108,7 +114,7 @@ impl Owners {
                     is_modified: names(&file.path).iter().any(|name| modified.contains(name)),
                     has_rights: shipped::has(plain, &file.path),
                 };
-                self.by_path.insert(file.path.clone(), owner);
+                self.by_file.insert(key(file), owner);
             }
         }
         Ok(true)
@@ -116,14 +122,13 @@ impl Owners {
 
     /// Asks rpm about the files that dpkg doesn't know. False where the target has none.
     fn ask_rpm(&mut self, files: &[Privileged], cx: &Context, unseen: &mut Vec<String>) -> Result<bool> {
-        let open: Vec<&Privileged> = files
-            .iter()
-            .filter(|file| !matches!(self.of(&file.path), Owner::Package { .. }))
-            .collect();
+        let open: Vec<&Privileged> =
+            files.iter().filter(|file| !matches!(self.of(file), Owner::Package { .. })).collect();
         let mut packages = ByPackage::new();
         let mut has_answered = false;
         for files in open.chunks(AT_ONCE) {
-            let asked: Vec<&&Privileged> = files.iter().filter(|file| !text::has_hidden(&file.path)).collect();
+            let asked: Vec<&&Privileged> =
+                files.iter().filter(|file| !text::has_hidden(&file.path)).collect();
             let commands = asked.iter().map(|file| RPM_OWNER.with([&file.path])).collect();
             for (file, output) in asked.iter().zip(cx.run_all(commands)) {
                 let output = output?;
@@ -132,15 +137,13 @@ impl Owners {
                     let package = said.lines().next().unwrap_or_default().to_owned();
                     packages.entry(package).or_default().push(file);
                 } else if said.contains("not owned by any package") {
-                    self.by_path.insert(file.path.clone(), Owner::None);
+                    self.by_file.insert(key(file), Owner::None);
+                } else if output.error_text().contains("No such file") {
+                    // The file is gone meanwhile.
+                    self.by_file.remove(&key(file));
                 } else {
-                    // The file is gone, or the database can't be read.
-                    self.by_path.remove(&file.path);
-                    let error = output.error_text();
-                    if !error.contains("No such file") {
-                        unseen.push(format!("packages of rpm: {}", text::of_line(&error)));
-                        return Ok(has_answered);
-                    }
+                    unseen.push(format!("packages of rpm: {}", text::of_line(&output.error_text())));
+                    return Ok(has_answered);
                 }
                 has_answered = true;
             }
@@ -171,10 +174,14 @@ impl Owners {
                     is_modified: differs.contains('5'),
                     has_rights: !differs.contains(if file.capabilities.is_some() { 'P' } else { 'M' }),
                 };
-                self.by_path.insert(file.path.clone(), owner);
+                self.by_file.insert(key(file), owner);
             }
         }
     }
+}
+
+fn key(file: &Privileged) -> (String, bool) {
+    (file.path.clone(), file.capabilities.is_some())
 }
 
 /// The paths whose contents aren't those of dpkg's packages.

@@ -86,6 +86,10 @@ pub(super) fn all(cx: &Context, unseen: &mut Vec<String>) -> Result<Vec<Privileg
     let mut by_place: BTreeMap<String, Privileged> = BTreeMap::new();
     let mut capable: BTreeMap<String, Privileged> = BTreeMap::new();
     for mount in mounts(&table) {
+        if text::has_hidden(&mount.point) {
+            unseen.push("a file system whose mount point has characters that can't be seen".to_owned());
+            continue;
+        }
         if cx.monotonic() > end || by_place.len() > MOST_FILES {
             unseen.push(format!("the file system {}: the search took too long", mount.point));
             continue;

@@ -1,7 +1,7 @@
 //! Homes, and the files in them that decide who logs in. Only their owners and modes are looked at.
 
 use linux_sysadmin_sdk::accounts::User;
-use linux_sysadmin_sdk::{Privilege, prelude::*, text::of_line};
+use linux_sysadmin_sdk::{Privilege, prelude::*, text};
 use serde_json::json;
 
 use super::Rules;
@@ -64,7 +64,7 @@ impl Homes {
             .iter()
             .filter(is_own)
             .map(|user| user.home.as_str())
-            .filter(|home| home.starts_with('/') && is_home(home) && !home.contains("/../"))
+            .filter(|home| home.starts_with('/') && is_home(home) && !text::has_hidden(home))
             .collect();
         paths.sort_unstable();
         paths.dedup();
@@ -76,19 +76,21 @@ impl Homes {
     }
 
     fn add(&mut self, paths: &[&str], cx: &Context) {
-        let command = |line: CommandLine| line.with(paths.iter().copied()).privilege(Privilege::RootIfAvailable);
+        let command =
+            |line: CommandLine| line.with(paths.iter().copied()).privilege(Privilege::RootIfAvailable);
         match cx.run_each([command(HOMES), command(DOORS)]) {
             [Ok(homes), Ok(doors)] => {
                 self.homes.extend(homes.text().lines().filter_map(Place::parse));
                 self.doors.extend(doors.text().lines().filter_map(Place::parse));
-                let denied = |text: &str| text.lines().filter(|line| line.contains("Permission denied")).count();
+                let denied =
+                    |text: &str| text.lines().filter(|line| line.contains("Permission denied")).count();
                 let denied = denied(&homes.error_text()) + denied(&doors.error_text());
                 if denied > 0 {
                     self.unseen.push(format!("{denied} directories of homes: that takes root's rights"));
                 }
             }
             [Err(problem), _] | [_, Err(problem)] => match paths {
-                [path] => self.unseen.push(format!("the home {path}: {}", of_line(&problem.message))),
+                [path] => self.unseen.push(format!("the home {path}: {}", text::of_line(&problem.message))),
                 // One home that can't be looked at keeps the others from being looked at.
                 _ => paths.chunks(1).for_each(|path| self.add(path, cx)),
             },

@@ -100,7 +100,9 @@ pub(super) fn parse(yaml: &str, file: &str) -> Result<Vec<Check>> {
         if checks.iter().any(|check| check.id == id) {
             return Err(refused(file, &format!("{id} is the id of two checks")));
         }
-        checks.push(written.check().ok_or_else(|| refused(file, &format!("the check {id} isn't in the form")))?);
+        checks.push(
+            written.check().ok_or_else(|| refused(file, &format!("the check {id} isn't in the form")))?,
+        );
     }
     Ok(checks)
 }
@@ -108,12 +110,14 @@ pub(super) fn parse(yaml: &str, file: &str) -> Result<Vec<Check>> {
 impl Written {
     fn check(self) -> Option<Check> {
         let is_id = !self.id.is_empty() && self.id.len() <= 60 && is_word(&self.id, "-_.");
-        let subjects = [self.file.is_some(), self.sysctl.is_some(), self.mount.is_some(), self.sshd.is_some()];
+        let subjects =
+            [self.file.is_some(), self.sysctl.is_some(), self.mount.is_some(), self.sshd.is_some()];
         let subjects = subjects.into_iter().chain([!self.absent.is_empty(), !self.off.is_empty()]);
         if !is_id || subjects.filter(|is_there| *is_there).count() != 1 {
             return None;
         }
-        let is_path = |path: &String| path.starts_with('/') && !path.contains("/../") && !text::has_hidden(path);
+        let is_path =
+            |path: &String| path.starts_with('/') && !path.contains("/../") && !text::has_hidden(path);
         let rule = if let Some(file) = self.file.filter(is_path) {
             let (mode, owner) = (self.mode?, self.owner?);
             let is_mode = mode.len() == 4 && u32::from_str_radix(&mode, 8).is_ok();

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use linux_sysadmin_sdk::mounts::MountTable;
 use linux_sysadmin_sdk::{Privilege, prelude::*, text};
 
-use super::check::{Check, Rule};
 use super::Outcome;
+use super::check::{Check, Rule};
 
 /// Files with secrets whose modes the checks look at. A grant has to name each of them.
-const SECRETS: [&str; 5] = ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private"];
+const SECRETS: [&str; 5] =
+    ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private"];
 
 const STAT: [&str; 2] = ["--format=%a:%U:%G:%n", "--"];
 const DPKG: CommandLine =
@@ -46,7 +47,8 @@ pub(super) struct Looks {
 
 impl Looks {
     pub(super) fn gather(checks: &[Check], cx: &Context) -> Self {
-        let (mut files, mut sysctls, mut packages, mut units) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut files, mut sysctls, mut packages, mut units) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for check in checks {
             match &check.rule {
                 Rule::File { file, .. } => files.push(file.clone()),
@@ -60,7 +62,8 @@ impl Looks {
         let sshd = SSHD.command().privilege(Privilege::RootIfAvailable);
         let commands = [stat, DPKG.with(&packages), RPM.with(&packages), UNITS.with(units), sshd];
         let [stat, dpkg, rpm, units, sshd] = cx.run_each(commands);
-        let paths: Vec<String> = sysctls.iter().map(|key| format!("/proc/sys/{}", key.replace('.', "/"))).collect();
+        let paths: Vec<String> =
+            sysctls.iter().map(|key| format!("/proc/sys/{}", key.replace('.', "/"))).collect();
         Self {
             files: said(stat, &[0, 1]).map(|said| said.lines().filter_map(file).collect()),
             sysctls: sysctls.into_iter().zip(cx.read_all(&paths)).collect(),
@@ -118,7 +121,9 @@ impl Looks {
                 let table = self.mounts.as_ref().map_err(|problem| problem.message.clone())?;
                 match table.at(mount) {
                     None => Outcome::NotApplicable,
-                    Some(found) => passed(found.options.split(',').any(|own| own == option), || found.options.clone()),
+                    Some(found) => {
+                        passed(found.options.split(',').any(|own| own == option), || found.options.clone())
+                    }
                 }
             }
             Rule::Absent { absent } => {

@@ -33,7 +33,8 @@ fn host(change: &[(&str, &str)]) -> FakeTarget {
             Rule::Absent { absent } => packages.extend(absent),
             Rule::Off { off } => {
                 for unit in off {
-                    shown += &format!("Id={unit}\nLoadState=not-found\nActiveState=inactive\nUnitFileState=\n\n");
+                    shown +=
+                        &format!("Id={unit}\nLoadState=not-found\nActiveState=inactive\nUnitFileState=\n\n");
                     units.push(unit);
                 }
             }
@@ -49,7 +50,10 @@ fn host(change: &[(&str, &str)]) -> FakeTarget {
     host.file("/proc/self/mountinfo", changed(mounts))
         .answer(&all(&["stat", "--format=%a:%U:%G:%n", "--"], &paths), 0, changed(stat), "")
         .answer(
-            &all(&["dpkg-query", "--show", "--showformat=${db:Status-Abbrev}\\t${Package}\\n", "--"], &packages),
+            &all(
+                &["dpkg-query", "--show", "--showformat=${db:Status-Abbrev}\\t${Package}\\n", "--"],
+                &packages,
+            ),
             1,
             changed("un \ttelnetd\n".to_owned()),
             "dpkg-query: no packages found matching ypserv\n",
@@ -79,7 +83,9 @@ fn call(host: FakeTarget, arguments: Value) -> Result<(Value, String)> {
 fn there_are_thirty_checks_each_with_a_number() {
     let checks = check::parse(BUILT_IN, "").unwrap();
     assert_eq!(checks.len(), 30);
-    assert!(checks.iter().all(|check| check.reference.as_ref().is_some_and(|number| number.starts_with("CCE-"))));
+    assert!(
+        checks.iter().all(|check| check.reference.as_ref().is_some_and(|number| number.starts_with("CCE-")))
+    );
 }
 
 #[test]
@@ -95,12 +101,35 @@ fn a_machine_that_is_as_expected_passes() {
 #[test]
 fn each_kind_of_check_fails_with_what_was_found_and_what_mends_it() {
     for (change, id, found, tool) in [
-        (("640:root:root:/etc/shadow\n", "644:root:root:/etc/shadow\n"), "mode-shadow", "mode 0644, owner root, group root", "perms_set"),
-        (("644:root:root:/etc/passwd", "644:ada:root:/etc/passwd"), "mode-passwd", "mode 0644, owner ada, group root", "perms_set"),
+        (
+            ("640:root:root:/etc/shadow\n", "644:root:root:/etc/shadow\n"),
+            "mode-shadow",
+            "mode 0644, owner root, group root",
+            "perms_set",
+        ),
+        (
+            ("644:root:root:/etc/passwd", "644:ada:root:/etc/passwd"),
+            "mode-passwd",
+            "mode 0644, owner ada, group root",
+            "perms_set",
+        ),
         (("randomize_va_space=2", "randomize_va_space=0"), "sysctl-aslr", "0", "sysctl_set"),
         (("un \ttelnetd", "ii \ttelnetd"), "package-telnet-server", "installed: telnetd", "pkg_purge"),
-        (("package ypserv is not installed", "ypserv"), "package-nis-server", "installed: ypserv", "pkg_purge"),
-        (("Id=rpcbind.socket\nLoadState=not-found\nActiveState=inactive", "Id=rpcbind.socket\nLoadState=loaded\nActiveState=active"), "service-rpcbind", "on: rpcbind.socket", "svc_mask"),
+        (
+            ("package ypserv is not installed", "ypserv"),
+            "package-nis-server",
+            "installed: ypserv",
+            "pkg_purge",
+        ),
+        (
+            (
+                "Id=rpcbind.socket\nLoadState=not-found\nActiveState=inactive",
+                "Id=rpcbind.socket\nLoadState=loaded\nActiveState=active",
+            ),
+            "service-rpcbind",
+            "on: rpcbind.socket",
+            "svc_mask",
+        ),
         (("permitrootlogin no", "permitrootlogin yes"), "sshd-root-login", "yes", "sec_harden_ssh"),
         (("maxauthtries 4", "maxauthtries 6"), "sshd-max-auth-tries", "6", "sec_harden_ssh"),
         (("rw,nosuid,nodev", "rw,nosuid"), "mount-shm-nodev", "rw,nosuid", ""),

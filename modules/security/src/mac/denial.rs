@@ -137,7 +137,9 @@ fn fields(line: &str) -> BTreeMap<&str, String> {
 }
 
 fn of_hex(value: &str) -> String {
-    let is_hex = value.len() >= 2 && value.len().is_multiple_of(2) && value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_hex = value.len() >= 2
+        && value.len().is_multiple_of(2)
+        && value.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_hex {
         return value.to_owned();
     }

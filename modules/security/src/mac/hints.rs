@@ -65,7 +65,10 @@ fn selinux(denial: &Denial) -> (Option<String>, Option<Mend>) {
         let protocol = if denial.class.starts_with("udp") { "udp" } else { "tcp" };
         let hint = format!("port {port} is none of {}", known.port_type);
         let port = port.to_string();
-        return (Some(hint), root(&["semanage", "port", "-a", "-t", &known.port_type, "-p", protocol, &port]));
+        return (
+            Some(hint),
+            root(&["semanage", "port", "-a", "-t", &known.port_type, "-p", protocol, &port]),
+        );
     }
     let allows = |known: &&Boolean| {
         known.source == denial.subject
@@ -92,7 +95,9 @@ fn selinux(denial: &Denial) -> (Option<String>, Option<Mend>) {
 fn apparmor(denial: &Denial, files: &[String]) -> Option<String> {
     let profile = denial.subject.split("//").find(|part| !part.is_empty())?;
     let file = profile.trim_start_matches('/').replace('/', ".");
-    files.contains(&file).then(|| format!("its profile is {APPARMOR_FILES}/{file}, own rules go to local/{file}"))
+    files
+        .contains(&file)
+        .then(|| format!("its profile is {APPARMOR_FILES}/{file}, own rules go to local/{file}"))
 }
 
 #[cfg(test)]

@@ -105,9 +105,21 @@ fn a_mode_that_does_not_enforce_is_weak_but_in_a_container() {
 
 #[test]
 fn lines_of_another_form_are_no_denials() {
-    for line in ["", "avc:", "avc:  denied  { x }", "avc: granted { x } scontext=a:b:c tcontext=a:b:c tclass=x", "apparmor=\"DENIED\"", "apparmor=\"DENIED", "===", "name=\"\""] {
+    for line in [
+        "",
+        "avc:",
+        "avc:  denied  { x }",
+        "avc: granted { x } scontext=a:b:c tcontext=a:b:c tclass=x",
+        "apparmor=\"DENIED\"",
+        "apparmor=\"DENIED",
+        "===",
+        "name=\"\"",
+    ] {
         assert!(Denial::parse(line).is_none(), "{line}");
     }
+    let old =
+        FakeTarget::new().answer(&journal(), 1, "", "Compiled without pattern matching support\n").context();
+    assert!(denials(&old).1[0].contains("pattern matching"));
     let unreadable = FakeTarget::new().context();
     assert_eq!(denials(&unreadable).1.len(), 1);
 }

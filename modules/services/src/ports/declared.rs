@@ -69,8 +69,8 @@ pub(crate) fn declared(port: &Port) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use linux_sysadmin_sdk::listening;
     use linux_sysadmin_sdk::knowledge::{Protocol, Scope};
+    use linux_sysadmin_sdk::listening;
     use linux_sysadmin_sdk::testkit::profile;
 
     fn nginx() -> Profile {

@@ -44,7 +44,8 @@ fn findings(envelope: &Value) -> Vec<String> {
     let of = |entry: &Value| {
         let kind = entry["kind"].as_str().expect("a kind").to_owned();
         let subjects = entry["subjects"].as_array().cloned().unwrap_or_default();
-        let plain = |subject: &Value| subject.as_str().and_then(|text| text.split(": ").next()).map(str::to_owned);
+        let plain =
+            |subject: &Value| subject.as_str().and_then(|text| text.split(": ").next()).map(str::to_owned);
         subjects.iter().filter_map(plain).map(|subject| format!("{kind} {subject}")).collect::<Vec<_>>()
     };
     entries.iter().flat_map(of).collect()
@@ -96,7 +97,9 @@ async fn each_planted_weakness_is_found_and_what_is_accepted_stays_out() {
     let Some(machine) = Changing::by(way(), test, ":", &clean) else { return };
     let mut client = machine.serve_default().await;
     let rows = planted().into_iter();
-    let has = |row: &Planted| row.needs.as_ref().is_none_or(|program| machine.holds(&format!("command -v {program}")));
+    let has = |row: &Planted| {
+        row.needs.as_ref().is_none_or(|program| machine.holds(&format!("command -v {program}")))
+    };
     let rows: Vec<Planted> = rows.filter(has).collect();
     assert!(rows.len() >= 25, "{}", rows.len());
     machine.sh(&rows.iter().map(|row| format!("{}\n", row.plant)).collect::<String>());
@@ -129,7 +132,10 @@ async fn each_planted_weakness_is_found_and_what_is_accepted_stays_out() {
     ));
     let before = client.envelope("sec_audit", json!({})).await;
     let all = findings(&before);
-    assert_eq!((&before["data"]["accepted"], all.iter().any(|one| one == "user-uid-0 lsa-w2")), (&json!(1), false));
+    assert_eq!(
+        (&before["data"]["accepted"], all.iter().any(|one| one == "user-uid-0 lsa-w2")),
+        (&json!(1), false)
+    );
     assert!(all.contains(&"suid-unexpected /usr/bin/shuf".to_owned()), "{before}");
     machine.sh("chmod u-s /usr/bin/shuf && install -m 4755 /bin/true /usr/local/bin/lsa-late && rm -f /run/reboot-required");
     let after = client.envelope("sec_audit", json!({"before": before["data"]["findings"]})).await;
