@@ -181,6 +181,7 @@ mod tests {
                 "curl: Moderate: RHSA-2026:0002",
             ],
             "mend": {"tool": "pkg_update", "arguments": {"packages": ["bash", "curl"]}},
+            "reference": "CCE-84185-8",
         }]});
         assert_eq!(data, expected);
         assert_eq!(call(with_dnf("", "")).unwrap(), json!({}));

@@ -144,6 +144,12 @@ impl Found {
     }
 }
 
+/// The public rule that a kind of weakness breaks.
+fn reference(kind: &str) -> Option<String> {
+    let mut lines = include_str!("references.txt").lines().filter_map(|line| line.split_once(": "));
+    lines.find(|(known, _)| *known == kind).map(|(_, reference)| reference.to_owned())
+}
+
 /// One entry for findings of one kind, the most severe subjects first.
 fn folded(mut group: Vec<Finding>) -> Entry {
     group.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -156,7 +162,8 @@ fn folded(mut group: Vec<Finding>) -> Entry {
     let more = group.len().saturating_sub(SUBJECTS);
     let first = group.swap_remove(0);
     let evidence = if shared { first.evidence } else { String::new() };
-    let (severity, kind, mend, reference) = (first.severity, first.kind, first.mend, first.reference);
+    let (severity, kind, mend) = (first.severity, first.kind, first.mend);
+    let reference = first.reference.or_else(|| reference(&kind));
     Entry { severity, kind, subjects, more, evidence, mend, reference }
 }
 
