@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{prelude::*, text::excerpt};
 
-use crate::authorized_keys::Authorized;
+use linux_sysadmin_sdk::authorized_keys::Authorized;
 use crate::host::PublicKey;
 use crate::key_options;
 use crate::keys_file::COMMENT;

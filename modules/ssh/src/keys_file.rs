@@ -3,7 +3,7 @@
 use linux_sysadmin_sdk::{Category, prelude::*, text::excerpt};
 
 use crate::account::{Account, link};
-use crate::authorized_keys::{self, Authorized, Entry, Line};
+use linux_sysadmin_sdk::authorized_keys::{self, Authorized, Entry, Line};
 use crate::host;
 use crate::key_options;
 use crate::lockout::{self, LoginKeys};

@@ -3,7 +3,7 @@
 use linux_sysadmin_sdk::{Category, DurationCategory, accounts, prelude::*, text::excerpt};
 
 use crate::account::Account;
-use crate::authorized_keys::Authorized;
+use linux_sysadmin_sdk::authorized_keys::Authorized;
 use crate::keys_file::LOCK;
 
 /// Makes a key pair. Where the private key exists, ssh-keygen asks on stdin, which is empty, and gives up.
