@@ -5,11 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod finding;
+mod ssh;
 
 use linux_sysadmin_sdk::prelude::*;
 
 /// Each adds one tool, with the grants that it needs.
-const TOOLS: [fn(Module) -> Module; 0] = [];
+const TOOLS: [fn(Module) -> Module; 2] = [
+    ssh::check,
+    ssh::harden,
+];
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {

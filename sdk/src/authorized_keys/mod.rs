@@ -39,6 +39,7 @@ pub struct Line<'a> {
     pub number: usize,
     /// The bytes of the line, including its end.
     bytes: &'a [u8],
+    /// The meaning of the line for sshd.
     pub entry: Entry,
 }
 
@@ -47,6 +48,7 @@ pub struct Line<'a> {
 pub enum Entry {
     /// An empty line, or a comment.
     Nothing,
+    /// A key, with what stands around it.
     Key(Authorized),
     /// A line that sshd ignores, because it is neither a key nor a comment.
     Junk,
@@ -57,7 +59,9 @@ pub enum Entry {
 pub struct Authorized {
     /// The options before the key, one in each element.
     pub options: Vec<String>,
+    /// The key itself.
     pub key: Key,
+    /// The text behind the key.
     pub comment: String,
 }
 

@@ -42,6 +42,7 @@ const SHORT: [(&str, &str); 4] = [
 /// A key in the form in which sshd writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
+    /// The name of the algorithm, such as `ssh-ed25519`.
     pub algorithm: String,
     /// The length in bits, as `ssh-keygen -l` counts it; 0 for a certificate.
     pub bits: usize,

@@ -17,7 +17,9 @@ pub const DIRECTORY: &str = "/etc/sudoers.d";
 /// A file of sudo with its parsed lines.
 #[derive(Clone, Debug)]
 pub struct File {
+    /// The path of the file.
     pub path: String,
+    /// The lines in order.
     pub lines: Vec<Line>,
 }
 

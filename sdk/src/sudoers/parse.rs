@@ -26,7 +26,9 @@ pub struct Line {
     pub bytes: Range<usize>,
     /// The text without its comment.
     pub text: String,
+    /// The text of the comment, without its sign.
     pub comment: Option<String>,
+    /// The meaning of the line.
     pub entry: Entry,
 }
 
@@ -35,10 +37,13 @@ pub struct Line {
 pub enum Entry {
     /// An empty line, or a comment.
     Nothing,
+    /// The path of a file whose lines count here.
     Include(String),
+    /// The path of a directory whose files count here.
     IncludeDirectory(String),
     /// The line as it is in the file.
     Defaults(String),
+    /// The aliases of a line.
     Aliases(Vec<Alias>),
     /// The rules; a line has several where hosts differ.
     Rules(Vec<Rule>),
@@ -46,19 +51,25 @@ pub enum Entry {
     Wrong,
 }
 
+/// A name for several users, hosts or commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// `User_Alias`, `Runas_Alias`, `Host_Alias` or `Cmnd_Alias`.
     pub kind: &'static str,
+    /// The name, in capitals.
     pub name: String,
+    /// The words that the name stands for.
     pub members: Vec<String>,
 }
 
 /// A rule: who may run which commands on which hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// Who may run the commands.
     pub users: Vec<String>,
+    /// The machines on which they may.
     pub hosts: Vec<String>,
+    /// The commands, in order.
     pub commands: Vec<Allowed>,
 }
 

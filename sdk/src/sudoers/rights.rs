@@ -12,6 +12,7 @@ const DEPTH: usize = 8;
 /// All rules in sudo's order, with the aliases that they use.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
+    /// The rules, in the order in which sudo reads them.
     pub rules: Vec<PlacedRule>,
     aliases: Vec<Alias>,
     /// The places of the aliases by their names: there may be thousands, and each word of a rule may be one.
@@ -25,22 +26,29 @@ pub struct Rules {
 /// A rule with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacedRule {
+    /// The path of the file.
     pub file: String,
+    /// The line in the file, from 1.
     pub line: usize,
+    /// The comment of the line.
     pub comment: Option<String>,
+    /// The rule itself.
     pub rule: Rule,
 }
 
 /// An account that rules are matched against.
 #[derive(Clone, Debug)]
 pub struct Identity {
+    /// The name of the account.
     pub name: String,
+    /// The number of the account.
     pub uid: u32,
     /// The names and numbers of the groups.
     pub groups: Vec<(String, u32)>,
 }
 
 impl Identity {
+    /// The identity of an account, with the groups that it is in.
     pub fn of(user: &User, groups: &[Group]) -> Self {
         let is_in = |gid: u32, members: &[String]| gid == user.gid || members.contains(&user.name);
         let groups = groups.iter().filter(|group| is_in(group.gid, &group.members));
@@ -61,6 +69,7 @@ pub struct SudoRights {
 }
 
 impl Rules {
+    /// The commands that an account may run as root.
     pub fn standing(&self, who: &Identity) -> SudoRights {
         let mut standing = SudoRights::default();
         for rule in self.rules.iter().map(|placed| &placed.rule).filter(|rule| self.is_for(rule, who)) {
@@ -128,6 +137,7 @@ impl Rules {
         Self { host: host.to_owned(), ..Self::default() }
     }
 
+    /// Adds the aliases of a line.
     pub fn add_aliases(&mut self, found: &[Alias]) {
         for alias in found {
             self.aliases_by_name.entry(alias.name.clone()).or_default().push(self.aliases.len());

@@ -1,0 +1,209 @@
+//! The text in which the hardening settles: a drop-in that sorts first, or a block at the top of the main file. sshd takes
+//! the first value that it reads of a keyword, outside of `Match` blocks.
+
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+
+/// The main file.
+pub(super) const MAIN: &str = "/etc/ssh/sshd_config";
+/// The directory of further files.
+pub(super) const DIRECTORY: &str = "/etc/ssh/sshd_config.d";
+/// The file of the hardening.
+pub(super) const DROP_IN: &str = "/etc/ssh/sshd_config.d/00-linux-sysadmin.conf";
+
+/// Check a staged file as if it were the whole configuration.
+pub(super) const CHECK_DROP_IN: CommandLine = CommandLine::new("sshd -t -f <path:/etc/ssh/sshd_config.d/*>");
+pub(super) const CHECK_MAIN: CommandLine = CommandLine::new("sshd -t -f <path:/etc/ssh/sshd_config>");
+
+const COMMENT: &str = "# Set by sec_harden_ssh of linux-sysadmin. sshd takes the first value of a keyword.";
+const BEGIN: &str = "# BEGIN linux-sysadmin";
+const END: &str = "# END linux-sysadmin";
+
+/// A keyword and its value.
+pub(super) type Setting = (String, String);
+
+/// The file that is written.
+#[derive(Debug, PartialEq)]
+pub(super) struct Edit {
+    pub path: &'static str,
+    /// `None` where there is no file yet.
+    pub before: Option<String>,
+    pub after: String,
+}
+
+/// The configuration as it lies in the files.
+#[derive(Debug)]
+pub(super) struct ConfigFiles {
+    main: String,
+    /// The drop-ins that the main file includes, with their paths, in the order in which sshd reads them.
+    others: Vec<(String, String)>,
+}
+
+impl ConfigFiles {
+    /// Reads the files. Problems: `SSH_DIRECTORY_IS_LINK`, `NO_SSHD_CONFIG`.
+    pub fn read(cx: &Context) -> Result<Self> {
+        if cx.stat_all(&["/etc/ssh"]).remove(0)?.is_some_and(|found| found.is_symlink) {
+            let message = "/etc/ssh is a symlink: it isn't followed, expected a directory";
+            return Err(Problem::new("SSH_DIRECTORY_IS_LINK", Category::State, message)
+                .remedy("Put the directory itself in its place, or change what it leads to by hand"));
+        }
+        let cx = cx.files_as(Privilege::RootIfAvailable);
+        let main = cx.read(MAIN).map_err(|problem| match problem.category {
+            Category::NotFound => {
+                let message = format!("there is no {MAIN}, so it isn't known what sshd reads first");
+                Problem::new("NO_SSHD_CONFIG", Category::State, message)
+                    .remedy("Make it, with the line `Include /etc/ssh/sshd_config.d/*.conf`")
+            }
+            _ => problem,
+        })?;
+        let names = match cx.list_dir(DIRECTORY) {
+            Err(problem) if problem.category == Category::NotFound => Vec::new(),
+            names => names?,
+        };
+        let paths = names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.'));
+        let paths: Vec<String> = paths.map(|name| format!("{DIRECTORY}/{name}")).collect();
+        let texts = cx.read_all(&paths).into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(Self { main, others: paths.into_iter().zip(texts).collect() })
+    }
+
+    /// The text with these settings, in the place where sshd reads it first.
+    pub fn with(&self, settings: &[Setting]) -> Edit {
+        let own = self.others.iter().find(|(path, _)| path == DROP_IN).map(|(_, text)| text.clone());
+        if self.drop_in_is_first() {
+            let after = merged(own.as_deref().unwrap_or_default(), settings);
+            return Edit { path: DROP_IN, before: own, after };
+        }
+        let (block, rest) = split(&self.main);
+        let after = format!("{BEGIN}\n{}{END}\n{rest}", merged(&block, settings));
+        Edit { path: MAIN, before: Some(self.main.clone()), after }
+    }
+
+    /// Whether sshd reads the drop-in before everything else.
+    fn drop_in_is_first(&self) -> bool {
+        let includes = |line: &str| {
+            let (keyword, value) = keyword(line)?;
+            let is_directory = |word: &str| {
+                let word = word.trim_matches('"');
+                word == "/etc/ssh/sshd_config.d/*.conf" || word == "sshd_config.d/*.conf"
+            };
+            Some(keyword.eq_ignore_ascii_case("Include") && value.split_whitespace().next().is_some_and(is_directory))
+        };
+        self.main.lines().find_map(includes) == Some(true)
+            && self.others.iter().all(|(path, _)| path.as_str() >= DROP_IN)
+    }
+
+    /// The first line of a `Match` block that sets a keyword, as `FILE:LINE`.
+    pub fn in_match(&self, wanted: &str) -> Option<String> {
+        let files = self.others.iter().map(|(path, text)| (path.as_str(), text.as_str()));
+        files.chain([(MAIN, self.main.as_str())]).find_map(|(path, text)| {
+            let mut is_in_match = false;
+            text.lines().enumerate().find_map(|(number, line)| {
+                let (keyword, _) = keyword(line)?;
+                is_in_match |= keyword.eq_ignore_ascii_case("Match");
+                (is_in_match && keyword.eq_ignore_ascii_case(wanted)).then(|| format!("{path}:{}", number + 1))
+            })
+        })
+    }
+}
+
+/// The keyword of a line and what follows it (sshd_config(5)). `None` for an empty line and a comment.
+fn keyword(line: &str) -> Option<(&str, &str)> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    let end = line.find([' ', '\t', '=']).unwrap_or(line.len());
+    let (keyword, value) = line.split_at(end);
+    Some((keyword, value.trim_start_matches([' ', '\t', '='])))
+}
+
+/// An own text with these settings. Other lines stay; a `Match` block keeps to its end.
+fn merged(text: &str, settings: &[Setting]) -> String {
+    let is_set = |line: &&str| {
+        keyword(line).is_some_and(|(keyword, _)| settings.iter().any(|(own, _)| own.eq_ignore_ascii_case(keyword)))
+    };
+    let kept = text.lines().filter(|line| *line != COMMENT && !is_set(line));
+    let set: Vec<String> = settings.iter().map(|(keyword, value)| format!("{keyword} {value}")).collect();
+    let lines = [COMMENT].into_iter().chain(set.iter().map(String::as_str)).chain(kept);
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// The own block of the main file, without its marks, and the file without the block.
+fn split(main: &str) -> (String, String) {
+    let Some(begin) = main.find(&format!("{BEGIN}\n")).filter(|at| *at == 0) else {
+        return (String::new(), main.to_owned());
+    };
+    let inside = &main[begin + BEGIN.len() + 1..];
+    let end = format!("{END}\n");
+    let found = inside.split_once(&end).filter(|(block, _)| block.is_empty() || block.ends_with('\n'));
+    match found {
+        Some((block, rest)) => (block.to_owned(), rest.to_owned()),
+        // Without its end it is no block.
+        None => (String::new(), main.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEBIAN: &str = "# comment\n\nInclude /etc/ssh/sshd_config.d/*.conf\nUsePAM yes\n";
+
+    fn files(main: &str, others: &[(&str, &str)]) -> ConfigFiles {
+        let others = others.iter().map(|(name, text)| (format!("{DIRECTORY}/{name}"), text.to_string()));
+        ConfigFiles { main: main.to_owned(), others: others.collect() }
+    }
+
+    fn settings(pairs: &[(&str, &str)]) -> Vec<Setting> {
+        pairs.iter().map(|(keyword, value)| (keyword.to_string(), value.to_string())).collect()
+    }
+
+    #[test]
+    fn the_drop_in_is_used_where_sshd_reads_it_first() {
+        for (main, others, is_first) in [
+            (DEBIAN, &[][..], true),
+            (DEBIAN, &[("50-cloud-init.conf", "PasswordAuthentication yes\n")], true),
+            (DEBIAN, &[("00-a.conf", "X11Forwarding yes\n")], false),
+            ("include=\"sshd_config.d/*.conf\"\n", &[], true),
+            ("PermitRootLogin yes\nInclude /etc/ssh/sshd_config.d/*.conf\n", &[], false),
+            ("Include /etc/crypto.conf /etc/ssh/sshd_config.d/*.conf\n", &[], false),
+            ("Port 22\n", &[], false),
+            ("", &[], false),
+        ] {
+            let edit = files(main, others).with(&settings(&[("MaxAuthTries", "3")]));
+            assert_eq!(edit.path == DROP_IN, is_first, "{main}");
+            assert!(edit.after.contains("MaxAuthTries 3\n"));
+            assert_eq!(is_first, !edit.after.contains(BEGIN), "{main}");
+        }
+    }
+
+    #[test]
+    fn a_later_call_keeps_what_an_earlier_one_has_set() {
+        let one = settings(&[("MaxAuthTries", "3")]);
+        let two = settings(&[("X11Forwarding", "no"), ("maxauthtries", "2")]);
+        let first = files(DEBIAN, &[]).with(&one).after;
+        let second = files(DEBIAN, &[("00-linux-sysadmin.conf", &first)]).with(&two);
+        assert_eq!(second.after, format!("{COMMENT}\nX11Forwarding no\nmaxauthtries 2\n"));
+        let main = "Port 22\nPermitRootLogin yes\n";
+        let first = files(main, &[]).with(&one).after;
+        assert_eq!(first, format!("{BEGIN}\n{COMMENT}\nMaxAuthTries 3\n{END}\n{main}"));
+        let second = files(&first, &[]).with(&settings(&[("X11Forwarding", "no")])).after;
+        assert_eq!(second, format!("{BEGIN}\n{COMMENT}\nX11Forwarding no\nMaxAuthTries 3\n{END}\n{main}"));
+        // The same again changes nothing.
+        assert_eq!(files(&first, &[]).with(&one).after, first);
+    }
+
+    #[test]
+    fn a_block_without_its_end_is_none() {
+        let main = format!("{BEGIN}\nPort 22\n");
+        assert_eq!(split(&main), (String::new(), main));
+    }
+
+    #[test]
+    fn a_keyword_in_a_match_block_is_found_with_its_line() {
+        let main = format!("{DEBIAN}MaxAuthTries 9\nMatch User ada\n  maxauthtries=5\n");
+        let files = files(&main, &[("50-a.conf", "Match all\nX11Forwarding yes\n")]);
+        assert_eq!(files.in_match("MaxAuthTries").as_deref(), Some("/etc/ssh/sshd_config:7"));
+        assert_eq!(files.in_match("X11Forwarding").as_deref(), Some("/etc/ssh/sshd_config.d/50-a.conf:2"));
+        assert_eq!(files.in_match("UsePAM"), None);
+    }
+}
