@@ -4,15 +4,18 @@
 //! looks like, and says nothing about that.
 #![forbid(unsafe_code)]
 
+mod fail2ban;
 mod finding;
 mod ssh;
 
 use linux_sysadmin_sdk::prelude::*;
 
 /// Each adds one tool, with the grants that it needs.
-const TOOLS: [fn(Module) -> Module; 2] = [
+const TOOLS: [fn(Module) -> Module; 4] = [
     ssh::check,
     ssh::harden,
+    fail2ban::status,
+    fail2ban::configure,
 ];
 
 /// The module, with its tools and grants.
