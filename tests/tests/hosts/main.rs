@@ -30,6 +30,7 @@ mod everywhere {
 }
 
 mod debian {
+    mod fail2ban;
     mod joined;
     mod knowledge;
     mod packages_apt;

@@ -7,6 +7,7 @@ mod itself;
 mod machine_power;
 mod same_answers;
 mod ssh_host_keys;
+mod ssh_hardening;
 mod ssh_known_hosts;
 mod ssh_limits;
 mod ssh_lockout;

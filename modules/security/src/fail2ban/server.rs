@@ -72,7 +72,7 @@ pub(super) struct Server {
 impl Server {
     /// Asks the server for its jails, and reads the configuration.
     ///
-    /// Problems: `NO_FAIL2BAN`, `PRIVILEGE_REQUIRED`.
+    /// Problems: `PROGRAM_NOT_FOUND`, `PRIVILEGE_REQUIRED`.
     pub fn look(cx: &Context) -> Result<Self> {
         // A jail without its log fails the test only.
         let [status, dump, test] = cx.run_each([command(STATUS), command(DUMP), command(TEST)]);
@@ -91,8 +91,7 @@ pub(super) fn running_jails(cx: &Context) -> Result<Option<Vec<String>>> {
 fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
     let status = match status {
         Err(problem) if problem.code == "PROGRAM_NOT_FOUND" => {
-            return Err(Problem::not_found("NO_FAIL2BAN", "fail2ban isn't installed")
-                .remedy("pkg_install package=fail2ban"));
+            return Err(problem.remedy("pkg_install package=fail2ban"));
         }
         status => status?,
     };
@@ -107,7 +106,10 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
     match said.contains("Permission denied") || said.contains("must be root") {
         true => {
             let message = "only root may ask fail2ban's server";
-            Err(Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message))
+            Err(Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, message).remedy(
+                "Allow this account to run the module's commands through sudo: `linux-sysadmin modules sudoers security` \
+                 prints the rules",
+            ))
         }
         false => Err(Problem::new("COMMAND_FAILED", Category::Other, format!("fail2ban-client status: {said}"))),
     }

@@ -47,7 +47,7 @@ pub(super) struct Survey {
 impl Survey {
     /// Looks at everything at once.
     ///
-    /// Problems: `NO_SSHD`, `PRIVILEGE_REQUIRED`, `SSHD_STOPPED`, and `SSHD_CONFIG_INVALID` where sshd can't read its
+    /// Problems: `PROGRAM_NOT_FOUND`, `PRIVILEGE_REQUIRED`, `SSHD_STOPPED`, and `SSHD_CONFIG_INVALID` where sshd can't read its
     /// configuration.
     pub fn look(cx: &Context) -> Result<Self> {
         let mut unseen = Vec::new();
@@ -58,10 +58,10 @@ impl Survey {
         let mut accounts = Vec::new();
         for account in administrators {
             if let Some(settings) = settings.next() {
-                accounts.push((account, settings.map_err(|problem| explained(problem, cx))?));
+                accounts.push((account, settings.map_err(explained)?));
             }
         }
-        let anybody = settings.next().transpose().map_err(|problem| explained(problem, cx))?;
+        let anybody = settings.next().transpose().map_err(explained)?;
         Ok(Self { accounts, anybody: anybody.unwrap_or_default(), unseen })
     }
 
@@ -101,25 +101,28 @@ fn administrators(unseen: &mut Vec<String>, cx: &Context) -> Result<Vec<Administ
 }
 
 /// The reason why sshd doesn't tell its settings, as a problem with what helps.
-fn explained(problem: Problem, cx: &Context) -> Problem {
+fn explained(problem: Problem) -> Problem {
     let said = problem.message.as_str();
-    let of = |code: &str, category, message: &str| Problem::new(code, category, message);
-    let is_root = cx.distro().sudo_available || cx.account().is_ok_and(|account| account == "root");
+    // A host key that can't be loaded for another reason is named.
+    let has_no_keys = said.contains("no hostkeys available") && !said.contains("Unable to load host key");
     if problem.code == "PROGRAM_NOT_FOUND" {
-        return of("NO_SSHD", Category::NotFound, "there is no sshd on the target")
-            .remedy("pkg_install package=openssh-server");
+        return problem.remedy("pkg_install package=openssh-server");
     }
-    if !is_root && problem.code == "COMMAND_FAILED" {
-        return of("PRIVILEGE_REQUIRED", Category::Privilege, "sshd tells its settings to root only");
+    if problem.category == Category::Privilege || said.contains("Permission denied") || has_no_keys {
+        return Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "sshd tells its settings to root only")
+            .remedy(
+                "Allow this account to run the module's commands through sudo: `linux-sysadmin modules sudoers security` \
+                 prints the rules",
+            );
     }
     if said.contains("Missing privilege separation directory") {
         let message = "sshd tells its settings only while it runs: /run/sshd isn't there";
-        return of("SSHD_STOPPED", Category::State, message).remedy("svc_start service=ssh");
+        return Problem::new("SSHD_STOPPED", Category::State, message).remedy("svc_start service=ssh");
     }
     if problem.code != "COMMAND_FAILED" {
         return problem;
     }
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(5).collect();
-    of("SSHD_CONFIG_INVALID", Category::State, &lines.join("; "))
+    Problem::new("SSHD_CONFIG_INVALID", Category::State, lines.join("; "))
         .remedy("Mend that line first: sshd doesn't start again with it")
 }

@@ -1,7 +1,8 @@
 //! `sec_check_ssh`: what is weak in sshd's effective configuration, for each account that may become root and the address in
 //! use, and the actions that would harden it.
 
-use linux_sysadmin_sdk::{prelude::*, sshd};
+use linux_sysadmin_sdk::sshd::{self, Settings};
+use linux_sysadmin_sdk::prelude::*;
 
 use super::action::{self, Action};
 use super::administrators::{self, Survey};
@@ -57,7 +58,8 @@ fn check(cx: &Context) -> Result<Analysis<Checked>> {
     Ok(Analysis { data: Checked { report: data, recommended_actions, held_back }, summary, severity })
 }
 
-/// What is weak. There is no survey where sshd can't read its configuration, which is a finding.
+/// What is weak. There is no survey where sshd can't read its configuration, which is a finding, or
+/// tells it to root only.
 pub(crate) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
     let mut found = Found::default();
     let survey = match Survey::look(cx) {
@@ -65,6 +67,11 @@ pub(crate) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
         Err(problem) if problem.code == "SSHD_CONFIG_INVALID" => {
             let evidence = format!("sshd doesn't start again with it: {}", problem.message);
             found.push(Finding::new(Severity::Critical, "ssh-config-invalid", "sshd's configuration", evidence));
+            return Ok((found, None));
+        }
+        Err(problem) if problem.code == "PRIVILEGE_REQUIRED" => {
+            found.unseen.push(problem.message);
+            host_keys::find(&Settings::default(), &mut found, cx);
             return Ok((found, None));
         }
         Err(problem) => return Err(problem),

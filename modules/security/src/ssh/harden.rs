@@ -18,7 +18,7 @@ const RELOAD: CommandLine = CommandLine::new("systemctl reload -- <unit>");
 const BRING_BACK: CommandLine = CommandLine::new("systemctl reload-or-restart -- <unit>");
 
 /// The time in seconds within which a new login has to work.
-const GUARD: u32 = 60;
+const GUARD: u32 = 30;
 
 /// Adds the tool.
 pub(crate) fn tool(module: Module) -> Module {
