@@ -1,10 +1,10 @@
 //! Checks against lockouts. No change may take rights from the account in use, or from the last account that can become
 //! root. The check also reports the rights that a change gives.
 
+use linux_sysadmin_sdk::accounts::logins::{self, Logins};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::accounts::{Accounts, User, has_login_shell};
-use crate::logins::{self, Logins};
+use crate::accounts::{Accounts, User};
 use crate::sudoers::Sudoers;
 use crate::sudoers::rights::{Identity, PlacedRule, Rules};
 
@@ -121,7 +121,7 @@ impl LockoutCheck {
     fn administrators(&self, accounts: &Accounts, rules: &Rules) -> Vec<String> {
         let can = |user: &&User| {
             user.uid != 0
-                && has_login_shell(user)
+                && user.has_login_shell()
                 && !self.unable.contains(&user.name)
                 && rules.standing(&Identity::of(user, &accounts.groups)).all
         };

@@ -1,10 +1,10 @@
 //! `user_list`: the accounts, people first.
 
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
+use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::{Accounts, GROUPS, USERS, User};
-use crate::expiry::Expiry;
-use crate::logins::{self, Logins, Password};
 use crate::sudoers::Sudoers;
 use crate::sudoers::rights::{Identity, Rules};
 

@@ -1,33 +1,37 @@
 //! The day on which an account expires.
 
-use linux_sysadmin_sdk::{prelude::*, time};
+use crate::text::excerpt;
+use crate::{Problem, Result, time};
 
-use crate::validate::shown;
+/// The number of characters of a refused value that a message repeats.
+const SHOWN: usize = 60;
 
 /// The day on which an account expires, or never.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Expiry {
+pub enum Expiry {
+    /// The account doesn't expire.
     Never,
     /// The first day on which nobody can log in: `2027-01-31`.
     On(String),
 }
 
 impl Expiry {
-    pub(crate) fn read(text: &str) -> Result<Self> {
+    /// Reads a day, or `never`. Problem: `INVALID_DATE`.
+    pub fn read(text: &str) -> Result<Self> {
         if text == "never" {
             return Ok(Self::Never);
         }
         match day(text) {
             Some(_) => Ok(Self::On(text.to_owned())),
             None => {
-                let message = format!("{} is no day: expected YYYY-MM-DD, or never", shown(text));
+                let message = format!("{:?} is no day: expected YYYY-MM-DD, or never", excerpt(text, SHOWN));
                 Err(Problem::validation("INVALID_DATE", message))
             }
         }
     }
 
     /// The option of `usermod`. An empty value means never.
-    pub(crate) fn argument(&self) -> String {
+    pub fn argument(&self) -> String {
         match self {
             Self::Never => "--expiredate=".to_owned(),
             Self::On(day) => format!("--expiredate={day}"),
@@ -35,7 +39,7 @@ impl Expiry {
     }
 
     /// Whether the account has expired at this time.
-    pub(crate) fn is_over(&self, now: f64) -> bool {
+    pub fn is_over(&self, now: f64) -> bool {
         match self {
             Self::Never => false,
             Self::On(text) => day(text).is_some_and(|day| day as f64 <= now),
@@ -68,6 +72,7 @@ fn day(text: &str) -> Option<i64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

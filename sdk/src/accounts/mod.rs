@@ -2,6 +2,9 @@
 //!
 //! Grants give a module access to accounts by the hole `<user>`. The host refuses a value for it that [`is_name`] refuses.
 
+pub mod expiry;
+pub mod logins;
+
 use crate::text::excerpt;
 use crate::{CommandLine, Context, Problem, Result};
 
@@ -15,6 +18,25 @@ const EXPECTED: &str = "letters, digits, `_`, `.` and `-`, at most 32, a letter 
 
 /// The number of characters of a refused name that a message repeats.
 const SHOWN: usize = 60;
+
+/// Shells that let nobody log in. They needn't be in /etc/shells.
+pub const NO_LOGIN: [&str; 8] = [
+    "/usr/sbin/nologin",
+    "/sbin/nologin",
+    "/usr/bin/nologin",
+    "/bin/nologin",
+    "/usr/bin/false",
+    "/bin/false",
+    "/usr/bin/true",
+    "/bin/sync",
+];
+
+/// The value of a setting in login.defs(5). The last one counts.
+pub fn login_setting<'a>(login_defs: &'a str, key: &str) -> Option<&'a str> {
+    let settings = login_defs.lines().map(str::split_whitespace);
+    let of_key = settings.filter_map(|mut words| words.next().filter(|word| *word == key).and(words.next()));
+    of_key.last()
+}
 
 /// Whether a text can be the name of an account or a group: ASCII letters, digits, `_`, `.` and `-`, at most 32, a letter
 /// or `_` first.
@@ -65,6 +87,11 @@ pub struct User {
 }
 
 impl User {
+    /// Whether the account's shell lets somebody log in. An empty shell means /bin/sh.
+    pub fn has_login_shell(&self) -> bool {
+        !NO_LOGIN.contains(&self.shell.as_str())
+    }
+
     /// Reads a line of passwd(5), as `getent passwd` prints it. `None` where it has another form.
     pub fn parse(line: &str) -> Option<Self> {
         let [name, _, uid, gid, comment, home, shell] = line.split(':').collect::<Vec<_>>()[..] else {
@@ -141,6 +168,13 @@ mod tests {
             assert_eq!(check_user(name).unwrap_err().code, "INVALID_USER", "{name}");
             assert_eq!(check_group(name).unwrap_err().code, "INVALID_GROUP", "{name}");
         }
+    }
+
+    #[test]
+    fn a_setting_is_no_comment_and_the_last_one_counts() {
+        let text = "#UID_MIN 5\nUID_MIN\t\t 1000\nUMASK\nUID_MIN 500 # more\nUID_MINUTE 1\n";
+        assert_eq!(login_setting(text, "UID_MIN"), Some("500"));
+        assert_eq!((login_setting(text, "UMASK"), login_setting("", "UID_MIN")), (None, None));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! These tests read what lslogins (util-linux) 2.38.1 and passwd (shadow) 4.13 printed on a Debian 12 host.
 
 use super::*;
-use linux_sysadmin_sdk::testkit::FakeTarget;
+use crate::testkit::FakeTarget;
 
-const HOST: &str = include_str!("../../tests/data/debian.txt");
+const HOST: &str = include_str!("debian.txt");
 
 fn part(name: &str) -> &'static str {
     let (_, rest) = HOST.split_once(&format!("==> {name} <==\n")).unwrap();

@@ -1,8 +1,9 @@
 //! Logins and passwords of accounts, by lslogins and passwd. Neither of them shows a hash.
 
-use linux_sysadmin_sdk::{Privilege, prelude::*};
+use serde::Serialize;
 
-use crate::expiry::Expiry;
+use super::expiry::Expiry;
+use crate::{Command, CommandGrant, CommandLine, Context, Output, Privilege, Result};
 
 macro_rules! lslogins {
     ($which:literal) => {
@@ -14,35 +15,57 @@ macro_rules! lslogins {
     };
 }
 
-pub(crate) const ALL: CommandLine = CommandLine::new(lslogins!(""));
-pub(crate) const ONE: CommandLine = CommandLine::new(lslogins!(" --logins=<user>"));
+const ALL: CommandLine = CommandLine::new(lslogins!(""));
+const ONE: CommandLine = CommandLine::new(lslogins!(" --logins=<user>"));
 /// Prints the states of all passwords. Some versions of passwd have no `--all`.
-pub(crate) const PASSWORDS: CommandLine = CommandLine::new("passwd --status --all");
-pub(crate) const PASSWORD: CommandLine = CommandLine::new("passwd --status -- <user>");
+const PASSWORDS: CommandLine = CommandLine::new("passwd --status --all");
+const PASSWORD: CommandLine = CommandLine::new("passwd --status -- <user>");
+
+/// The grants for the commands of this module, with root's rights where the target allows them.
+pub fn grants() -> [CommandGrant; 4] {
+    [
+        ALL.read("last logins and expiry, without any password"),
+        ONE.read("the same of one account"),
+        PASSWORDS.read("whether passwords are locked, not what they are"),
+        PASSWORD.read("the same of one account"),
+    ]
+    .map(CommandGrant::as_root_if_available)
+}
 
 /// The logins of one account. Unknown values are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Login {
-    pub(crate) user: String,
+pub struct Login {
+    /// The name of the account.
+    pub user: String,
     /// Whether the shadow entry could be read.
-    pub(crate) is_known: bool,
+    pub is_known: bool,
     /// True where there is a password hash, even a locked one.
-    pub(crate) has_hash: bool,
-    pub(crate) expires: Option<Expiry>,
-    pub(crate) changed: Option<String>,
-    pub(crate) days_min: Option<u32>,
-    pub(crate) days_max: Option<u32>,
-    pub(crate) days_warn: Option<u32>,
-    pub(crate) last: Option<String>,
-    pub(crate) last_from: Option<String>,
-    pub(crate) last_tty: Option<String>,
-    pub(crate) failed: Option<String>,
+    pub has_hash: bool,
+    /// The day on which the account expires.
+    pub expires: Option<Expiry>,
+    /// The day on which the password was set, as `2026-11-22`.
+    pub changed: Option<String>,
+    /// The days after which a password may be changed again.
+    pub days_min: Option<u32>,
+    /// The days after which a password has to be changed; 99999 means never.
+    pub days_max: Option<u32>,
+    /// The days before that on which a login is warned.
+    pub days_warn: Option<u32>,
+    /// The time of the last login, as RFC 3339.
+    pub last: Option<String>,
+    /// The host that it came from.
+    pub last_from: Option<String>,
+    /// The terminal that it was on.
+    pub last_tty: Option<String>,
+    /// The time of the last login that failed.
+    pub failed: Option<String>,
 }
 
 /// The state of a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Password {
+pub enum Password {
+    /// A password opens the account.
     Set,
     /// No password opens the account.
     Locked,
@@ -52,43 +75,44 @@ pub(crate) enum Password {
 
 /// The logins of all accounts, or of one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Logins {
+pub struct Logins {
     all: Vec<Login>,
     /// The reason why the logins aren't known.
-    pub(crate) missing: Option<String>,
+    pub missing: Option<String>,
 }
 
 impl Logins {
     /// Reads the logins, with root's rights where the target allows them.
-    pub(crate) fn look(user: Option<&str>, cx: &Context) -> Self {
+    pub fn look(user: Option<&str>, cx: &Context) -> Self {
         Self::of_output(cx.run(Self::command(user)))
     }
 
     /// The command of [`Logins::look`], for a tool that runs it together with others.
-    pub(crate) fn command(user: Option<&str>) -> Command {
+    pub fn command(user: Option<&str>) -> Command {
         let command = user.map_or_else(|| ALL.command(), |user| ONE.with([user]));
         command.privilege(Privilege::RootIfAvailable)
     }
 
     /// Reads the output of [`Logins::command`].
-    pub(crate) fn of_output(output: Result<Output>) -> Self {
+    pub fn of_output(output: Result<Output>) -> Self {
         match output.and_then(|output| output.success("lslogins")) {
             Ok(output) => Self { all: read(&output.text()), missing: None },
             Err(problem) => Self { all: Vec::new(), missing: Some(problem.message) },
         }
     }
 
-    pub(crate) fn of(&self, user: &str) -> Login {
+    /// The logins of this account; all values are unknown where there are none.
+    pub fn of(&self, user: &str) -> Login {
         self.all.iter().find(|login| login.user == user).cloned().unwrap_or_default()
     }
 
     /// Whether any shadow entry could be read.
-    pub(crate) fn has_shadow(&self) -> bool {
+    pub fn has_shadow(&self) -> bool {
         self.all.iter().any(|login| login.is_known)
     }
 
     /// Accounts that have expired.
-    pub(crate) fn ended(&self, now: f64) -> Vec<String> {
+    pub fn ended(&self, now: f64) -> Vec<String> {
         let is_over = |login: &&Login| login.expires.as_ref().is_some_and(|expires| expires.is_over(now));
         self.all.iter().filter(is_over).map(|login| login.user.clone()).collect()
     }
@@ -156,23 +180,23 @@ fn unescaped(value: &str) -> String {
 }
 
 /// The state of an account's password, `None` where it isn't known.
-pub(crate) fn password(user: &str, cx: &Context) -> Option<Password> {
+pub fn password(user: &str, cx: &Context) -> Option<Password> {
     let said = statuses(cx.run(status_of(user)));
     said.into_iter().find(|(name, _)| name == user).map(|(_, password)| password)
 }
 
 /// Asks passwd for one account.
-pub(crate) fn status_of(user: &str) -> Command {
+pub fn status_of(user: &str) -> Command {
     PASSWORD.with([user]).privilege(Privilege::RootIfAvailable)
 }
 
 /// Asks passwd for all accounts.
-pub(crate) fn status_of_all() -> Command {
+pub fn status_of_all() -> Command {
     PASSWORDS.command().privilege(Privilege::RootIfAvailable)
 }
 
 /// The accounts that no password opens.
-pub(crate) fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
+pub fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
     let answers = cx.run_all(users.iter().map(|user| status_of(user)).collect());
     let is_locked =
         |answer| statuses(answer).first().is_some_and(|(_, password)| *password == Password::Locked);
@@ -181,7 +205,7 @@ pub(crate) fn locked(users: Vec<String>, cx: &Context) -> Vec<String> {
 }
 
 /// The states of the passwords; empty where passwd failed.
-pub(crate) fn statuses(output: Result<Output>) -> Vec<(String, Password)> {
+pub fn statuses(output: Result<Output>) -> Vec<(String, Password)> {
     let output = output.and_then(|output| output.success("passwd"));
     output.map(|output| output.text().lines().filter_map(status).collect()).unwrap_or_default()
 }
