@@ -7,8 +7,7 @@ use crate::{CommandLine, Context, Privilege, Problem, Result};
 
 /// Prints sshd's settings for one account and the address of a connection. A module that calls [`settings`] needs this
 /// grant and the next one.
-pub const SETTINGS: CommandLine =
-    CommandLine::new("sshd -T -C user=<user>,host=<address>,addr=<address>");
+pub const SETTINGS: CommandLine = CommandLine::new("sshd -T -C user=<user>,host=<address>,addr=<address>");
 /// The same where a `Match` block asks for the local port.
 pub const SETTINGS_AT_PORT: CommandLine =
     CommandLine::new("sshd -T -C user=<user>,host=<address>,addr=<address>,lport=<port>");
@@ -121,8 +120,9 @@ mod tests {
 
     #[test]
     fn a_keyword_may_have_several_lines_and_a_value_several_words() {
-        let settings =
-            Settings::parse("port 22\nallowusers ada\nallowusers bob@192.0.2.*\nbanner none\nodd\n\nsubsystem sftp x -y\n");
+        let settings = Settings::parse(
+            "port 22\nallowusers ada\nallowusers bob@192.0.2.*\nbanner none\nodd\n\nsubsystem sftp x -y\n",
+        );
         assert_eq!(settings.get("Port"), Some("22"));
         assert_eq!(settings.all("AllowUsers").collect::<Vec<_>>(), ["ada", "bob@192.0.2.*"]);
         assert!(settings.is("Subsystem", "sftp x -y") && settings.get("odd").is_none());

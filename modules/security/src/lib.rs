@@ -11,18 +11,17 @@ mod ssh;
 use linux_sysadmin_sdk::prelude::*;
 
 /// Each adds one tool, with the grants that it needs.
-const TOOLS: [fn(Module) -> Module; 4] = [
-    ssh::check,
-    ssh::harden,
-    fail2ban::status,
-    fail2ban::configure,
-];
+const TOOLS: [fn(Module) -> Module; 4] = [ssh::check, ssh::harden, fail2ban::status, fail2ban::configure];
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
-    let module =
-        Module::new("security", env!("CARGO_PKG_VERSION"), "security", "Weaknesses, and hardening against them")
-            .license(env!("CARGO_PKG_LICENSE"));
+    let module = Module::new(
+        "security",
+        env!("CARGO_PKG_VERSION"),
+        "security",
+        "Weaknesses, and hardening against them",
+    )
+    .license(env!("CARGO_PKG_LICENSE"));
     TOOLS.into_iter().fold(module, |module, add| add(module))
 }
 

@@ -59,7 +59,9 @@ fn commands(module: Module) -> Module {
         .command(GETENT_PASSWD.read("where an account's home is"))
         .command(account::HOME.read("whether a home is a directory, and not a link"))
         .command(SETTINGS.read("where sshd looks for an account's keys").as_root_if_available())
-        .command(SETTINGS_AT_PORT.read("the same where a Match block asks for the port").as_root_if_available())
+        .command(
+            SETTINGS_AT_PORT.read("the same where a Match block asks for the port").as_root_if_available(),
+        )
         .command(ssh_key_generate::ABSENT.read("that no public key is written over"))
         .command(generate.as_caller())
         .command(ssh_key_generate::REMOVE.change(Risk::Low, "to undo a new key pair").as_caller())

@@ -14,8 +14,8 @@ use linux_sysadmin_sdk::{Category, prelude::*, sshd};
 use serde_json::Value;
 
 use crate::account::Account;
-use linux_sysadmin_sdk::authorized_keys::{self, Authorized, Line};
 use crate::host;
+use linux_sysadmin_sdk::authorized_keys::{self, Authorized, Line};
 
 /// The keys on which a way into the target may depend.
 #[derive(Clone, Debug, Default)]

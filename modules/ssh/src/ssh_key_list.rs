@@ -5,7 +5,6 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::host::{self, PublicKey};
 
-
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
     /// With the whole public lines

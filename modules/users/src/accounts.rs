@@ -6,7 +6,6 @@ use linux_sysadmin_sdk::accounts::{self, GETENT_NOT_FOUND};
 pub(crate) use linux_sysadmin_sdk::accounts::{GETENT_PASSWD as USER, Group, User};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-
 /// Lists the accounts of the name service.
 pub(crate) const USERS: CommandLine = CommandLine::new("getent passwd");
 /// Lists the groups of the name service.

@@ -3,7 +3,6 @@
 use linux_sysadmin_sdk::accounts::expiry::Expiry;
 use linux_sysadmin_sdk::prelude::*;
 
-
 pub(crate) const USERDEL: CommandLine = CommandLine::new("userdel -- <user>");
 pub(crate) const USERDEL_HOME: CommandLine = CommandLine::new("userdel --remove -- <user>");
 pub(crate) const RENAME: CommandLine = CommandLine::new("usermod --login=<user> -- <user>");

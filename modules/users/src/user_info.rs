@@ -1,7 +1,7 @@
 //! `user_info`: everything about one account.
 
-use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::accounts::check_user;
+use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS, User};

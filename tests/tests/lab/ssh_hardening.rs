@@ -102,7 +102,11 @@ async fn all_actions(host: &'static str, test: &str) {
     let recommended = checked["data"]["recommended_actions"].as_array().expect("actions").clone();
     assert_eq!(recommended.len(), 10, "{checked}");
     let hardened = client.agrees(Way::InputRequired, "sec_harden_ssh", json!({"actions": recommended})).await;
-    assert_eq!((&hardened["status"], &hardened["data"]["file"]), (&json!("success"), &json!(DROP_IN)), "{hardened}");
+    assert_eq!(
+        (&hardened["status"], &hardened["data"]["file"]),
+        (&json!("success"), &json!(DROP_IN)),
+        "{hardened}"
+    );
     assert_eq!(hardened.get("notes"), None, "{hardened}");
     for setting in [
         "permitrootlogin no",
@@ -165,7 +169,9 @@ async fn what_sshd_cannot_read_and_what_would_lock_everybody_out_is_refused() {
 
 #[tokio::test]
 async fn an_sshd_that_ends_on_the_hardening_is_brought_back() {
-    let Some(world) = World::new("rhel1", "an_sshd_that_ends_on_the_hardening_is_brought_back") else { return };
+    let Some(world) = World::new("rhel1", "an_sshd_that_ends_on_the_hardening_is_brought_back") else {
+        return;
+    };
     world.sh(&reload_by("/bin/kill -KILL $MAINPID"));
     let mut client = world.serve().await;
     let failed = harden(&mut client, &["disable_x11_forwarding"]).await;
@@ -178,10 +184,8 @@ async fn an_sshd_that_ends_on_the_hardening_is_brought_back() {
 async fn a_firewall_that_cuts_new_connections_leads_to_the_undo() {
     let test = "a_firewall_that_cuts_new_connections_leads_to_the_undo";
     let Some(world) = World::new("debian1", test) else { return };
-    world.sh(
-        "printf 'table inet lsa_cut {\\n chain input {\\n  type filter hook input priority 0;\\n\
-         tcp dport 22 ct state new drop\\n }\\n}\\n' > /run/lsa-cut.nft",
-    );
+    world.sh("printf 'table inet lsa_cut {\\n chain input {\\n  type filter hook input priority 0;\\n\
+         tcp dport 22 ct state new drop\\n }\\n}\\n' > /run/lsa-cut.nft");
     world.sh(&reload_by("/usr/sbin/nft -f /run/lsa-cut.nft"));
     let mut client = world.serve().await;
     let actions = json!({"actions": ["disable_x11_forwarding"]});
@@ -191,7 +195,9 @@ async fn a_firewall_that_cuts_new_connections_leads_to_the_undo() {
     host.until("nft list table inet lsa_cut > /dev/null 2>&1");
     host.until(&format!("! test -e {DROP_IN}"));
     // Only now the server gets in again and hears of it.
-    world.try_sh("nft delete table inet lsa_cut; rm -r /run/systemd/system/ssh.service.d; systemctl daemon-reload");
+    world.try_sh(
+        "nft delete table inet lsa_cut; rm -r /run/systemd/system/ssh.service.d; systemctl daemon-reload",
+    );
     let failed = client.envelope_of(call).await;
     assert_eq!(failed["status"], "error", "{failed}");
     world.is_as_before().await;

@@ -16,12 +16,13 @@ const GUARD: u32 = 30;
 
 /// Adds the tool.
 pub(crate) fn tool(module: Module) -> Module {
-    let tool = Tool::new("sec_fail2ban_configure", "Change a jail of fail2ban, or unban", configure).risk(Risk::High);
+    let tool = Tool::new("sec_fail2ban_configure", "Change a jail of fail2ban, or unban", configure)
+        .risk(Risk::High);
     module.grants(grants).tool(tool)
 }
 
 fn grants(module: Module) -> Module {
-    server::grants(jail_files::grants(module))
+    jail_files::grants(module)
         .command(TEST.change(Risk::Moderate, "the same after a change, which is undone where it can't"))
         .command(RELOAD.change(Risk::High, "to let the settings count"))
         .command(UNBAN.change(Risk::High, "to let an address in again"))
@@ -116,7 +117,12 @@ impl Config {
         }
         options.extend(self.backend.map(|backend| ("backend", backend.name().to_owned())));
         match self.maxretry {
-            Some(0) => return Err(Problem::validation("INVALID_VALUE", "maxretry is 0: expected 1 or more failures")),
+            Some(0) => {
+                return Err(Problem::validation(
+                    "INVALID_VALUE",
+                    "maxretry is 0: expected 1 or more failures",
+                ));
+            }
             maxretry => options.extend(maxretry.map(|most| ("maxretry", most.to_string()))),
         }
         if let Some(bantime) = &self.bantime {
@@ -151,7 +157,10 @@ fn configure(args: ConfigureArgs, cx: &Context) -> Result<Noted<Configured>> {
         return Err(Problem::validation("INVALID_ARGUMENTS", "config is for create and modify only"));
     }
     if args.address.is_some() != (args.action == Action::Unban) {
-        return Err(Problem::validation("INVALID_ARGUMENTS", "unban takes an address, and no other action does"));
+        return Err(Problem::validation(
+            "INVALID_ARGUMENTS",
+            "unban takes an address, and no other action does",
+        ));
     }
     if let Some(address) = &args.address {
         return unban(&args.jail, &value::address("address", address, false)?, cx);
@@ -169,9 +178,13 @@ fn configure(args: ConfigureArgs, cx: &Context) -> Result<Noted<Configured>> {
         Action::Enable | Action::Disable => {
             let is_wanted = args.action == Action::Enable;
             if files.is_enabled(jail) == is_wanted && (works == is_wanted || running.is_none()) {
-                let data = Configured { would: None, files: Vec::new(), set: Vec::new(), running: Some(works) };
+                let data =
+                    Configured { would: None, files: Vec::new(), set: Vec::new(), running: Some(works) };
                 let state = if is_wanted { "enabled" } else { "disabled" };
-                return Ok(Noted { data, notes: vec![format!("{jail} is {state} already: nothing was changed")] });
+                return Ok(Noted {
+                    data,
+                    notes: vec![format!("{jail} is {state} already: nothing was changed")],
+                });
             }
             options.push(("enabled", is_wanted.to_string()));
         }
@@ -312,7 +325,9 @@ fn unban(jail: &str, address: &str, cx: &Context) -> Result<Noted<Configured>> {
     let running = server::running_jails(cx)?;
     let Some(running) = running else {
         let message = "fail2ban isn't running, so nobody is banned";
-        return Err(Problem::new("NOT_RUNNING", Category::State, message).remedy("svc_start service=fail2ban"));
+        return Err(
+            Problem::new("NOT_RUNNING", Category::State, message).remedy("svc_start service=fail2ban")
+        );
     };
     if !running.iter().any(|name| name == jail) {
         let message = format!("there is no jail {jail} at work: there are {}", running.join(", "));
@@ -320,9 +335,13 @@ fn unban(jail: &str, address: &str, cx: &Context) -> Result<Noted<Configured>> {
     }
     let banned = server::states(&[jail.to_owned()], cx).pop().unwrap_or_default().addresses;
     if !banned.iter().any(|known| known == address) {
-        return Ok(Noted { data: data(None), notes: vec![format!("{jail} hasn't banned {address}: nothing was changed")] });
+        return Ok(Noted {
+            data: data(None),
+            notes: vec![format!("{jail} hasn't banned {address}: nothing was changed")],
+        });
     }
     let step = Step::run(UNBAN.with([jail, address]).as_root()).undo(BAN.with([jail, address]).as_root());
-    let applied = cx.apply(Change::new(format!("Unban {address} in the jail {jail} of fail2ban")).step(step))?;
+    let applied =
+        cx.apply(Change::new(format!("Unban {address} in the jail {jail} of fail2ban")).step(step))?;
     Ok(Noted { data: data(applied.dry_run.then_some("unban")), notes: Vec::new() })
 }

@@ -12,11 +12,13 @@ pub(super) fn grants(module: Module) -> Module {
     let reading = "how jails are configured";
     let writing = "own settings of jails, which fail2ban checks before they count";
     let read = ["/etc/fail2ban/jail.conf", DIRECTORY, "/etc/fail2ban/jail.d/*.conf"];
-    let module = read.into_iter().fold(module, |module, glob| {
-        module.path(PathGrant::read(glob, reading).as_root_if_available())
-    });
+    let module = read
+        .into_iter()
+        .fold(module, |module, glob| module.path(PathGrant::read(glob, reading).as_root_if_available()));
     [LOCAL, "/etc/fail2ban/jail.d/*.local"].into_iter().fold(module, |module, glob| {
-        module.path(PathGrant::read(glob, reading).as_root_if_available()).path(PathGrant::write(glob, writing))
+        module
+            .path(PathGrant::read(glob, reading).as_root_if_available())
+            .path(PathGrant::write(glob, writing))
     })
 }
 
@@ -77,7 +79,8 @@ impl JailFiles {
     pub fn jails(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for file in &self.0 {
-            let found = sections(file.text.as_deref().unwrap_or_default()).into_iter().map(|section| section.name);
+            let found =
+                sections(file.text.as_deref().unwrap_or_default()).into_iter().map(|section| section.name);
             names.extend(found.filter(|name| name != "DEFAULT" && name != "INCLUDES"));
         }
         names.sort();
@@ -88,7 +91,9 @@ impl JailFiles {
     /// Whether the jail is enabled, by its own section or by the defaults.
     pub fn is_enabled(&self, jail: &str) -> bool {
         let of = |section: &str| self.0.iter().rev().find_map(|file| file.value(section, "enabled"));
-        of(jail).or_else(|| of("DEFAULT")).is_some_and(|value| ["true", "yes", "on", "1"].contains(&value.as_str()))
+        of(jail)
+            .or_else(|| of("DEFAULT"))
+            .is_some_and(|value| ["true", "yes", "on", "1"].contains(&value.as_str()))
     }
 
     /// The first file of packages in which the jail is enabled.
@@ -108,7 +113,10 @@ impl JailFiles {
     /// The own files without the jail, those that have it.
     pub fn without(&self, jail: &str) -> Vec<(JailFile, String)> {
         let with_it = self.own().filter(|file| file.has(jail)).cloned();
-        with_it.map(|file| (without(file.text.as_deref().unwrap_or_default(), jail), file)).map(|(a, b)| (b, a)).collect()
+        with_it
+            .map(|file| (without(file.text.as_deref().unwrap_or_default(), jail), file))
+            .map(|(a, b)| (b, a))
+            .collect()
     }
 }
 
@@ -184,7 +192,8 @@ fn option_of(line: &str) -> Option<(&str, &str)> {
 /// The lines of an option in a section, its last place: the first line, and the line behind its last one. Lines that begin
 /// with a blank continue a value.
 fn find(lines: &[&str], section: &Section, option: &str) -> Option<(usize, usize)> {
-    let is_it = |number: &usize| option_of(lines[*number]).is_some_and(|(name, _)| name.eq_ignore_ascii_case(option));
+    let is_it =
+        |number: &usize| option_of(lines[*number]).is_some_and(|(name, _)| name.eq_ignore_ascii_case(option));
     let first = (section.head + 1..section.end).rev().find(is_it)?;
     let continues = |line: &&&str| line.starts_with([' ', '\t']) && !line.trim().is_empty();
     let more = lines[first + 1..section.end].iter().take_while(continues).count();
@@ -236,7 +245,11 @@ mod tests {
             ("new", "enabled", "true", format!("{OWN}\n[new]\nenabled = true\n")),
         ];
         for (jail, option, value, expected) in table {
-            assert_eq!(file(LOCAL, OWN).with(jail, &[(option, value.to_owned())]), expected, "{jail} {option}");
+            assert_eq!(
+                file(LOCAL, OWN).with(jail, &[(option, value.to_owned())]),
+                expected,
+                "{jail} {option}"
+            );
         }
         let none = JailFile { path: LOCAL.to_owned(), text: None };
         assert_eq!(none.with("sshd", &[("enabled", "true".to_owned())]), "[sshd]\nenabled = true\n");

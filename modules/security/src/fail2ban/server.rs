@@ -111,7 +111,9 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
                  prints the rules",
             ))
         }
-        false => Err(Problem::new("COMMAND_FAILED", Category::Other, format!("fail2ban-client status: {said}"))),
+        false => {
+            Err(Problem::new("COMMAND_FAILED", Category::Other, format!("fail2ban-client status: {said}")))
+        }
     }
 }
 
@@ -126,7 +128,8 @@ fn jails(text: &str) -> Vec<String> {
 pub(super) fn states(names: &[String], cx: &Context) -> Vec<Jail> {
     let asked = names.iter().map(|name| JAIL.with([name]).privilege(Privilege::RootIfAvailable)).collect();
     let said = names.iter().zip(cx.run_all(asked));
-    let found = said.filter_map(|(name, said)| said.ok().filter(|said| said.exit_code == 0).map(|said| (name, said)));
+    let found =
+        said.filter_map(|(name, said)| said.ok().filter(|said| said.exit_code == 0).map(|said| (name, said)));
     found.map(|(name, said)| jail(name, &said.text())).collect()
 }
 
@@ -136,7 +139,8 @@ fn jail(name: &str, text: &str) -> Jail {
         line.and_then(|(_, rest)| rest.strip_prefix(':')).map(str::trim).filter(|value| !value.is_empty())
     };
     let number = |label: &str| value(label).and_then(|value| value.parse().ok()).unwrap_or_default();
-    let words = |label: &str| value(label).into_iter().flat_map(str::split_whitespace).map(str::to_owned).collect();
+    let words =
+        |label: &str| value(label).into_iter().flat_map(str::split_whitespace).map(str::to_owned).collect();
     Jail {
         name: name.to_owned(),
         failed: (number("Currently failed"), number("Total failed")),
@@ -161,7 +165,8 @@ fn configured(dump: &str) -> BTreeMap<String, Configured> {
         }
         // The server's own settings have no jail.
         let Some(jail) = jails.get_mut(name) else { continue };
-        let text = || words.get(3).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+        let text =
+            || words.get(3).map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         let texts = || words.iter().skip(3).filter_map(Value::as_str).map(str::to_owned);
         match (verb, word(2)) {
             ("set", Some("maxretry")) => jail.maxretry = words.get(3).and_then(Value::as_u64),

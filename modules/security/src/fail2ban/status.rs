@@ -10,7 +10,8 @@ const LISTED: (usize, usize) = (20, 1000);
 
 /// Adds the tool.
 pub(crate) fn tool(module: Module) -> Module {
-    let tool = Tool::new("sec_fail2ban_status", "Jails of fail2ban: settings, failures, banned addresses", status);
+    let tool =
+        Tool::new("sec_fail2ban_status", "Jails of fail2ban: settings, failures, banned addresses", status);
     module.grants(server::grants).tool(tool)
 }
 
@@ -71,7 +72,9 @@ fn status(args: StatusArgs, cx: &Context) -> Result<Listing<Item>> {
         (None, Some(wrong)) => {
             notes.push(format!("fail2ban isn't running, and can't start with its configuration: {wrong}"));
         }
-        (Some(_), Some(wrong)) => notes.push(format!("the next reload fails with the configuration on disk: {wrong}")),
+        (Some(_), Some(wrong)) => {
+            notes.push(format!("the next reload fails with the configuration on disk: {wrong}"))
+        }
         (Some(_), None) => {}
     }
     let running = running.unwrap_or_default();

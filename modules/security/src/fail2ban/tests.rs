@@ -106,9 +106,12 @@ fn without_fail2ban_and_without_roots_rights_the_answer_says_so() {
         // The message of fail2ban 1.0.2.
         let said = "2026-11-27 22:22:37,476 fail2ban                [44]: ERROR   Permission denied to socket: \
                     /var/run/fail2ban/fail2ban.sock, (you must be root)\n";
-        let denied = files()
-            .answer(&["fail2ban-client", "status"], 255, "", said)
-            .answer(&["fail2ban-client", "-t"], 0, "", "");
+        let denied = files().answer(&["fail2ban-client", "status"], 255, "", said).answer(
+            &["fail2ban-client", "-t"],
+            0,
+            "",
+            "",
+        );
         assert_eq!(call(denied, tool, arguments).0.unwrap_err().code, "PRIVILEGE_REQUIRED");
     }
 }

@@ -42,7 +42,11 @@ pub(super) fn port(text: &str) -> Result<String> {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     match parts.iter().all(|part| is_one(part)) {
         true => Ok(parts.join(",")),
-        false => Err(invalid("port", text, "a port, a service's name, a range `1000:2000`, or several with commas")),
+        false => Err(invalid(
+            "port",
+            text,
+            "a port, a service's name, a range `1000:2000`, or several with commas",
+        )),
     }
 }
 
@@ -52,10 +56,14 @@ pub(super) fn filter(text: &str) -> Result<String> {
         Some((name, options)) => (name, options),
         None => (text, ""),
     };
-    let is_plain = |options: &str| options.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_=,. \"-".contains(&byte));
+    let is_plain = |options: &str| {
+        options.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_=,. \"-".contains(&byte))
+    };
     match is_word(name, b"_.-") && !name.starts_with(['.', '-']) && is_plain(options) {
         true => Ok(text.to_owned()),
-        false => Err(invalid("filter", text, "a name of /etc/fail2ban/filter.d, perhaps with [option=value]")),
+        false => {
+            Err(invalid("filter", text, "a name of /etc/fail2ban/filter.d, perhaps with [option=value]"))
+        }
     }
 }
 
@@ -71,7 +79,9 @@ pub(super) fn logpath(text: &str) -> Result<String> {
         && text.chars().all(|sign| !sign.is_control() && !sign.is_whitespace() && !"%;#<>\\".contains(sign));
     match is_option || is_path {
         true => Ok(text.to_owned()),
-        false => Err(invalid("logpath", text, "an absolute path without blanks, wildcards allowed, or %(name)s")),
+        false => {
+            Err(invalid("logpath", text, "an absolute path without blanks, wildcards allowed, or %(name)s"))
+        }
     }
 }
 
@@ -80,7 +90,8 @@ pub(super) fn time(name: &str, text: &str, may_be_endless: bool) -> Result<Strin
     let is_part = |part: &str| {
         let unit = part.trim_start_matches(|sign: char| sign.is_ascii_digit());
         let number = &part[..part.len() - unit.len()];
-        let units = ["", "s", "m", "h", "d", "w", "mo", "y", "sec", "min", "hour", "day", "week", "month", "year"];
+        let units =
+            ["", "s", "m", "h", "d", "w", "mo", "y", "sec", "min", "hour", "day", "week", "month", "year"];
         number.len() <= 9 && number.parse::<u32>().is_ok_and(|number| number > 0) && units.contains(&unit)
     };
     let mut parts = text.split(' ').peekable();
@@ -88,7 +99,11 @@ pub(super) fn time(name: &str, text: &str, may_be_endless: bool) -> Result<Strin
     match is_time || (may_be_endless && text == "-1") {
         true => Ok(text.to_owned()),
         false => {
-            let expected = if may_be_endless { "a time such as 10m, 1h, 1d 12h, or -1 for ever" } else { "a time such as 10m, 1h, 1d 12h" };
+            let expected = if may_be_endless {
+                "a time such as 10m, 1h, 1d 12h, or -1 for ever"
+            } else {
+                "a time such as 10m, 1h, 1d 12h"
+            };
             Err(invalid(name, text, expected))
         }
     }
@@ -96,17 +111,27 @@ pub(super) fn time(name: &str, text: &str, may_be_endless: bool) -> Result<Strin
 
 /// An address in the form in which fail2ban shows it, or a network.
 pub(super) fn address(name: &str, text: &str, may_be_network: bool) -> Result<String> {
-    let (address, length) = text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
+    let (address, length) =
+        text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));
     let most = match address.parse::<IpAddr>() {
         Ok(IpAddr::V4(_)) => Some(32),
         Ok(IpAddr::V6(_)) => Some(128),
         Err(_) => None,
     };
-    let is_length = |length: &str| length.parse::<u8>().is_ok_and(|length| most.is_some_and(|most| length <= most));
+    let is_length =
+        |length: &str| length.parse::<u8>().is_ok_and(|length| most.is_some_and(|most| length <= most));
     match most.is_some() && length.is_none_or(|length| may_be_network && is_length(length)) {
-        true => Ok(address.parse::<IpAddr>().ok().filter(|_| length.is_none()).map_or_else(|| text.to_owned(), |address| address.to_string())),
+        true => Ok(address
+            .parse::<IpAddr>()
+            .ok()
+            .filter(|_| length.is_none())
+            .map_or_else(|| text.to_owned(), |address| address.to_string())),
         false => {
-            let expected = if may_be_network { "an IP address or a network such as 192.0.2.0/24" } else { "an IP address" };
+            let expected = if may_be_network {
+                "an IP address or a network such as 192.0.2.0/24"
+            } else {
+                "an IP address"
+            };
             Err(invalid(name, text, expected))
         }
     }
@@ -125,14 +150,37 @@ mod tests {
         let one = |text: &str| address("address", text, false);
         type Check<'a> = &'a dyn Fn(&str) -> Result<String>;
         let table: [(Check<'_>, &[&str], &[&str]); 8] = [
-            (&jail, &["sshd", "nginx-http-auth", "a.b_c"], &["", "-d", "DEFAULT", "default", "a b", "a]\n[x", "a/b"]),
-            (&port, &["22", "ssh", "http,https", "1000:2000", "0:65535"], &["", "65536", "ssh;id", "1:2:3", "a b", "-1"]),
-            (&filter, &["sshd", "sshd[mode=aggressive]"], &["", "../x", "a\nb", "sshd[mode=%(x)s]", "a[", "x y"]),
-            (&logpath, &["/var/log/auth.log", "/var/log/nginx/*error.log", "%(sshd_log)s"],
-             &["", "auth.log", "/var/../etc/shadow", "/a b", "/a\n[x]", "/a;b", "%(a)s /b"]),
-            (&bantime, &["600", "10m", "1d 12h", "-1"], &["", "0", "-2", "1x", "1h\n", "h", "1h  2m", "9999999999"]),
+            (
+                &jail,
+                &["sshd", "nginx-http-auth", "a.b_c"],
+                &["", "-d", "DEFAULT", "default", "a b", "a]\n[x", "a/b"],
+            ),
+            (
+                &port,
+                &["22", "ssh", "http,https", "1000:2000", "0:65535"],
+                &["", "65536", "ssh;id", "1:2:3", "a b", "-1"],
+            ),
+            (
+                &filter,
+                &["sshd", "sshd[mode=aggressive]"],
+                &["", "../x", "a\nb", "sshd[mode=%(x)s]", "a[", "x y"],
+            ),
+            (
+                &logpath,
+                &["/var/log/auth.log", "/var/log/nginx/*error.log", "%(sshd_log)s"],
+                &["", "auth.log", "/var/../etc/shadow", "/a b", "/a\n[x]", "/a;b", "%(a)s /b"],
+            ),
+            (
+                &bantime,
+                &["600", "10m", "1d 12h", "-1"],
+                &["", "0", "-2", "1x", "1h\n", "h", "1h  2m", "9999999999"],
+            ),
             (&findtime, &["10m"], &["-1", "0"]),
-            (&ignored, &["192.0.2.1", "192.0.2.0/24", "2001:db8::/32"], &["", "host", "192.0.2.0/33", "192.0.2.1 x"]),
+            (
+                &ignored,
+                &["192.0.2.1", "192.0.2.0/24", "2001:db8::/32"],
+                &["", "host", "192.0.2.0/33", "192.0.2.1 x"],
+            ),
             (&one, &["192.0.2.1", "::1"], &["192.0.2.0/24", "x"]),
         ];
         for (number, (check, good, bad)) in table.into_iter().enumerate() {

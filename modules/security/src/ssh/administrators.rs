@@ -20,7 +20,11 @@ pub(super) fn grants(module: Module) -> Module {
         .command(USERS.read("which accounts there are"))
         .command(GROUPS.read("which groups they are in"))
         .command(sshd::SETTINGS.read("sshd's settings for an account").as_root_if_available())
-        .command(sshd::SETTINGS_AT_PORT.read("the same where a Match block asks for the port").as_root_if_available())
+        .command(
+            sshd::SETTINGS_AT_PORT
+                .read("the same where a Match block asks for the port")
+                .as_root_if_available(),
+        )
         .path(PathGrant::read(sudoers::MAIN, sudo).as_root_if_available())
         .path(PathGrant::read(sudoers::DIRECTORY, sudo).as_root_if_available())
         .path(PathGrant::read("/etc/sudoers.d/*", sudo).as_root_if_available())

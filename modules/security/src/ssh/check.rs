@@ -1,8 +1,8 @@
 //! `sec_check_ssh`: what is weak in sshd's effective configuration, for each account that may become root and the address in
 //! use, and the actions that would harden it.
 
-use linux_sysadmin_sdk::sshd::{self, Settings};
 use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::sshd::{self, Settings};
 
 use super::action::{self, Action};
 use super::administrators::{self, Survey};
@@ -12,11 +12,13 @@ use crate::finding::{Finding, Found, Report};
 
 /// Adds the tool.
 pub(crate) fn tool(module: Module) -> Module {
-    module.grants(|module| host_keys::grants(key_login::grants(administrators::grants(module)))).tool(Tool::new(
-        "sec_check_ssh",
-        "Weak settings of sshd, as they are effective; hardening to recommend",
-        |_: NoArgs, cx: &Context| check(cx),
-    ))
+    module.grants(|module| host_keys::grants(key_login::grants(administrators::grants(module)))).tool(
+        Tool::new(
+            "sec_check_ssh",
+            "Weak settings of sshd, as they are effective; hardening to recommend",
+            |_: NoArgs, cx: &Context| check(cx),
+        ),
+    )
 }
 
 /// The answer.
@@ -66,7 +68,12 @@ pub(crate) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
         Ok(survey) => survey,
         Err(problem) if problem.code == "SSHD_CONFIG_INVALID" => {
             let evidence = format!("sshd doesn't start again with it: {}", problem.message);
-            found.push(Finding::new(Severity::Critical, "ssh-config-invalid", "sshd's configuration", evidence));
+            found.push(Finding::new(
+                Severity::Critical,
+                "ssh-config-invalid",
+                "sshd's configuration",
+                evidence,
+            ));
             return Ok((found, None));
         }
         Err(problem) if problem.code == "PRIVILEGE_REQUIRED" => {

@@ -59,10 +59,22 @@ impl ConfigFiles {
             Err(problem) if problem.category == Category::NotFound => Vec::new(),
             names => names?,
         };
-        let paths = names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.'));
-        let paths: Vec<String> = paths.map(|name| format!("{DIRECTORY}/{name}")).collect();
-        let texts = cx.read_all(&paths).into_iter().collect::<Result<Vec<_>>>()?;
-        Ok(Self { main, others: paths.into_iter().zip(texts).collect() })
+        let names = names.iter().filter(|name| name.ends_with(".conf") && !name.starts_with('.'));
+        let mut paths: Vec<String> = names.map(|name| format!("{DIRECTORY}/{name}")).collect();
+        // The own file is read although it may not be there, so that the host makes sure that it still isn't when the plan
+        // runs.
+        if !paths.iter().any(|path| path == DROP_IN) {
+            paths.push(DROP_IN.to_owned());
+        }
+        let mut others = Vec::new();
+        for (text, path) in cx.read_all(&paths).into_iter().zip(paths) {
+            match text {
+                Ok(text) => others.push((path, text)),
+                Err(problem) if problem.category == Category::NotFound => {}
+                Err(problem) => return Err(problem),
+            }
+        }
+        Ok(Self { main, others })
     }
 
     /// The text with these settings, in the place where sshd reads it first.
@@ -85,7 +97,10 @@ impl ConfigFiles {
                 let word = word.trim_matches('"');
                 word == "/etc/ssh/sshd_config.d/*.conf" || word == "sshd_config.d/*.conf"
             };
-            Some(keyword.eq_ignore_ascii_case("Include") && value.split_whitespace().next().is_some_and(is_directory))
+            Some(
+                keyword.eq_ignore_ascii_case("Include")
+                    && value.split_whitespace().next().is_some_and(is_directory),
+            )
         };
         self.main.lines().find_map(includes) == Some(true)
             && self.others.iter().all(|(path, _)| path.as_str() >= DROP_IN)
@@ -99,7 +114,8 @@ impl ConfigFiles {
             text.lines().enumerate().find_map(|(number, line)| {
                 let (keyword, _) = keyword(line)?;
                 is_in_match |= keyword.eq_ignore_ascii_case("Match");
-                (is_in_match && keyword.eq_ignore_ascii_case(wanted)).then(|| format!("{path}:{}", number + 1))
+                (is_in_match && keyword.eq_ignore_ascii_case(wanted))
+                    .then(|| format!("{path}:{}", number + 1))
             })
         })
     }
@@ -119,7 +135,8 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
 /// An own text with these settings. Other lines stay; a `Match` block keeps to its end.
 fn merged(text: &str, settings: &[Setting]) -> String {
     let is_set = |line: &&str| {
-        keyword(line).is_some_and(|(keyword, _)| settings.iter().any(|(own, _)| own.eq_ignore_ascii_case(keyword)))
+        keyword(line)
+            .is_some_and(|(keyword, _)| settings.iter().any(|(own, _)| own.eq_ignore_ascii_case(keyword)))
     };
     let kept = text.lines().filter(|line| *line != COMMENT && !is_set(line));
     let set: Vec<String> = settings.iter().map(|(keyword, value)| format!("{keyword} {value}")).collect();

@@ -11,8 +11,9 @@ use super::lockout;
 /// Checks the whole configuration.
 const CHECK: CommandLine = CommandLine::new("sshd -t");
 const ALGORITHMS: CommandLine = CommandLine::new("ssh -Q <text>");
-const UNITS: CommandLine =
-    CommandLine::new("systemctl show --property=Id,ActiveState -- ssh.service sshd.service ssh.socket sshd.socket");
+const UNITS: CommandLine = CommandLine::new(
+    "systemctl show --property=Id,ActiveState -- ssh.service sshd.service ssh.socket sshd.socket",
+);
 const RELOAD: CommandLine = CommandLine::new("systemctl reload -- <unit>");
 /// Where sshd has ended on the new configuration, a reload alone would not bring it back.
 const BRING_BACK: CommandLine = CommandLine::new("systemctl reload-or-restart -- <unit>");
@@ -22,9 +23,10 @@ const GUARD: u32 = 30;
 
 /// Adds the tool.
 pub(crate) fn tool(module: Module) -> Module {
-    let tool = Tool::new("sec_harden_ssh", "Harden sshd by named actions; undone unless a new login works", harden)
-        .risk(Risk::Moderate)
-        .value_alias("actions", "disable_x11", "disable_x11_forwarding");
+    let tool =
+        Tool::new("sec_harden_ssh", "Harden sshd by named actions; undone unless a new login works", harden)
+            .risk(Risk::Moderate)
+            .value_alias("actions", "disable_x11", "disable_x11_forwarding");
     module.grants(grants).tool(tool)
 }
 
@@ -65,10 +67,14 @@ fn harden(args: HardenArgs, cx: &Context) -> Result<Noted<Hardened>> {
     let rows: Vec<Hardening> =
         action::all()?.into_iter().filter(|row| args.actions.contains(&row.name)).collect();
     if rows.is_empty() {
-        return Err(Problem::validation("NO_ACTIONS", "actions is empty: expected what sec_check_ssh recommends"));
+        return Err(Problem::validation(
+            "NO_ACTIONS",
+            "actions is empty: expected what sec_check_ssh recommends",
+        ));
     }
     let survey = Survey::look(cx)?;
-    let mut notes: Vec<String> = survey.unseen.iter().map(|unseen| format!("not looked at: {unseen}")).collect();
+    let mut notes: Vec<String> =
+        survey.unseen.iter().map(|unseen| format!("not looked at: {unseen}")).collect();
     let is_in_force = |row: &Hardening| survey.settings().all(|settings| row.is_in_force(settings));
     let (held, wanted): (Vec<_>, Vec<_>) = rows.into_iter().partition(is_in_force);
     if !held.is_empty() {
@@ -170,9 +176,9 @@ fn left_open(wanted: &[Hardening], files: &ConfigFiles, cx: &Context) -> Result<
     let is_open = |row: &&Hardening| !after.settings().all(|settings| row.is_in_force(settings));
     let mut notes: Vec<String> =
         wanted.iter().filter(is_open).map(|row| overridden(row, files, &after)).collect();
-    let asks_pam = after.settings().any(|settings| {
-        settings.is("KbdInteractiveAuthentication", "yes") && settings.is("UsePAM", "yes")
-    });
+    let asks_pam = after
+        .settings()
+        .any(|settings| settings.is("KbdInteractiveAuthentication", "yes") && settings.is("UsePAM", "yes"));
     if asks_pam && wanted.iter().any(|row| row.name == Action::DisablePasswordAuth) {
         notes.push(
             "passwords are still taken by KbdInteractiveAuthentication, which asks PAM: set it to no by hand"
@@ -188,7 +194,9 @@ fn overridden(row: &Hardening, files: &ConfigFiles, survey: &Survey) -> String {
     let open: Vec<&str> = open.map(|(account, _)| account.user.name.as_str()).collect();
     let whose = if open.is_empty() { String::new() } else { format!(" for {}", open.join(", ")) };
     match files.in_match(&row.keyword) {
-        Some(place) => format!("{} is still another one{whose}: a Match block sets it at {place}", row.keyword),
+        Some(place) => {
+            format!("{} is still another one{whose}: a Match block sets it at {place}", row.keyword)
+        }
         None => format!("{} is still another one{whose}", row.keyword),
     }
 }

@@ -79,7 +79,8 @@ fn configuration(found: &mut Found, cx: &Context) {
         let Ok(Some(file)) = metadata else { continue };
         let mode = file.mode & 0o7777;
         if !file.is_symlink && (file.owner != "root" || mode & 0o022 != 0) {
-            let evidence = format!("{}:{} {mode:o}, expected that only root may write", file.owner, file.group);
+            let evidence =
+                format!("{}:{} {mode:o}, expected that only root may write", file.owner, file.group);
             found.push(Finding::new(Severity::Critical, "ssh-config-writable", path.as_str(), evidence));
         }
     }

@@ -49,10 +49,12 @@ pub(super) fn kept_out(account: &Administrator, settings: &Settings) -> Option<S
     {
         // Of a pattern with a host it isn't known whether the host fits: it doesn't let in, and keeps out.
         let fits = |pattern: &str, only_users: bool| {
-            let (user, host) = pattern.split_once('@').map_or((pattern, None), |(user, host)| (user, Some(host)));
+            let (user, host) =
+                pattern.split_once('@').map_or((pattern, None), |(user, host)| (user, Some(host)));
             (host.is_none() || !only_users) && own.iter().any(|own| matches(user.as_bytes(), own.as_bytes()))
         };
-        if let Some(pattern) = settings.all(deny).find(|pattern| fits(pattern.trim_start_matches('!'), false)) {
+        if let Some(pattern) = settings.all(deny).find(|pattern| fits(pattern.trim_start_matches('!'), false))
+        {
             return Some(format!("{deny} {pattern}"));
         }
         if settings.get(allow).is_some() && !settings.all(allow).any(|pattern| fits(pattern, true)) {
@@ -84,7 +86,11 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 }
 
 /// Looks for a key that is sure to open the account. The error says why there is none.
-fn missing_key(account: &Administrator, settings: &Settings, cx: &Context) -> std::result::Result<(), String> {
+fn missing_key(
+    account: &Administrator,
+    settings: &Settings,
+    cx: &Context,
+) -> std::result::Result<(), String> {
     let user = &account.user;
     let files = settings.get("AuthorizedKeysFile").unwrap_or(sshd::KEY_FILES);
     let files = files.split_whitespace().filter(|file| *file != "none");
@@ -128,7 +134,14 @@ fn missing_key(account: &Administrator, settings: &Settings, cx: &Context) -> st
 }
 
 /// The path for whose permissions sshd passes over the keys in a file, where `StrictModes` is on.
-fn loose(path: &str, home: &str, name: &str, settings: &Settings, own: &Context, cx: &Context) -> Option<String> {
+fn loose(
+    path: &str,
+    home: &str,
+    name: &str,
+    settings: &Settings,
+    own: &Context,
+    cx: &Context,
+) -> Option<String> {
     if settings.is("StrictModes", "no") {
         return None;
     }

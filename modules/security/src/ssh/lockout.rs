@@ -22,8 +22,10 @@ pub(super) fn refusal(actions: &[Action], survey: &Survey, cx: &Context) -> Opti
     let ends_root = actions.contains(&Action::DisableRootLogin);
     if ends_root && sshd::client(cx).is_some() && is_root(survey, cx) {
         let message = "root is the account in use: with disable_root_login the next login would be refused";
-        return Some(Problem::new("ACCOUNT_IN_USE", Category::Denied, message)
-            .remedy("Connect as another account that may become root, and do it from there"));
+        return Some(
+            Problem::new("ACCOUNT_IN_USE", Category::Denied, message)
+                .remedy("Connect as another account that may become root, and do it from there"),
+        );
     }
     if !ends_passwords && !ends_root {
         return None;
@@ -46,19 +48,27 @@ pub(super) fn refusal(actions: &[Action], survey: &Survey, cx: &Context) -> Opti
         true => ("NO_USABLE_KEY", "no key opens an account that may become root"),
         false => ("NO_OTHER_LOGIN", "nobody else could log in and become root"),
     };
-    Some(Problem::new(code, Category::Denied, format!("{what}: {}{more}", why.join("; ")))
-        .remedy("ssh_copy_id, or ssh_authorized_keys action=add, for an account that may become root"))
+    Some(
+        Problem::new(code, Category::Denied, format!("{what}: {}{more}", why.join("; ")))
+            .remedy("ssh_copy_id, or ssh_authorized_keys action=add, for an account that may become root"),
+    )
 }
 
 /// Whether the account in use is root.
 fn is_root(survey: &Survey, cx: &Context) -> bool {
     let own = cx.account();
     let roots = survey.accounts.iter().filter(|(account, _)| account.user.uid == 0);
-    own.is_err() || roots.into_iter().any(|(account, _)| own.as_deref().is_ok_and(|own| own == account.user.name))
+    own.is_err()
+        || roots.into_iter().any(|(account, _)| own.as_deref().is_ok_and(|own| own == account.user.name))
 }
 
 /// The reason why it isn't sure that the account gets in afterwards.
-fn hindrance(account: &Administrator, settings: &Settings, ends_passwords: bool, cx: &Context) -> Option<String> {
+fn hindrance(
+    account: &Administrator,
+    settings: &Settings,
+    ends_passwords: bool,
+    cx: &Context,
+) -> Option<String> {
     let by_key = key_login::hindrance(account, settings, cx)?;
     (ends_passwords || !has_password(account, settings, cx)).then_some(by_key)
 }

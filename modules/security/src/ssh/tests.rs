@@ -135,7 +135,10 @@ fn every_weak_setting_is_found_and_those_that_can_be_hardened_say_how() {
     let first = &checked["findings"][0];
     assert_eq!((&first["kind"], &first["severity"]), (&json!("ssh-empty-passwords"), &json!("critical")));
     assert_eq!(first["subjects"], json!(["PermitEmptyPasswords yes"]));
-    assert_eq!(first["mend"], json!({"tool": "sec_harden_ssh", "arguments": {"actions": ["disable_empty_passwords"]}}));
+    assert_eq!(
+        first["mend"],
+        json!({"tool": "sec_harden_ssh", "arguments": {"actions": ["disable_empty_passwords"]}})
+    );
 }
 
 #[test]
@@ -155,7 +158,8 @@ fn a_configuration_that_sshd_cannot_read_is_the_finding_and_is_not_hardened() {
     ] {
         let broken = || {
             let target = FakeTarget::new().account("root");
-            let target = target.answer(&["getent", "passwd"], 0, PASSWD, "").answer(&["getent", "group"], 0, "", "");
+            let target =
+                target.answer(&["getent", "passwd"], 0, PASSWD, "").answer(&["getent", "group"], 0, "", "");
             ["root", "nobody"].into_iter().fold(target, |target, account| {
                 let argv = format!("user={account},host=127.0.0.1,addr=127.0.0.1");
                 target.answer(&["sshd", "-T", "-C", &argv], 255, "", said)
@@ -172,10 +176,12 @@ fn a_configuration_that_sshd_cannot_read_is_the_finding_and_is_not_hardened() {
 #[test]
 fn without_sshd_or_without_roots_rights_the_answer_says_so() {
     let bare = || {
-        FakeTarget::new()
-            .account("bob")
-            .answer(&["getent", "passwd"], 0, PASSWD, "")
-            .answer(&["getent", "group"], 0, "", "")
+        FakeTarget::new().account("bob").answer(&["getent", "passwd"], 0, PASSWD, "").answer(
+            &["getent", "group"],
+            0,
+            "",
+            "",
+        )
     };
     let problem = bare().without_program("sshd").call(&module(), "sec_check_ssh", json!({})).unwrap_err();
     assert_eq!((problem.code.as_str(), problem.remediation.len()), ("PROGRAM_NOT_FOUND", 1));
@@ -270,7 +276,8 @@ fn a_match_block_that_overrides_the_hardening_is_named_with_its_place() {
         target.answer_after(&["sshd", "-T", "-C", &settings_of(account)], 0, &hard, "")
     });
     let (_, notes) = harden(target, &["disable_x11_forwarding"]).0.unwrap();
-    let expected = "X11Forwarding is still another one for ada: a Match block sets it at /etc/ssh/sshd_config:4";
+    let expected =
+        "X11Forwarding is still another one for ada: a Match block sets it at /etc/ssh/sshd_config:4";
     assert_eq!(notes, [expected]);
 }
 
@@ -287,7 +294,10 @@ fn passwords_stay_where_no_key_is_sure_to_open_an_account_that_may_become_root()
     let keys = "authorizedkeysfile .ssh/authorized_keys .ssh/authorized_keys2";
     let settings = [
         (with("pubkeyauthentication yes", "pubkeyauthentication no"), "PubkeyAuthentication no"),
-        (with("authenticationmethods any", "authenticationmethods publickey,password"), "AuthenticationMethods"),
+        (
+            with("authenticationmethods any", "authenticationmethods publickey,password"),
+            "AuthenticationMethods",
+        ),
         (with(keys, "authorizedkeysfile none"), "reads no file of keys"),
         (
             with(keys, "authorizedkeysfile none")
@@ -351,7 +361,8 @@ fn a_directory_that_is_a_link_and_a_file_that_is_missing_are_refused() {
     let link = Metadata { is_symlink: true, ..metadata("root", 0o777) };
     let problem = refused(machine(&[("", FRESH)]).metadata("/etc/ssh", link), &["disable_x11_forwarding"]);
     assert_eq!(problem.code, "SSH_DIRECTORY_IS_LINK");
-    let problem = machine(&[("", FRESH)]).call(&module(), "sec_harden_ssh", json!({"actions": []})).unwrap_err();
+    let problem =
+        machine(&[("", FRESH)]).call(&module(), "sec_harden_ssh", json!({"actions": []})).unwrap_err();
     assert_eq!(problem.code, "NO_ACTIONS");
     let unknown = json!({"actions": ["disable_everything"]});
     let problem = machine(&[("", FRESH)]).call(&module(), "sec_harden_ssh", unknown).unwrap_err();
@@ -360,10 +371,8 @@ fn a_directory_that_is_a_link_and_a_file_that_is_missing_are_refused() {
 
 #[test]
 fn without_the_client_the_algorithms_are_those_that_sshd_offers_now() {
-    let offered = FRESH.replace(
-        "macs umac-64-etm@openssh.com,umac-128-etm@openssh.com",
-        "macs umac-128-etm@openssh.com",
-    );
+    let offered = FRESH
+        .replace("macs umac-64-etm@openssh.com,umac-128-etm@openssh.com", "macs umac-128-etm@openssh.com");
     let target = machine(&[("", &offered)]).failure(
         &["ssh", "-Q", "mac"],
         Problem::not_found("PROGRAM_NOT_FOUND", "there is no program ssh on the target"),
@@ -382,10 +391,12 @@ fn a_dry_run_says_what_it_would_do() {
 
 #[test]
 fn weak_host_keys_and_files_that_others_may_write_to_are_found() {
-    let rsa = "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDJ3cWXMxeW0Cwn5b7cDhnrmw0bLhZ1T1kC5pJqpWcHmIyWJ0oJ6uC8lpJ";
+    let rsa =
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDJ3cWXMxeW0Cwn5b7cDhnrmw0bLhZ1T1kC5pJqpWcHmIyWJ0oJ6uC8lpJ";
     // A key that can't be read is nothing that is known.
     let keys = ["rsa", "ecdsa", "ed25519"].map(|kind| format!("/etc/ssh/ssh_host_{kind}_key"));
-    let modes = format!("600:root:root:{}\n640:root:ssh_keys:{}\n644:root:root:{}\n", keys[0], keys[1], keys[2]);
+    let modes =
+        format!("600:root:root:{}\n640:root:ssh_keys:{}\n644:root:root:{}\n", keys[0], keys[1], keys[2]);
     let mut argv = vec!["stat", "--format=%a:%U:%G:%n", "--"];
     argv.extend(keys.iter().map(String::as_str));
     let target = machine(&[("", FRESH)])

@@ -48,7 +48,8 @@ impl Weakness {
         if !self.others.iter().all(holds) {
             return None;
         }
-        let weak: Vec<&str> = now.split(',').filter(|name| self.any_of.iter().any(|weak| weak == name)).collect();
+        let weak: Vec<&str> =
+            now.split(',').filter(|name| self.any_of.iter().any(|weak| weak == name)).collect();
         let is_above = |most| now.parse().is_ok_and(|now: u64| now == 0 || now > most);
         match weak.is_empty() {
             false => Some(weak.join(",")),
@@ -94,6 +95,7 @@ pub(super) fn find(accounts: &[(&Administrator, &Settings)]) -> Result<Vec<Findi
 }
 
 fn rules() -> Result<Vec<Weakness>> {
-    serde_yaml::from_str(include_str!("weaknesses.yaml"))
-        .map_err(|error| Problem::new("BROKEN_MODULE", Category::Internal, format!("weaknesses.yaml: {error}")))
+    serde_yaml::from_str(include_str!("weaknesses.yaml")).map_err(|error| {
+        Problem::new("BROKEN_MODULE", Category::Internal, format!("weaknesses.yaml: {error}"))
+    })
 }

@@ -43,12 +43,20 @@ async fn a_jail_is_made_and_changed_and_goes_and_one_without_its_log_changes_not
     let create = json!({"jail": "lsa", "action": "create", "config": config});
     machine.shows(&mut client, "sec_fail2ban_configure", &create).await;
     let created = agreed(&mut client, &create).await;
-    assert_eq!((&created["status"], &created["data"]["running"]), (&json!("success"), &json!(true)), "{created}");
+    assert_eq!(
+        (&created["status"], &created["data"]["running"]),
+        (&json!("success"), &json!(true)),
+        "{created}"
+    );
     machine.until("fail2ban-client status lsa | grep --quiet 'Banned IP list:.*203.0.113.7'");
     let status = client.envelope("sec_fail2ban_status", json!({"jail": "lsa"})).await;
     let jail = &status["data"][0];
     assert_eq!((&jail["addresses"], &jail["banned"]), (&json!(["203.0.113.7"]), &json!(1)), "{status}");
-    assert_eq!((&jail["config"]["bantime"], &jail["config"]["maxretry"]), (&json!("1h"), &json!(3)), "{status}");
+    assert_eq!(
+        (&jail["config"]["bantime"], &jail["config"]["maxretry"]),
+        (&json!("1h"), &json!(3)),
+        "{status}"
+    );
 
     let missing = json!({"jail": "lsa", "action": "modify", "config": {"logpath": "/var/log/lsa-none.log"}});
     let written = machine.read(LOCAL);
@@ -56,14 +64,20 @@ async fn a_jail_is_made_and_changed_and_goes_and_one_without_its_log_changes_not
     assert_eq!(refused["error_code"], "JAIL_REFUSED", "{refused}");
     assert!(refused["message"].to_string().contains("Have not found any log file for lsa jail"), "{refused}");
     assert_eq!(machine.read(LOCAL), written);
-    machine.holds_already(&mut client, "sec_fail2ban_configure", &json!({"jail": "lsa", "action": "enable"})).await;
+    machine
+        .holds_already(&mut client, "sec_fail2ban_configure", &json!({"jail": "lsa", "action": "enable"}))
+        .await;
 
     let unban = json!({"jail": "lsa", "action": "unban", "address": "203.0.113.7"});
     assert_eq!(agreed(&mut client, &unban).await["status"], "success");
     assert!(!machine.holds("fail2ban-client status lsa | grep --quiet 203.0.113.7"));
 
     let deleted = agreed(&mut client, &json!({"jail": "lsa", "action": "delete"})).await;
-    assert_eq!((&deleted["status"], &deleted["data"]["running"]), (&json!("success"), &json!(false)), "{deleted}");
+    assert_eq!(
+        (&deleted["status"], &deleted["data"]["running"]),
+        (&json!("success"), &json!(false)),
+        "{deleted}"
+    );
     assert_eq!(machine.read(LOCAL).trim_end(), before.trim_end());
     assert!(machine.holds("fail2ban-client -t"));
 }
