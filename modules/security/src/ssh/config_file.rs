@@ -132,16 +132,32 @@ fn keyword(line: &str) -> Option<(&str, &str)> {
     Some((keyword, value.trim_start_matches([' ', '\t', '='])))
 }
 
-/// An own text with these settings. Other lines stay; a `Match` block keeps to its end.
+/// An own text with these settings, each in its former place, or at the end. Other lines stay, and a `Match` block keeps to
+/// the end.
 fn merged(text: &str, settings: &[Setting]) -> String {
-    let is_set = |line: &&str| {
-        keyword(line)
-            .is_some_and(|(keyword, _)| settings.iter().any(|(own, _)| own.eq_ignore_ascii_case(keyword)))
-    };
-    let kept = text.lines().filter(|line| *line != COMMENT && !is_set(line));
-    let set: Vec<String> = settings.iter().map(|(keyword, value)| format!("{keyword} {value}")).collect();
-    let lines = [COMMENT].into_iter().chain(set.iter().map(String::as_str)).chain(kept);
-    lines.map(|line| format!("{line}\n")).collect()
+    let mut left: Vec<&Setting> = settings.iter().collect();
+    let mut lines = vec![COMMENT.to_owned()];
+    let set = |(keyword, value): &Setting| format!("{keyword} {value}");
+    let mut is_in_match = false;
+    for line in text.lines().filter(|line| *line != COMMENT) {
+        let keyword = keyword(line).map(|(keyword, _)| keyword).unwrap_or_default();
+        let is_it = |(own, _): &Setting| own.eq_ignore_ascii_case(keyword);
+        if keyword.eq_ignore_ascii_case("Match") {
+            lines.extend(left.drain(..).map(set));
+            is_in_match = true;
+        }
+        match settings.iter().find(|setting| !is_in_match && is_it(setting)) {
+            Some(setting) if left.contains(&setting) => {
+                left.retain(|other| *other != setting);
+                lines.push(set(setting));
+            }
+            // sshd passes over a second value.
+            Some(_) => {}
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.extend(left.into_iter().map(set));
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// The own block of the main file, without its marks, and the file without the block.
@@ -199,14 +215,23 @@ mod tests {
         let two = settings(&[("X11Forwarding", "no"), ("maxauthtries", "2")]);
         let first = files(DEBIAN, &[]).with(&one).after;
         let second = files(DEBIAN, &[("00-linux-sysadmin.conf", &first)]).with(&two);
-        assert_eq!(second.after, format!("{COMMENT}\nX11Forwarding no\nmaxauthtries 2\n"));
+        assert_eq!(second.after, format!("{COMMENT}\nmaxauthtries 2\nX11Forwarding no\n"));
         let main = "Port 22\nPermitRootLogin yes\n";
         let first = files(main, &[]).with(&one).after;
         assert_eq!(first, format!("{BEGIN}\n{COMMENT}\nMaxAuthTries 3\n{END}\n{main}"));
         let second = files(&first, &[]).with(&settings(&[("X11Forwarding", "no")])).after;
-        assert_eq!(second, format!("{BEGIN}\n{COMMENT}\nX11Forwarding no\nMaxAuthTries 3\n{END}\n{main}"));
+        assert_eq!(second, format!("{BEGIN}\n{COMMENT}\nMaxAuthTries 3\nX11Forwarding no\n{END}\n{main}"));
         // The same again changes nothing.
         assert_eq!(files(&first, &[]).with(&one).after, first);
+    }
+
+    #[test]
+    fn what_somebody_adds_to_the_own_file_stays() {
+        let text = "# note\nMaxAuthTries 9\nMaxAuthTries 8\nMatch User ada\nMaxAuthTries 2\n";
+        let expected =
+            format!("{COMMENT}\n# note\nMaxAuthTries 3\nX11Forwarding no\nMatch User ada\nMaxAuthTries 2\n");
+        assert_eq!(merged(text, &settings(&[("X11Forwarding", "no"), ("MaxAuthTries", "3")])), expected);
+        assert_eq!(merged(&expected, &settings(&[("X11Forwarding", "no")])), expected);
     }
 
     #[test]
