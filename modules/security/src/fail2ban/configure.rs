@@ -36,7 +36,6 @@ enum Action {
     Modify,
     Enable,
     Disable,
-    /// Its own settings
     Delete,
     Unban,
 }
@@ -44,6 +43,7 @@ enum Action {
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ConfigureArgs {
     jail: String,
+    /// Delete takes own settings away, not those of packages
     action: Action,
     /// For create and modify
     config: Option<Config>,
@@ -206,6 +206,8 @@ fn configure(args: ConfigureArgs, cx: &Context) -> Result<Noted<Configured>> {
         running: None,
     };
     let mut notes = Vec::new();
+    // The check follows the files.
+    let test = writes.len();
     let mut change = Change::new(format!("{} the jail {jail} of fail2ban", args.action.verb()))
         .lock(Lock::Named("fail2ban".to_owned()));
     let is_same = writes.iter().all(|(file, text)| file.text.as_ref() == Some(text));
@@ -220,7 +222,6 @@ fn configure(args: ConfigureArgs, cx: &Context) -> Result<Noted<Configured>> {
     if is_same && (works || running.is_none()) {
         return Ok(Noted { data, notes: vec!["it is so already: nothing was changed".to_owned()] });
     }
-    let test = change.steps().len();
     change = with_reload(change, running.is_some(), cx).warning(args.action.effect(jail));
     let bans = matches!(args.action, Action::Create | Action::Modify | Action::Enable);
     if bans && running.is_some() && sshd::client(cx).is_some() {

@@ -112,11 +112,8 @@ impl JailFiles {
 
     /// The own files without the jail, those that have it.
     pub fn without(&self, jail: &str) -> Vec<(JailFile, String)> {
-        let with_it = self.own().filter(|file| file.has(jail)).cloned();
-        with_it
-            .map(|file| (without(file.text.as_deref().unwrap_or_default(), jail), file))
-            .map(|(a, b)| (b, a))
-            .collect()
+        let rest = |file: &JailFile| without(file.text.as_deref().unwrap_or_default(), jail);
+        self.own().filter(|file| file.has(jail)).map(|file| (file.clone(), rest(file))).collect()
     }
 }
 

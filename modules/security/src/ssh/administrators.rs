@@ -11,7 +11,7 @@ const GROUPS: CommandLine = CommandLine::new("getent group");
 /// The most accounts whose settings are looked at.
 const MOST: usize = 32;
 
-/// An account of its own kind stands for all that aren't named by the configuration.
+/// Stands for every account that the configuration doesn't name.
 const ANYBODY: &str = "nobody";
 
 pub(super) fn grants(module: Module) -> Module {
@@ -126,6 +126,7 @@ fn explained(problem: Problem) -> Problem {
     if problem.code != "COMMAND_FAILED" {
         return problem;
     }
+    let said = said.split_once(": ").map_or(said, |(_, said)| said);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(5).collect();
     Problem::new("SSHD_CONFIG_INVALID", Category::State, lines.join("; "))
         .remedy("Mend that line first: sshd doesn't start again with it")

@@ -62,7 +62,7 @@ fn check(cx: &Context) -> Result<Analysis<Checked>> {
 
 /// What is weak. There is no survey where sshd can't read its configuration, which is a finding, or
 /// tells it to root only.
-pub(crate) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
+pub(super) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
     let mut found = Found::default();
     let survey = match Survey::look(cx) {
         Ok(survey) => survey,

@@ -107,7 +107,7 @@ fn harden(args: HardenArgs, cx: &Context) -> Result<Noted<Hardened>> {
     if applied.dry_run {
         data.would = Some("harden");
     } else {
-        notes.extend(left_open(&wanted, &files, cx)?);
+        notes.extend(left_open(&wanted, &files, cx));
     }
     Ok(Noted { data, notes })
 }
@@ -168,10 +168,10 @@ fn plan(edit: Edit, set: &[String], wanted: &[Hardening], unit: Option<&str>) ->
 }
 
 /// What still isn't as it was asked for, one sentence each.
-fn left_open(wanted: &[Hardening], files: &ConfigFiles, cx: &Context) -> Result<Vec<String>> {
+fn left_open(wanted: &[Hardening], files: &ConfigFiles, cx: &Context) -> Vec<String> {
     let after = match Survey::look(cx) {
         Ok(after) => after,
-        Err(problem) => return Ok(vec![format!("the outcome isn't known: {}", problem.message)]),
+        Err(problem) => return vec![format!("the outcome isn't known: {}", problem.message)],
     };
     let is_open = |row: &&Hardening| !after.settings().all(|settings| row.is_in_force(settings));
     let mut notes: Vec<String> =
@@ -185,7 +185,7 @@ fn left_open(wanted: &[Hardening], files: &ConfigFiles, cx: &Context) -> Result<
                 .to_owned(),
         );
     }
-    Ok(notes)
+    notes
 }
 
 /// A sentence about a setting that a `Match` block overrides.

@@ -2,7 +2,7 @@
 //! sshd won't pass over. What can't be looked at counts as no.
 
 use linux_sysadmin_sdk::sshd::{self, Settings};
-use linux_sysadmin_sdk::{Privilege, authorized_keys, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, authorized_keys, prelude::*};
 
 use super::administrators::Administrator;
 
@@ -96,17 +96,19 @@ fn missing_key(
     let files = files.split_whitespace().filter(|file| *file != "none");
     let home = user.home.trim_end_matches('/');
     let files: Vec<String> = files.map(|file| sshd::expanded(file, &user.name, user.uid, home)).collect();
-    let rights = match () {
-        () if user.uid == 0 => Privilege::Root,
-        () if cx.account().is_ok_and(|own| own == user.name) => Privilege::Caller,
-        () => Privilege::User(user.name.clone()),
+    let rights = if user.uid == 0 {
+        Privilege::Root
+    } else if cx.account().is_ok_and(|own| own == user.name) {
+        Privilege::Caller
+    } else {
+        Privilege::User(user.name.clone())
     };
     let own = cx.files_as(rights);
     let mut why = Vec::new();
     for (path, contents) in files.iter().zip(own.read_all_bytes(&files)) {
         let contents = match contents {
             Ok(contents) => contents,
-            Err(problem) if problem.category == linux_sysadmin_sdk::Category::NotFound => continue,
+            Err(problem) if problem.category == Category::NotFound => continue,
             Err(problem) => {
                 why.push(problem.message);
                 continue;

@@ -69,8 +69,8 @@ pub(super) fn find(accounts: &[(&Administrator, &Settings)]) -> Result<Vec<Findi
         for (account, settings) in accounts {
             let Some(value) = rule.value(settings) else { continue };
             match by_value.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, names)) => names.push(&account.user.name),
-                None => by_value.push((value, vec![&account.user.name])),
+                Some((_, names)) => names.push(account.user.name.as_str()),
+                None => by_value.push((value, vec![account.user.name.as_str()])),
             }
         }
         for (value, names) in by_value {
