@@ -117,7 +117,7 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// The names in `Jail list:	sshd, web`.
+/// The names behind `Jail list:`, with commas between them.
 fn jails(text: &str) -> Vec<String> {
     let list = text.lines().find_map(|line| line.split_once("Jail list:")).map(|(_, list)| list);
     let names = list.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());

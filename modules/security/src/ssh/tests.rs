@@ -391,9 +391,7 @@ fn a_dry_run_says_what_it_would_do() {
 
 #[test]
 fn weak_host_keys_and_files_that_others_may_write_to_are_found() {
-    let rsa =
-        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAgQDJ3cWXMxeW0Cwn5b7cDhnrmw0bLhZ1T1kC5pJqpWcHmIyWJ0oJ6uC8lpJ";
-    // A key that can't be read is nothing that is known.
+    let rsa = include_str!("../../tests/data/ssh/rsa1024.pub");
     let keys = ["rsa", "ecdsa", "ed25519"].map(|kind| format!("/etc/ssh/ssh_host_{kind}_key"));
     let modes =
         format!("600:root:root:{}\n640:root:ssh_keys:{}\n644:root:root:{}\n", keys[0], keys[1], keys[2]);
