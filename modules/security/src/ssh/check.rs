@@ -7,12 +7,12 @@ use linux_sysadmin_sdk::sshd::{self, Settings};
 use super::action::{self, Action};
 use super::administrators::{self, Survey};
 use super::lockout::refusal;
-use super::{host_keys, key_login, weakness};
+use super::{key_login, sshd_files, weakness};
 use crate::finding::{Finding, Found, Report};
 
 /// Adds the tool.
 pub(crate) fn tool(module: Module) -> Module {
-    module.grants(|module| host_keys::grants(key_login::grants(administrators::grants(module)))).tool(
+    module.grants(|module| sshd_files::grants(key_login::grants(administrators::grants(module)))).tool(
         Tool::new(
             "sec_check_ssh",
             "Weak settings of sshd, as they are effective; hardening to recommend",
@@ -78,7 +78,7 @@ pub(super) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
         }
         Err(problem) if problem.code == "PRIVILEGE_REQUIRED" => {
             found.unseen.push(problem.message);
-            host_keys::find(&Settings::default(), &mut found, cx);
+            sshd_files::find(&Settings::default(), &mut found, cx);
             return Ok((found, None));
         }
         Err(problem) => return Err(problem),
@@ -86,6 +86,6 @@ pub(super) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
     found.unseen = survey.unseen.clone();
     let accounts: Vec<_> = survey.accounts.iter().map(|(account, settings)| (account, settings)).collect();
     found.findings = weakness::find(&accounts)?;
-    host_keys::find(&survey.anybody, &mut found, cx);
+    sshd_files::find(&survey.anybody, &mut found, cx);
     Ok((found, Some(survey)))
 }

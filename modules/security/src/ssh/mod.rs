@@ -5,9 +5,9 @@ mod administrators;
 mod check;
 mod config_file;
 mod harden;
-mod host_keys;
 mod key_login;
 mod lockout;
+mod sshd_files;
 mod weakness;
 
 pub(crate) use check::tool as check;

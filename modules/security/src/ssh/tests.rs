@@ -390,6 +390,22 @@ fn a_dry_run_says_what_it_would_do() {
 }
 
 #[test]
+fn a_small_group_is_found_where_sshd_may_choose_it() {
+    let moduli = include_str!("../../tests/data/ssh/moduli");
+    let small = moduli.replacen(" 100 2047 ", " 100 1023 ", 1);
+    let none = FRESH.replace("diffie-hellman-group-exchange-sha256,", "");
+    for (settings, moduli, expected) in [
+        (FRESH, moduli, &[][..]),
+        (FRESH, small.as_str(), &["ssh-weak-moduli"]),
+        (none.as_str(), small.as_str(), &[]),
+        (FRESH, "# no groups\n1 2 3 4 7\n\u{fffd} 1 1 1 x 2 2\n", &[]),
+    ] {
+        let checked = check(machine(&[("", settings)]).file("/etc/ssh/moduli", moduli));
+        assert_eq!(kinds(&checked), expected, "{checked}");
+    }
+}
+
+#[test]
 fn weak_host_keys_and_files_that_others_may_write_to_are_found() {
     let rsa = include_str!("../../tests/data/ssh/rsa1024.pub");
     let keys = ["rsa", "ecdsa", "ed25519"].map(|kind| format!("/etc/ssh/ssh_host_{kind}_key"));

@@ -1,4 +1,4 @@
-//! The files of sshd: host keys that are too weak, and files that others may write to or read.
+//! The files of sshd: host keys and groups that are too weak, and files that others may write to or read.
 
 use linux_sysadmin_sdk::authorized_keys::{Key, public_key};
 use linux_sysadmin_sdk::sshd::Settings;
@@ -10,11 +10,19 @@ use crate::finding::{Finding, Found};
 /// Prints mode, owner, group and path of host keys, which takes no rights to read them.
 const MODES: CommandLine = CommandLine::new("stat --format=%a:%U:%G:%n -- <path:/etc/ssh/*_key>...");
 
+/// The groups for Diffie-Hellman (moduli(5)), the smallest first.
+const MODULI: &str = "/etc/ssh/moduli";
+/// The bytes at the beginning of that file that have the smallest group.
+const FIRST_GROUPS: u64 = 4096;
+/// The least size of a group, in bits less one, as the file counts them.
+const LEAST_GROUP: u64 = 2047;
+
 pub(super) fn grants(module: Module) -> Module {
     let config = "who may write to sshd's configuration";
     module
         .command(MODES.read("who may read the private host keys"))
         .path(PathGrant::read("/etc/ssh/*_key.pub", "how strong the host keys are"))
+        .path(PathGrant::read(MODULI, "how strong the groups for Diffie-Hellman are"))
         .path(PathGrant::read("/etc/ssh", config))
         .path(PathGrant::read(config_file::MAIN, config).as_root_if_available())
         .path(PathGrant::read(config_file::DIRECTORY, config).as_root_if_available())
@@ -33,7 +41,31 @@ pub(super) fn find(settings: &Settings, found: &mut Found, cx: &Context) {
         }
     }
     private_keys(&keys, found, cx);
+    groups(settings, found, cx);
     configuration(found, cx);
+}
+
+/// The smallest group that sshd may choose, where it offers key exchanges that choose one.
+fn groups(settings: &Settings, found: &mut Found, cx: &Context) {
+    let offers =
+        settings.get("KexAlgorithms").is_some_and(|all| all.contains("diffie-hellman-group-exchange-"));
+    if !offers || !settings.is("ModuliFile", MODULI) {
+        return;
+    }
+    let Ok(text) = cx.read_parts(&[(MODULI, 0, FIRST_GROUPS)]).remove(0) else { return };
+    let text = String::from_utf8_lossy(&text);
+    // Behind the size there are two more words, so that a line that is cut off isn't read wrong.
+    let size = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words
+            .get(4)
+            .filter(|_| words.len() > 5 && !line.starts_with('#'))
+            .and_then(|size| size.parse::<u64>().ok())
+    };
+    if let Some(smallest) = text.lines().filter_map(size).min().filter(|smallest| *smallest < LEAST_GROUP) {
+        let evidence = format!("a group of {} bits, expected 2048 or more", smallest + 1);
+        found.push(Finding::new(Severity::High, "ssh-weak-moduli", MODULI, evidence));
+    }
 }
 
 /// Whether a path is where the grants reach.
