@@ -6,6 +6,7 @@ use linux_sysadmin_sdk::sshd::{self, Settings};
 
 use super::action::{self, Action};
 use super::administrators::{self, Survey};
+use super::config_file::ConfigFiles;
 use super::lockout::refusal;
 use super::{key_login, sshd_files, weakness};
 use crate::finding::{Finding, Found, Report};
@@ -85,7 +86,7 @@ pub(super) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
     };
     found.unseen = survey.unseen.clone();
     let accounts: Vec<_> = survey.accounts.iter().map(|(account, settings)| (account, settings)).collect();
-    found.findings = weakness::find(&accounts)?;
+    found.findings = weakness::find(&accounts, ConfigFiles::read(cx).ok().as_ref())?;
     sshd_files::find(&survey.anybody, &mut found, cx);
     Ok((found, Some(survey)))
 }

@@ -93,32 +93,63 @@ impl ConfigFiles {
     fn drop_in_is_first(&self) -> bool {
         let includes = |line: &str| {
             let (keyword, value) = keyword(line)?;
-            let is_directory = |word: &str| {
-                let word = word.trim_matches('"');
-                word == "/etc/ssh/sshd_config.d/*.conf" || word == "sshd_config.d/*.conf"
-            };
-            Some(
-                keyword.eq_ignore_ascii_case("Include")
-                    && value.split_whitespace().next().is_some_and(is_directory),
-            )
+            Some(is_include(keyword) && value.split_whitespace().next().is_some_and(is_directory))
         };
         self.main.lines().find_map(includes) == Some(true)
             && self.others.iter().all(|(path, _)| path.as_str() >= DROP_IN)
     }
 
-    /// The first line of a `Match` block that sets a keyword, as `FILE:LINE`.
-    pub fn in_match(&self, wanted: &str) -> Option<String> {
-        let files = self.others.iter().map(|(path, text)| (path.as_str(), text.as_str()));
-        files.chain([(MAIN, self.main.as_str())]).find_map(|(path, text)| {
-            let mut is_in_match = false;
-            text.lines().enumerate().find_map(|(number, line)| {
-                let (keyword, _) = keyword(line)?;
-                is_in_match |= keyword.eq_ignore_ascii_case("Match");
-                (is_in_match && keyword.eq_ignore_ascii_case(wanted))
-                    .then(|| format!("{path}:{}", number + 1))
-            })
-        })
+    /// The first line that sets a keyword, as `FILE:LINE`: in a `Match` block, or outside of them.
+    pub fn place(&self, wanted: &str, in_match: bool) -> Option<String> {
+        let is_it =
+            |line: &&PlacedLine<'_>| line.in_match == in_match && line.keyword.eq_ignore_ascii_case(wanted);
+        let found = self.lines();
+        found.iter().find(is_it).map(|line| format!("{}:{}", line.path, line.number))
     }
+
+    /// The lines with a keyword, in the order in which sshd reads them. Included files other than the drop-ins are left out.
+    fn lines(&self) -> Vec<PlacedLine<'_>> {
+        let mut all = Vec::new();
+        let mut in_match = false;
+        for (number, line) in self.main.lines().enumerate() {
+            let Some((keyword, value)) = keyword(line) else { continue };
+            in_match |= keyword.eq_ignore_ascii_case("Match");
+            if is_include(keyword) && value.split_whitespace().any(is_directory) {
+                let files = self.others.iter();
+                all.extend(files.flat_map(|(path, text)| lines_of(path, text, in_match)));
+            }
+            all.push(PlacedLine { path: MAIN, number: number + 1, keyword, in_match });
+        }
+        all
+    }
+}
+
+/// A line of a file.
+struct PlacedLine<'a> {
+    path: &'a str,
+    number: usize,
+    keyword: &'a str,
+    in_match: bool,
+}
+
+/// The lines of a drop-in. A `Match` block of its own ends with the file.
+fn lines_of<'a>(path: &'a str, text: &'a str, mut in_match: bool) -> Vec<PlacedLine<'a>> {
+    let mut all = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let Some((keyword, _)) = keyword(line) else { continue };
+        in_match |= keyword.eq_ignore_ascii_case("Match");
+        all.push(PlacedLine { path, number: number + 1, keyword, in_match });
+    }
+    all
+}
+
+fn is_include(keyword: &str) -> bool {
+    keyword.eq_ignore_ascii_case("Include")
+}
+
+/// Whether a word of an `Include` means the drop-ins.
+fn is_directory(word: &str) -> bool {
+    matches!(word.trim_matches('"'), "/etc/ssh/sshd_config.d/*.conf" | "sshd_config.d/*.conf")
 }
 
 /// The keyword of a line and what follows it (sshd_config(5)). `None` for an empty line and a comment.
@@ -241,11 +272,20 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_in_a_match_block_is_found_with_its_line() {
+    fn a_keyword_is_found_with_its_line_in_a_match_block_and_outside() {
         let main = format!("{DEBIAN}MaxAuthTries 9\nMatch User ada\n  maxauthtries=5\n");
-        let files = files(&main, &[("50-a.conf", "Match all\nX11Forwarding yes\n")]);
-        assert_eq!(files.in_match("MaxAuthTries").as_deref(), Some("/etc/ssh/sshd_config:7"));
-        assert_eq!(files.in_match("X11Forwarding").as_deref(), Some("/etc/ssh/sshd_config.d/50-a.conf:2"));
-        assert_eq!(files.in_match("UsePAM"), None);
+        let files = files(&main, &[("50-a.conf", "UseDNS no\nMatch all\nX11Forwarding yes\n")]);
+        for (keyword, in_match, expected) in [
+            ("MaxAuthTries", true, Some("/etc/ssh/sshd_config:7")),
+            ("MaxAuthTries", false, Some("/etc/ssh/sshd_config:5")),
+            ("X11Forwarding", true, Some("/etc/ssh/sshd_config.d/50-a.conf:3")),
+            ("X11Forwarding", false, None),
+            ("UseDNS", false, Some("/etc/ssh/sshd_config.d/50-a.conf:1")),
+            // The block of a drop-in ends with the file.
+            ("UsePAM", false, Some("/etc/ssh/sshd_config:4")),
+            ("UsePAM", true, None),
+        ] {
+            assert_eq!(files.place(keyword, in_match).as_deref(), expected, "{keyword} {in_match}");
+        }
     }
 }

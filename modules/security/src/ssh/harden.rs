@@ -193,7 +193,7 @@ fn overridden(row: &Hardening, files: &ConfigFiles, survey: &Survey) -> String {
     let open = survey.accounts.iter().filter(|(_, settings)| !row.is_in_force(settings));
     let open: Vec<&str> = open.map(|(account, _)| account.user.name.as_str()).collect();
     let whose = if open.is_empty() { String::new() } else { format!(" for {}", open.join(", ")) };
-    match files.in_match(&row.keyword) {
+    match files.place(&row.keyword, true) {
         Some(place) => {
             format!("{} is still another one{whose}: a Match block sets it at {place}", row.keyword)
         }

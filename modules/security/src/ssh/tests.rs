@@ -144,7 +144,10 @@ fn every_weak_setting_is_found_and_those_that_can_be_hardened_say_how() {
 #[test]
 fn a_match_block_that_is_weak_for_one_account_names_it() {
     let weak = FRESH.replace("permitemptypasswords no", "permitemptypasswords yes");
-    let checked = check(machine(&[("root", FRESH), ("ada", weak.as_str())]));
+    let main = format!("{DEBIAN}Match User ada\nPermitEmptyPasswords yes\n");
+    let checked = check(machine(&[("root", FRESH), ("ada", weak.as_str())]).file(MAIN, main));
+    let evidence = checked["findings"][0]["evidence"].as_str().unwrap();
+    assert!(evidence.ends_with(", set at /etc/ssh/sshd_config:4"), "{evidence}");
     assert_eq!(checked["findings"][0]["subjects"], json!(["PermitEmptyPasswords yes for ada"]));
 }
 

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::action::Action;
 use super::administrators::Administrator;
+use super::config_file::ConfigFiles;
 use crate::finding::Finding;
 
 /// A rule.
@@ -61,8 +62,11 @@ impl Weakness {
     }
 }
 
-/// The weak settings, each with the accounts that it holds for where it doesn't hold for all of them.
-pub(super) fn find(accounts: &[(&Administrator, &Settings)]) -> Result<Vec<Finding>> {
+/// The weak settings, each with the accounts that it holds for where it doesn't hold for all of them, and with its line.
+pub(super) fn find(
+    accounts: &[(&Administrator, &Settings)],
+    files: Option<&ConfigFiles>,
+) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for rule in rules()? {
         let mut by_value: Vec<(String, Vec<&str>)> = Vec::new();
@@ -84,7 +88,10 @@ pub(super) fn find(accounts: &[(&Administrator, &Settings)]) -> Result<Vec<Findi
                 Level::High => Severity::High,
                 Level::Critical => Severity::Critical,
             };
-            let finding = Finding::new(severity, rule.kind.as_str(), subject, rule.says.as_str());
+            let place = files.and_then(|files| files.place(&rule.keyword, !whose.is_empty()));
+            let place = place.map(|place| format!(", set at {place}")).unwrap_or_default();
+            let evidence = format!("{}{place}", rule.says);
+            let finding = Finding::new(severity, rule.kind.as_str(), subject, evidence);
             findings.push(match rule.action {
                 Some(action) => finding.mend("sec_harden_ssh", json!({"actions": [action]})),
                 None => finding,
