@@ -11,13 +11,19 @@ const HOME: CommandLine = CommandLine::new("stat --format=%a:%U -- <path>");
 
 pub(super) fn grants(module: Module) -> Module {
     let reason = "whether a key opens an account that may become root";
-    // The paths of `AuthorizedKeysFile` that are in use.
-    let places = ["/**/.ssh/authorized_keys", "/**/.ssh/authorized_keys2", "/**/.ssh", "/etc/ssh/*keys*/**"];
-    let module = module.command(HOME.read("whether others may write to a home").as_root_if_available());
-    places.into_iter().fold(module, |module, glob| {
-        let grant = || PathGrant::read(glob, reason);
-        module.path(grant().as_caller()).path(grant().as_user("*")).path(grant().as_root())
-    })
+    let of_homes = ["/**/.ssh/authorized_keys", "/**/.ssh/authorized_keys2", "/**/.ssh"];
+    let of_root = ["/root/.ssh/authorized_keys", "/root/.ssh/authorized_keys2", "/root/.ssh"];
+    // The other place of `AuthorizedKeysFile` that is in use.
+    let elsewhere = "/etc/ssh/*keys*/**";
+    let own = [elsewhere].into_iter().chain(of_homes);
+    let own = own.flat_map(|glob| {
+        [PathGrant::read(glob, reason).as_caller(), PathGrant::read(glob, reason).as_user("*")]
+    });
+    let roots = [elsewhere].into_iter().chain(of_root).map(|glob| PathGrant::read(glob, reason).as_root());
+    module
+        .command(HOME.read("whether others may write to a home").as_root_if_available())
+        .paths(own)
+        .paths(roots)
 }
 
 /// The reason why no key is sure to open the account, or none where one does.

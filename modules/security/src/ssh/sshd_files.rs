@@ -8,7 +8,7 @@ use super::config_file;
 use crate::finding::{Finding, Found};
 
 /// Prints mode, owner, group and path of host keys, which takes no rights to read them.
-const MODES: CommandLine = CommandLine::new("stat --format=%a:%U:%G:%n -- <path:/etc/ssh/*_key>...");
+const MODES: CommandLine = CommandLine::new("stat --format=%a:%U:%G:%n -- <path:/etc/ssh/ssh_host_*_key>...");
 
 /// The groups for Diffie-Hellman (moduli(5)), the smallest first.
 const MODULI: &str = "/etc/ssh/moduli";
@@ -21,7 +21,7 @@ pub(super) fn grants(module: Module) -> Module {
     let config = "who may write to sshd's configuration";
     module
         .command(MODES.read("who may read the private host keys"))
-        .path(PathGrant::read("/etc/ssh/*_key.pub", "how strong the host keys are"))
+        .path(PathGrant::read("/etc/ssh/ssh_host_*_key.pub", "how strong the host keys are"))
         .path(PathGrant::read(MODULI, "how strong the groups for Diffie-Hellman are"))
         .path(PathGrant::read("/etc/ssh", config))
         .path(PathGrant::read(config_file::MAIN, config).as_root_if_available())
@@ -70,7 +70,7 @@ fn groups(settings: &Settings, found: &mut Found, cx: &Context) {
 
 /// Whether a path is where the grants reach.
 fn is_usual(path: &str) -> bool {
-    path.strip_prefix("/etc/ssh/").is_some_and(|name| name.ends_with("_key") && !name.contains('/'))
+    path.strip_prefix("/etc/ssh/ssh_host_").is_some_and(|name| name.ends_with("_key") && !name.contains('/'))
 }
 
 /// RSA of 2048 bits is what older installations made, and NIST SP 800-57 allows it until 2030.
