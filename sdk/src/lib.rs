@@ -74,6 +74,7 @@ pub mod authorized_keys;
 #[allow(unsafe_code)]
 pub mod bindings;
 mod change;
+pub mod certificates;
 // The file is the host's own, by a symlink: a hole of a command line takes none of these characters.
 mod characters;
 mod command;
@@ -87,6 +88,7 @@ mod journal;
 pub mod knowledge;
 pub mod listening;
 mod module;
+pub mod mounts;
 pub mod packages;
 pub mod paths;
 mod problem;

@@ -4,25 +4,42 @@
 //! looks like, and says nothing about that.
 #![forbid(unsafe_code)]
 
+mod audit;
+mod cert_list;
+mod check_listening;
+mod check_suid;
+mod check_updates;
+mod check_users;
+mod compliance;
 mod fail2ban;
 mod finding;
+mod mac;
 mod ssh;
 
 use linux_sysadmin_sdk::prelude::*;
 
 /// Each adds one tool, with the grants that it needs.
-const TOOLS: [fn(Module) -> Module; 4] = [ssh::check, ssh::harden, fail2ban::status, fail2ban::configure];
+const TOOLS: &[fn(Module) -> Module] = &[
+    audit::tool,
+    cert_list::tool,
+    check_listening::tool,
+    check_suid::tool,
+    check_updates::tool,
+    check_users::tool,
+    compliance::tool,
+    fail2ban::configure,
+    fail2ban::status,
+    mac::tool,
+    ssh::check,
+    ssh::harden,
+];
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
-    let module = Module::new(
-        "security",
-        env!("CARGO_PKG_VERSION"),
-        "security",
-        "Weaknesses, and hardening against them",
-    )
-    .license(env!("CARGO_PKG_LICENSE"));
-    TOOLS.into_iter().fold(module, |module, add| add(module))
+    let module =
+        Module::new("security", env!("CARGO_PKG_VERSION"), "security", "Weaknesses, and hardening against them")
+            .license(env!("CARGO_PKG_LICENSE"));
+    TOOLS.iter().fold(module, |module, add| add(module))
 }
 
 linux_sysadmin_sdk::export!(module);

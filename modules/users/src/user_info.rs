@@ -1,5 +1,6 @@
 //! `user_info`: everything about one account.
 
+use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::accounts::check_user;
 use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::prelude::*;

@@ -3,6 +3,8 @@
 //! A locked password keeps no key out. So the account also expires, on the second day of 1970. A record keeps its former
 //! expiry, and whether its password was locked before, until it is unlocked.
 
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
+use linux_sysadmin_sdk::accounts::logins::{self, Login, Logins, Password};
 use linux_sysadmin_sdk::accounts::check_user;
 use linux_sysadmin_sdk::accounts::expiry::Expiry;
 use linux_sysadmin_sdk::accounts::logins::{self, Login, Logins, Password};

@@ -27,6 +27,7 @@ mod everywhere {
     mod sysctl;
     mod unit_texts;
     mod users;
+    mod weaknesses;
 }
 
 mod debian {

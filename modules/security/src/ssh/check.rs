@@ -61,9 +61,17 @@ fn check(cx: &Context) -> Result<Analysis<Checked>> {
     Ok(Analysis { data: Checked { report: data, recommended_actions, held_back }, summary, severity })
 }
 
+/// What is weak, for `sec_audit`. A machine without sshd has nothing weak there.
+pub(crate) fn find(cx: &Context) -> Result<Found> {
+    match look(cx) {
+        Err(problem) if problem.code == "PROGRAM_NOT_FOUND" => Ok(Found::default()),
+        looked => looked.map(|(found, _)| found),
+    }
+}
+
 /// What is weak. There is no survey where sshd can't read its configuration, which is a finding, or
 /// tells it to root only.
-pub(super) fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
+fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
     let mut found = Found::default();
     let survey = match Survey::look(cx) {
         Ok(survey) => survey,

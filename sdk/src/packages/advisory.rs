@@ -1,30 +1,43 @@
-//! The advisories and CVEs that updates fix, by the names of packages.
+//! The advisories and CVEs that updates fix, by the names of packages, as dnf knows them.
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::prelude::*;
+use super::nevra;
+use crate::{CommandLine, Context, DurationCategory, Output, Result};
 
-use crate::command::{ADVISORIES, CVES, look};
-use crate::nevra;
+/// Prints the advisories that updates fix, with the packages that fix them.
+pub const ADVISORIES: CommandLine = CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates");
+
+/// Prints the same for CVEs.
+pub const CVES: CommandLine =
+    CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates --with-cve");
 
 /// The faults that the updates of a package fix.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Settled {
+    /// Whether one of them is an advisory about security.
     pub security: bool,
     /// The severity of the worst advisory.
     pub severity: Option<String>,
+    /// The names of the advisories.
     pub advisories: Vec<String>,
+    /// The numbers of the CVEs.
     pub cves: Vec<String>,
 }
 
 /// The severities, the worst first.
 const SEVERITIES: [&str; 4] = ["Critical", "Important", "Moderate", "Low"];
 
+/// Asks dnf. What it can't say is left out.
 pub fn settled(cx: &Context) -> BTreeMap<String, Settled> {
+    let look = |line: CommandLine| line.command().duration(DurationCategory::Normal);
     let said = |output: Result<Output>| output.map(|output| output.text().into_owned()).unwrap_or_default();
-    let mut outputs =
-        cx.run_all(vec![look(ADVISORIES.command()), look(CVES.command())]).into_iter().map(said);
-    let (advisories, cves) = (outputs.next().unwrap_or_default(), outputs.next().unwrap_or_default());
+    let [advisories, cves] = cx.run_each([look(ADVISORIES), look(CVES)]).map(said);
+    read(&advisories, &cves)
+}
+
+/// Reads the outputs of [`ADVISORIES`] and [`CVES`].
+pub fn read(advisories: &str, cves: &str) -> BTreeMap<String, Settled> {
     let mut settled: BTreeMap<String, Settled> = BTreeMap::new();
     for line in advisories.lines().filter_map(parse) {
         let package = settled.entry(line.package).or_default();

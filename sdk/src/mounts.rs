@@ -4,12 +4,14 @@
 
 use std::collections::HashMap;
 
-use linux_sysadmin_sdk::{prelude::*, text::unescaped};
+use crate::text::unescaped;
+use crate::{Context, PathGrant, Problem, Result};
 
-pub(crate) const MOUNTINFO: &str = "/proc/self/mountinfo";
+/// The file that says what is mounted.
+pub const MOUNTINFO: &str = "/proc/self/mountinfo";
 
 /// The grants to read the file. The link `/proc/self` leads to the directory of a process.
-pub(crate) fn grants() -> [PathGrant; 2] {
+pub fn grants() -> [PathGrant; 2] {
     [MOUNTINFO, "/proc/*/mountinfo"].map(|path| PathGrant::read(path, "what is mounted"))
 }
 
@@ -52,21 +54,21 @@ const IMAGES: [&str; 5] = ["cramfs", "erofs", "iso9660", "romfs", "squashfs"];
 
 /// A mounted file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Mount {
+pub struct Mount {
     id: u32,
     parent: u32,
     /// The device's numbers, `major:minor`, which all mounts of one file system share.
-    pub(crate) device: String,
+    pub device: String,
     /// The directory of the file system that is mounted. It is `/` unless the mount is a bind mount or a subvolume.
-    pub(crate) root: String,
+    pub root: String,
     /// The mount point.
-    pub(crate) point: String,
+    pub point: String,
     /// The options of the mount and of the file system, each once.
-    pub(crate) options: String,
+    pub options: String,
     /// The type, such as `ext4` and `fuse.sshfs`.
-    pub(crate) kind: String,
+    pub kind: String,
     /// The device's path, or what the file system has in its place.
-    pub(crate) source: String,
+    pub source: String,
 }
 
 impl Mount {
@@ -90,7 +92,8 @@ impl Mount {
         })
     }
 
-    pub(crate) fn is_read_only(&self) -> bool {
+    /// Whether nothing can be written to it.
+    pub fn is_read_only(&self) -> bool {
         self.options.split(',').any(|option| option == "ro")
     }
 
@@ -105,27 +108,27 @@ impl Mount {
     }
 
     /// Whether it holds data of the machine or of its users.
-    pub(crate) fn is_real(&self) -> bool {
+    pub fn is_real(&self) -> bool {
         !self.is_pseudo() && !IMAGES.contains(&self.kind.as_str()) && !self.is_of_a_container()
     }
 
     /// Whether it is of a disk or of the network, so that fstab could have it.
-    pub(crate) fn is_lasting(&self) -> bool {
+    pub fn is_lasting(&self) -> bool {
         self.point == "/" || !(self.is_pseudo() || self.is_in_memory() || self.is_of_a_container())
     }
 
     /// Whether it lies in memory.
-    pub(crate) fn is_in_memory(&self) -> bool {
+    pub fn is_in_memory(&self) -> bool {
         self.kind == "tmpfs"
     }
 
     /// Whether it stands for a file system that systemd mounts once it is used.
-    pub(crate) fn is_automount(&self) -> bool {
+    pub fn is_automount(&self) -> bool {
         self.kind == "autofs"
     }
 
     /// Whether another machine or a process answers for it, which may never do so.
-    pub(crate) fn may_hang(&self) -> bool {
+    pub fn may_hang(&self) -> bool {
         const REMOTE: [&str; 14] = [
             "9p", "afs", "beegfs", "ceph", "cifs", "fuse", "fuseblk", "gfs2", "lustre", "nfs", "nfs4",
             "ocfs2", "smb3", "virtiofs",
@@ -134,7 +137,7 @@ impl Mount {
     }
 
     /// Whether a path is the mount point or lies below it.
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub fn has(&self, path: &str) -> bool {
         is_within(path, &self.point)
     }
 }
@@ -154,14 +157,14 @@ fn options(of_mount: &str, of_file_system: &str) -> String {
 }
 
 /// Whether a path is a directory or lies below it.
-pub(crate) fn is_within(path: &str, directory: &str) -> bool {
+pub fn is_within(path: &str, directory: &str) -> bool {
     let rest = path.strip_prefix(directory.trim_end_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// All mounts, in the kernel's order: the lower ones come first.
 #[derive(Default)]
-pub(crate) struct MountTable {
+pub struct MountTable {
     mounts: Vec<Mount>,
     /// The position of each mount by its number.
     by_id: HashMap<u32, usize>,
@@ -170,17 +173,19 @@ pub(crate) struct MountTable {
 }
 
 impl MountTable {
-    pub(crate) fn read(cx: &Context) -> Result<Self> {
+    /// Reads the table of the target.
+    pub fn read(cx: &Context) -> Result<Self> {
         Self::checked(&cx.read(MOUNTINFO)?)
     }
 
     /// The table of a text that was read. Something is always mounted at the root.
-    pub(crate) fn checked(text: &str) -> Result<Self> {
+    pub fn checked(text: &str) -> Result<Self> {
         let table = Self::parse(text);
         if table.mounts.is_empty() { Err(Problem::unexpected(MOUNTINFO, text)) } else { Ok(table) }
     }
 
-    pub(crate) fn parse(text: &str) -> Self {
+    /// The table of a text. Lines of another form are skipped.
+    pub fn parse(text: &str) -> Self {
         let mounts: Vec<Mount> = text.lines().filter_map(Mount::parse).collect();
         let by_id = mounts.iter().enumerate().map(|(at, mount)| (mount.id, at)).collect();
         let place = |(at, mount): (usize, &Mount)| ((mount.parent, mount.point.clone()), at);
@@ -188,17 +193,18 @@ impl MountTable {
         Self { mounts, by_id, by_place }
     }
 
-    pub(crate) fn all(&self) -> &[Mount] {
+    /// All mounts, the lower ones first.
+    pub fn all(&self) -> &[Mount] {
         &self.mounts
     }
 
     /// The mounts that a path can reach.
-    pub(crate) fn visible(&self) -> impl Iterator<Item = &Mount> {
+    pub fn visible(&self) -> impl Iterator<Item = &Mount> {
         self.mounts.iter().filter(|mount| self.hiding(mount).is_none())
     }
 
     /// One mount of each file system that holds data: the one that shows most of it.
-    pub(crate) fn file_systems(&self) -> Vec<&Mount> {
+    pub fn file_systems(&self) -> Vec<&Mount> {
         let mut found: Vec<&Mount> = Vec::new();
         for mount in self.visible().filter(|mount| mount.is_real()) {
             match found.iter_mut().find(|known| known.device == mount.device) {
@@ -211,28 +217,28 @@ impl MountTable {
     }
 
     /// The mount that a path without symlinks lies on.
-    pub(crate) fn of(&self, path: &str) -> Option<&Mount> {
+    pub fn of(&self, path: &str) -> Option<&Mount> {
         let inside = self.visible().filter(|mount| mount.has(path) && !mount.is_automount());
         inside.max_by_key(|mount| mount.point.len())
     }
 
     /// The mount that is seen at a mount point.
-    pub(crate) fn at(&self, point: &str) -> Option<&Mount> {
+    pub fn at(&self, point: &str) -> Option<&Mount> {
         self.mounts.iter().rfind(|mount| mount.point == point && !mount.is_automount())
     }
 
     /// Whether systemd mounts something there once it is used.
-    pub(crate) fn has_automount(&self, point: &str) -> bool {
+    pub fn has_automount(&self, point: &str) -> bool {
         self.mounts.iter().any(|mount| mount.point == point && mount.is_automount())
     }
 
     /// The mounts below a mount point.
-    pub(crate) fn below<'a>(&'a self, point: &'a str) -> impl Iterator<Item = &'a Mount> {
+    pub fn below<'a>(&'a self, point: &'a str) -> impl Iterator<Item = &'a Mount> {
         self.mounts.iter().filter(move |mount| mount.point != point && is_within(&mount.point, point))
     }
 
     /// The mount points directly on a file system. Each hides what lies in its directory.
-    pub(crate) fn on(&self, device: &str) -> Vec<&str> {
+    pub fn on(&self, device: &str) -> Vec<&str> {
         let is_on = |mount: &&Mount| {
             let parent = self.parent(mount);
             parent.is_some_and(|parent| parent.device == device)
@@ -245,7 +251,7 @@ impl MountTable {
     }
 
     /// The mount that hides another one: it lies over it, or over a directory above it.
-    pub(crate) fn hiding(&self, hidden: &Mount) -> Option<&Mount> {
+    pub fn hiding(&self, hidden: &Mount) -> Option<&Mount> {
         let over = self.place(hidden.id, &hidden.point).filter(|over| over.id != hidden.id);
         if over.is_some() {
             return over;

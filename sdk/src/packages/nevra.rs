@@ -1,12 +1,18 @@
 //! Packages as dnf writes them in its messages (NEVRA): `lab-hello-0:1.0-1.noarch`.
 
-use crate::version::plain;
+/// The version without an epoch of 0, as rpm and dnf 4 write it.
+pub fn plain(version: &str) -> &str {
+    version.strip_prefix("0:").unwrap_or(version)
+}
 
 /// The parts of a name-epoch:version-release.architecture.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Nevra<'a> {
+    /// The name of the package.
     pub name: &'a str,
+    /// Version and release, with an epoch other than 0.
     pub version: &'a str,
+    /// The architecture.
     pub arch: &'a str,
 }
 
