@@ -70,6 +70,7 @@
 #![deny(unsafe_code)]
 
 pub mod accounts;
+pub mod authorized_keys;
 #[allow(unsafe_code)]
 pub mod bindings;
 pub mod certificates;
@@ -94,6 +95,8 @@ mod problem;
 pub mod processes;
 mod reply;
 mod schema;
+pub mod sshd;
+pub mod sudoers;
 #[cfg(feature = "system")]
 pub mod system;
 #[cfg(not(target_family = "wasm"))]

@@ -9,7 +9,7 @@ mod tests;
 use linux_sysadmin_sdk::{DurationCategory, prelude::*, text};
 
 use crate::finding::{Found, Report};
-use crate::{cert_list, check_listening, check_suid, check_updates, check_users, compliance, mac};
+use crate::{cert_list, check_listening, check_suid, check_updates, check_users, compliance, mac, ssh};
 use accepted::Accepted;
 use compare::{Compared, Earlier};
 
@@ -18,6 +18,7 @@ const CHECKS: &[(&str, fn(&Context) -> Result<Found>)] = &[
     ("sec_check_users", check_users::find),
     ("sec_check_suid", check_suid::find),
     ("sec_check_listening", check_listening::find),
+    ("sec_check_ssh", ssh::find),
     ("sec_update_check", check_updates::find),
     ("sec_mac_status", mac::find),
     ("cert_list", cert_list::find),

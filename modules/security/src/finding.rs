@@ -22,8 +22,6 @@ pub(crate) struct Finding {
     pub evidence: String,
     /// The call that mends it.
     pub mend: Option<Mend>,
-    /// The item of a public benchmark or the manual page behind the rule.
-    pub reference: Option<String>,
 }
 
 /// A call of a tool.
@@ -36,7 +34,7 @@ pub(crate) struct Mend {
 }
 
 impl Finding {
-    /// A finding without a mend and a reference.
+    /// A finding without a mend.
     pub fn new(
         severity: Severity,
         kind: impl Into<String>,
@@ -44,18 +42,12 @@ impl Finding {
         evidence: impl Into<String>,
     ) -> Self {
         let (kind, subject, evidence) = (kind.into(), subject.into(), evidence.into());
-        Self { severity, kind, subject, evidence, mend: None, reference: None }
+        Self { severity, kind, subject, evidence, mend: None }
     }
 
     /// Sets the call that mends it.
     pub fn mend(mut self, tool: &str, arguments: Value) -> Self {
         self.mend = Some(Mend { tool: tool.to_owned(), arguments });
-        self
-    }
-
-    /// Sets the reference.
-    pub fn reference(mut self, reference: &str) -> Self {
-        self.reference = Some(reference.to_owned());
         self
     }
 }
@@ -163,7 +155,7 @@ fn folded(mut group: Vec<Finding>) -> Entry {
     let first = group.swap_remove(0);
     let evidence = if shared { first.evidence } else { String::new() };
     let (severity, kind, mend) = (first.severity, first.kind, first.mend);
-    let reference = first.reference.or_else(|| reference(&kind));
+    let reference = reference(&kind);
     Entry { severity, kind, subjects, more, evidence, mend, reference }
 }
 
@@ -178,7 +170,7 @@ mod tests {
             found.push(Finding::new(Severity::Warning, "b", format!("s{number}"), "same"));
         }
         found.push(Finding::new(Severity::Warning, "a", "x", "one"));
-        found.push(Finding::new(Severity::Critical, "a", "y", "two").mend("t", Value::Null).reference("r"));
+        found.push(Finding::new(Severity::Critical, "a", "y", "two").mend("t", Value::Null));
         assert_eq!(found.severity(), Severity::Critical);
         let report = found.report();
         let [first, second] = &report.findings[..] else { panic!("{report:?}") };
@@ -186,7 +178,8 @@ mod tests {
             (first.kind.as_str(), &first.subjects[..]),
             ("a", &["y: two".to_owned(), "x: one".to_owned()][..])
         );
-        assert_eq!((first.evidence.as_str(), first.reference.as_deref()), ("", Some("r")));
+        assert_eq!((first.evidence.as_str(), first.reference.as_deref()), ("", None));
+        assert_eq!(reference("user-uid-0").as_deref(), Some("CCE-83624-7"));
         assert_eq!((second.subjects.len(), second.more, second.evidence.as_str()), (12, 8, "same"));
     }
 

@@ -11,8 +11,10 @@ mod check_suid;
 mod check_updates;
 mod check_users;
 mod compliance;
+mod fail2ban;
 mod finding;
 mod mac;
+mod ssh;
 
 use linux_sysadmin_sdk::prelude::*;
 
@@ -25,7 +27,11 @@ const TOOLS: &[fn(Module) -> Module] = &[
     check_updates::tool,
     check_users::tool,
     compliance::tool,
+    fail2ban::configure,
+    fail2ban::status,
     mac::tool,
+    ssh::check,
+    ssh::harden,
 ];
 
 /// The module, with its tools and grants.

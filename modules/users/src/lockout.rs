@@ -33,7 +33,9 @@ impl LockoutCheck {
         if let Some(rules) = lockout.sudoers.as_ref().map(Sudoers::rules) {
             let is_asked = |name: &String| {
                 let user = lockout.accounts.user(name);
-                user.is_some_and(|user| !rules.standing(&Identity::of(user, &lockout.accounts)).unasked)
+                user.is_some_and(|user| {
+                    !rules.standing(&Identity::of(user, &lockout.accounts.groups)).unasked
+                })
             };
             let mut asked = lockout.administrators(&lockout.accounts, &rules);
             asked.retain(is_asked);
@@ -49,7 +51,8 @@ impl LockoutCheck {
         let (Some(rules), Some(user)) = (self.sudoers.as_ref().map(Sudoers::rules), after.user(name)) else {
             return Vec::new();
         };
-        let (had, has) = (before.map(|user| Identity::of(user, &self.accounts)), Identity::of(user, after));
+        let (had, has) =
+            (before.map(|user| Identity::of(user, &self.accounts.groups)), Identity::of(user, &after.groups));
         let is_new = |placed: &&PlacedRule| {
             let rule = &placed.rule;
             rules.is_for(rule, &has) && !had.as_ref().is_some_and(|had| rules.is_for(rule, had))
@@ -89,7 +92,8 @@ impl LockoutCheck {
         let (before, rules) = (before.rules(), sudoers.rules());
         let own = |accounts: &Accounts, rules: &Rules| {
             let user = accounts.users.iter().find(|user| user.name == self.caller);
-            user.filter(|user| user.uid != 0).map(|user| rules.standing(&Identity::of(user, accounts)))
+            user.filter(|user| user.uid != 0)
+                .map(|user| rules.standing(&Identity::of(user, &accounts.groups)))
         };
         if let Some(had) = own(&self.accounts, &before) {
             let has = own(after, &rules).unwrap_or_default();
@@ -123,7 +127,7 @@ impl LockoutCheck {
             user.uid != 0
                 && user.has_login_shell()
                 && !self.unable.contains(&user.name)
-                && rules.standing(&Identity::of(user, accounts)).all
+                && rules.standing(&Identity::of(user, &accounts.groups)).all
         };
         accounts.users.iter().filter(can).map(|user| user.name.clone()).collect()
     }

@@ -116,7 +116,7 @@ pub(crate) fn user_info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
     let home = home(&user, &mut notes, cx);
     let rules = sudo_rules(&mut notes, cx);
     let sudo = rules.map(|rules| {
-        let who = crate::sudoers::rights::Identity::of(&user, &accounts);
+        let who = crate::sudoers::rights::Identity::of(&user, &accounts.groups);
         let fitting = rules.rules.iter().filter(|placed| rules.is_for(&placed.rule, &who));
         Sudo {
             root: sudo(&user, &accounts, &rules).unwrap_or("none"),

@@ -31,6 +31,7 @@ mod everywhere {
 }
 
 mod debian {
+    mod fail2ban;
     mod joined;
     mod knowledge;
     mod packages_apt;

@@ -6,6 +6,7 @@ mod bare;
 mod itself;
 mod machine_power;
 mod same_answers;
+mod ssh_hardening;
 mod ssh_host_keys;
 mod ssh_known_hosts;
 mod ssh_limits;

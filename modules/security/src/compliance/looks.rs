@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::mounts::MountTable;
+use linux_sysadmin_sdk::sshd::Settings;
 use linux_sysadmin_sdk::{Privilege, prelude::*, text};
 
 use super::Outcome;
@@ -42,7 +43,7 @@ pub(super) struct Looks {
     /// Load state, state, and state of the unit's file, by unit.
     units: std::result::Result<BTreeMap<String, [String; 3]>, String>,
     /// The settings in effect; `None` where there is no sshd.
-    sshd: std::result::Result<Option<BTreeMap<String, String>>, String>,
+    sshd: std::result::Result<Option<Settings>, String>,
 }
 
 impl Looks {
@@ -72,7 +73,7 @@ impl Looks {
             units: said(units, &[0]).map(|said| said.split("\n\n").filter_map(unit).collect()),
             sshd: match sshd {
                 Err(problem) if problem.code == "PROGRAM_NOT_FOUND" => Ok(None),
-                sshd => said(sshd, &[0]).map(|said| Some(settings(&said))),
+                sshd => said(sshd, &[0]).map(|said| Some(Settings::parse(&said))),
             },
         }
     }
@@ -190,13 +191,4 @@ fn unit(block: &str) -> Option<(String, [String; 3])> {
     };
     let states = ["LoadState", "ActiveState", "UnitFileState"].map(|key| value(key).unwrap_or_default());
     Some((value("Id")?, states))
-}
-
-/// The settings that `sshd -T` prints. The first line of a setting counts.
-fn settings(said: &str) -> BTreeMap<String, String> {
-    let mut settings = BTreeMap::new();
-    for (key, value) in said.lines().filter_map(|line| line.split_once(' ')) {
-        settings.entry(key.to_owned()).or_insert_with(|| value.to_owned());
-    }
-    settings
 }

@@ -19,26 +19,31 @@ const DIGESTS: [&str; 4] = ["sha224", "sha256", "sha384", "sha512"];
 
 /// A line, or several lines that a backslash joins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     /// The number of the first line, from 1.
-    pub(crate) number: usize,
+    pub number: usize,
     /// The place of the bytes, including the line end.
-    pub(crate) bytes: Range<usize>,
+    pub bytes: Range<usize>,
     /// The text without its comment.
-    pub(crate) text: String,
-    pub(crate) comment: Option<String>,
-    pub(crate) entry: Entry,
+    pub text: String,
+    /// The text of the comment, without its sign.
+    pub comment: Option<String>,
+    /// The meaning of the line.
+    pub entry: Entry,
 }
 
 /// The meaning of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub enum Entry {
     /// An empty line, or a comment.
     Nothing,
+    /// The path of a file whose lines count here.
     Include(String),
+    /// The path of a directory whose files count here.
     IncludeDirectory(String),
     /// The line as it is in the file.
     Defaults(String),
+    /// The aliases of a line.
     Aliases(Vec<Alias>),
     /// The rules; a line has several where hosts differ.
     Rules(Vec<Rule>),
@@ -46,39 +51,45 @@ pub(crate) enum Entry {
     Wrong,
 }
 
+/// A name for several users, hosts or commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Alias {
+pub struct Alias {
     /// `User_Alias`, `Runas_Alias`, `Host_Alias` or `Cmnd_Alias`.
-    pub(crate) kind: &'static str,
-    pub(crate) name: String,
-    pub(crate) members: Vec<String>,
+    pub kind: &'static str,
+    /// The name, in capitals.
+    pub name: String,
+    /// The words that the name stands for.
+    pub members: Vec<String>,
 }
 
 /// A rule: who may run which commands on which hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
-    pub(crate) users: Vec<String>,
-    pub(crate) hosts: Vec<String>,
-    pub(crate) commands: Vec<Allowed>,
+pub struct Rule {
+    /// Who may run the commands.
+    pub users: Vec<String>,
+    /// The machines on which they may.
+    pub hosts: Vec<String>,
+    /// The commands, in order.
+    pub commands: Vec<Allowed>,
 }
 
 /// A command of a rule, with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Allowed {
+pub struct Allowed {
     /// The text between the parentheses, such as `ALL:ALL`. `None` without parentheses, which means root.
-    pub(crate) runas: Option<String>,
+    pub runas: Option<String>,
     /// The tags except PASSWD and NOPASSWD.
-    pub(crate) tags: Vec<String>,
+    pub tags: Vec<String>,
     /// The value of the tag; `None` where `Defaults` decide.
-    pub(crate) nopasswd: Option<bool>,
+    pub nopasswd: Option<bool>,
     /// True where options or digests apply to the command. They aren't kept.
-    pub(crate) is_bound: bool,
+    pub is_bound: bool,
     /// The command with its `!`, and with escaped arguments.
-    pub(crate) command: String,
+    pub command: String,
 }
 
 /// All lines in order. Their bytes together are those of the file.
-pub(crate) fn lines(file: &[u8]) -> Vec<Line> {
+pub fn lines(file: &[u8]) -> Vec<Line> {
     let mut lines = Vec::new();
     let (mut begin, mut number) = (0, 1);
     while begin < file.len() {

@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-const KEYS: &str = include_str!("../../tests/data/keys.pub");
+const KEYS: &str = include_str!("data/keys.pub");
 /// A file with every kind of line, and with keys that ssh-keygen of OpenSSH 9.2p1 made.
-const FILE: &str = include_str!("../../tests/data/authorized_keys");
-const CERTIFICATE: &str = include_str!("../../tests/data/certificate.pub");
+const FILE: &str = include_str!("data/authorized_keys");
+const CERTIFICATE: &str = include_str!("data/certificate.pub");
 
 fn key(number: usize) -> &'static str {
     KEYS.lines().nth(number).unwrap()

@@ -41,16 +41,17 @@ const SHORT: [(&str, &str); 4] = [
 
 /// A key in the form in which sshd writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
-    pub(crate) algorithm: String,
+pub struct Key {
+    /// The name of the algorithm, such as `ssh-ed25519`.
+    pub algorithm: String,
     /// The length in bits, as `ssh-keygen -l` counts it; 0 for a certificate.
-    pub(crate) bits: usize,
+    pub bits: usize,
     blob: Vec<u8>,
 }
 
 impl Key {
     /// Parses a key at the beginning of a text. Returns the key and its comment. `None` where there is no whole key.
-    pub(crate) fn read(text: &str) -> Option<(Self, &str)> {
+    pub fn read(text: &str) -> Option<(Self, &str)> {
         let (name, rest) = word(text)?;
         let algorithm = algorithm(name)?;
         let (encoded, rest) = word(rest)?;
@@ -63,22 +64,22 @@ impl Key {
     }
 
     /// The fingerprint as `ssh-keygen -l` prints it: `SHA256:…`.
-    pub(crate) fn fingerprint(&self) -> String {
+    pub fn fingerprint(&self) -> String {
         format!("SHA256:{}", STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
     }
 
     /// The algorithm and the key in base64.
-    pub(crate) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         format!("{} {}", self.algorithm, STANDARD.encode(&self.blob))
     }
 
     /// Whether this is a certificate, which an authority has signed for a key.
-    pub(crate) fn is_certificate(&self) -> bool {
+    pub fn is_certificate(&self) -> bool {
         self.algorithm.ends_with(CERTIFICATE)
     }
 
     /// A weakness of the key.
-    pub(crate) fn finding(&self) -> Option<String> {
+    pub fn finding(&self) -> Option<String> {
         finding(&self.algorithm, self.bits)
     }
 }
@@ -87,7 +88,7 @@ impl Key {
 const STRONG_RSA: usize = 3072;
 
 /// A weakness of keys with this algorithm and length.
-pub(crate) fn finding(algorithm: &str, bits: usize) -> Option<String> {
+pub fn finding(algorithm: &str, bits: usize) -> Option<String> {
     match algorithm {
         "ssh-dss" => Some("DSA: OpenSSH takes it no longer".to_owned()),
         "ssh-rsa" if bits < STRONG_RSA => Some(format!("RSA of {bits} bits, expected {STRONG_RSA} or more")),

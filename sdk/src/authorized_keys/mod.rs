@@ -1,7 +1,9 @@
 //! The file authorized_keys (sshd(8), AUTHORIZED_KEYS FILE FORMAT), as bytes: a change of one line keeps every other line
 //! as it is.
 
-use crate::public_key::Key;
+pub mod public_key;
+
+pub use public_key::Key;
 
 /// The options of OpenSSH 10.0.
 const OPTIONS: [&str; 23] = [
@@ -32,19 +34,21 @@ const OPTIONS: [&str; 23] = [
 
 /// A line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     /// The line number, from 1.
-    pub(crate) number: usize,
+    pub number: usize,
     /// The bytes of the line, including its end.
     bytes: &'a [u8],
-    pub(crate) entry: Entry,
+    /// The meaning of the line for sshd.
+    pub entry: Entry,
 }
 
 /// The meaning of a line for sshd.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub enum Entry {
     /// An empty line, or a comment.
     Nothing,
+    /// A key, with what stands around it.
     Key(Authorized),
     /// A line that sshd ignores, because it is neither a key nor a comment.
     Junk,
@@ -52,16 +56,18 @@ pub(crate) enum Entry {
 
 /// A key with its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Authorized {
+pub struct Authorized {
     /// The options before the key, one in each element.
-    pub(crate) options: Vec<String>,
-    pub(crate) key: Key,
-    pub(crate) comment: String,
+    pub options: Vec<String>,
+    /// The key itself.
+    pub key: Key,
+    /// The text behind the key.
+    pub comment: String,
 }
 
 impl Authorized {
     /// Parses a whole line. `None` where it has no key.
-    pub(crate) fn read(line: &str) -> Option<Self> {
+    pub fn read(line: &str) -> Option<Self> {
         let line = line.trim_matches([' ', '\t', '\r', '\n']);
         // Like sshd, this looks for a key first, and for options with a key only where there is none.
         let (options, found) = match Key::read(line) {
@@ -76,30 +82,30 @@ impl Authorized {
     }
 
     /// The line of the key, without its end.
-    pub(crate) fn line(&self) -> String {
+    pub fn line(&self) -> String {
         let parts = [self.options.join(","), self.key.text(), self.comment.clone()];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
     /// Whether an option of this name is there.
-    pub(crate) fn has(&self, option: &str) -> bool {
+    pub fn has(&self, option: &str) -> bool {
         self.options.iter().any(|own| name(own).eq_ignore_ascii_case(option))
     }
 
     /// Whether this is the key of a certificate authority: its certificates open the account, and the key itself doesn't.
-    pub(crate) fn is_authority(&self) -> bool {
+    pub fn is_authority(&self) -> bool {
         self.has("cert-authority")
     }
 
     /// The first option that sshd doesn't know. sshd ignores such a line.
-    pub(crate) fn unknown_option(&self) -> Option<&str> {
+    pub fn unknown_option(&self) -> Option<&str> {
         let is_known = |option: &str| OPTIONS.iter().any(|known| name(option).eq_ignore_ascii_case(known));
         self.options.iter().map(String::as_str).find(|option| !is_known(option))
     }
 
     /// Whether the key itself opens the account. The key of an authority doesn't, and sshd accepts no certificate in this
     /// file.
-    pub(crate) fn opens(&self) -> bool {
+    pub fn opens(&self) -> bool {
         !self.is_authority()
             && !self.key.is_certificate()
             && self.key.algorithm != "ssh-dss"
@@ -108,18 +114,18 @@ impl Authorized {
 
     /// Whether the key opens the account from anywhere, at any time and for any command. It isn't known whether a
     /// restriction holds for this connection.
-    pub(crate) fn opens_always(&self) -> bool {
+    pub fn opens_always(&self) -> bool {
         self.opens() && !["command", "expiry-time", "from"].iter().any(|option| self.has(option))
     }
 }
 
 /// The name of an option, before its equals sign.
-pub(crate) fn name(option: &str) -> &str {
+pub fn name(option: &str) -> &str {
     option.split('=').next().unwrap_or_default()
 }
 
 /// All lines in order. Their bytes together are those of the file.
-pub(crate) fn lines(file: &[u8]) -> Vec<Line<'_>> {
+pub fn lines(file: &[u8]) -> Vec<Line<'_>> {
     let lines = file.split_inclusive(|byte| *byte == b'\n').enumerate();
     lines.map(|(index, bytes)| Line { number: index + 1, bytes, entry: entry(bytes) }).collect()
 }
@@ -135,7 +141,7 @@ fn entry(bytes: &[u8]) -> Entry {
 }
 
 /// The keys with the numbers of their lines.
-pub(crate) fn keys<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = (usize, &'a Authorized)> {
+pub fn keys<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = (usize, &'a Authorized)> {
     lines.iter().filter_map(|line| match &line.entry {
         Entry::Key(key) => Some((line.number, key)),
         _ => None,
@@ -144,7 +150,7 @@ pub(crate) fn keys<'a>(lines: &'a [Line<'_>]) -> impl Iterator<Item = (usize, &'
 
 /// The file with a line added at its end. sshd takes the first line that matches, so that no other line changes its
 /// meaning.
-pub(crate) fn with(file: &[u8], line: &str) -> Vec<u8> {
+pub fn with(file: &[u8], line: &str) -> Vec<u8> {
     let end: &[u8] = if line_ends_as_windows(file) { b"\r\n" } else { b"\n" };
     let mut file = file.to_vec();
     if !file.is_empty() && !file.ends_with(b"\n") {
@@ -156,7 +162,7 @@ pub(crate) fn with(file: &[u8], line: &str) -> Vec<u8> {
 }
 
 /// The file without the lines of a key.
-pub(crate) fn without(file: &[u8], fingerprint: &str) -> Vec<u8> {
+pub fn without(file: &[u8], fingerprint: &str) -> Vec<u8> {
     let is_other = |line: &&Line<'_>| match &line.entry {
         Entry::Key(found) => found.key.fingerprint() != fingerprint,
         _ => true,

@@ -6,8 +6,8 @@ use super::parse::{self, Allowed, Entry};
 use super::rights::{Identity, Rules, SudoRights};
 use super::*;
 
-const SAMPLE: &str = include_str!("../../tests/data/sample.sudoers");
-const CONVERTED: &str = include_str!("../../tests/data/sample.json");
+const SAMPLE: &str = include_str!("data/sample.sudoers");
+const CONVERTED: &str = include_str!("data/sample.json");
 
 /// `{"usergroup": "sudo", "negated": true}` as sudoers has it.
 fn member(value: &Value) -> String {

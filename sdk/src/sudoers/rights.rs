@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::accounts::{Accounts, User};
+use crate::accounts::{Group, User};
 
 use super::parse::{Alias, Allowed, Rule};
 
@@ -11,39 +11,47 @@ const DEPTH: usize = 8;
 
 /// All rules in sudo's order, with the aliases that they use.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rules {
-    pub(crate) rules: Vec<PlacedRule>,
+pub struct Rules {
+    /// The rules, in the order in which sudo reads them.
+    pub rules: Vec<PlacedRule>,
     aliases: Vec<Alias>,
     /// The places of the aliases by their names: there may be thousands, and each word of a rule may be one.
     aliases_by_name: BTreeMap<String, Vec<usize>>,
     /// True where `Defaults !authenticate` applies to everybody.
-    pub(crate) asks_nobody: bool,
+    pub asks_nobody: bool,
     /// The host name of this machine.
-    pub(crate) host: String,
+    pub host: String,
 }
 
 /// A rule with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PlacedRule {
-    pub(crate) file: String,
-    pub(crate) line: usize,
-    pub(crate) comment: Option<String>,
-    pub(crate) rule: Rule,
+pub struct PlacedRule {
+    /// The path of the file.
+    pub file: String,
+    /// The line in the file, from 1.
+    pub line: usize,
+    /// The comment of the line.
+    pub comment: Option<String>,
+    /// The rule itself.
+    pub rule: Rule,
 }
 
 /// An account that rules are matched against.
 #[derive(Clone, Debug)]
-pub(crate) struct Identity {
-    pub(crate) name: String,
-    pub(crate) uid: u32,
+pub struct Identity {
+    /// The name of the account.
+    pub name: String,
+    /// The number of the account.
+    pub uid: u32,
     /// The names and numbers of the groups.
-    pub(crate) groups: Vec<(String, u32)>,
+    pub groups: Vec<(String, u32)>,
 }
 
 impl Identity {
-    pub(crate) fn of(user: &User, accounts: &Accounts) -> Self {
+    /// The identity of an account, with the groups that it is in.
+    pub fn of(user: &User, groups: &[Group]) -> Self {
         let is_in = |gid: u32, members: &[String]| gid == user.gid || members.contains(&user.name);
-        let groups = accounts.groups.iter().filter(|group| is_in(group.gid, &group.members));
+        let groups = groups.iter().filter(|group| is_in(group.gid, &group.members));
         let groups = groups.map(|group| (group.name.clone(), group.gid)).collect();
         Self { name: user.name.clone(), uid: user.uid, groups }
     }
@@ -51,17 +59,18 @@ impl Identity {
 
 /// The commands that an account may run as root on this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SudoRights {
+pub struct SudoRights {
     /// True where the account may run every command.
-    pub(crate) all: bool,
+    pub all: bool,
     /// True where the account may run every command without a password.
-    pub(crate) unasked: bool,
+    pub unasked: bool,
     /// True where the account may run some commands.
-    pub(crate) some: bool,
+    pub some: bool,
 }
 
 impl Rules {
-    pub(crate) fn standing(&self, who: &Identity) -> SudoRights {
+    /// The commands that an account may run as root.
+    pub fn standing(&self, who: &Identity) -> SudoRights {
         let mut standing = SudoRights::default();
         for rule in self.rules.iter().map(|placed| &placed.rule).filter(|rule| self.is_for(rule, who)) {
             for allowed in rule.commands.iter().filter(|allowed| self.is_as_root(allowed)) {
@@ -82,7 +91,7 @@ impl Rules {
     }
 
     /// Whether a rule is for this account on this machine.
-    pub(crate) fn is_for(&self, rule: &Rule, who: &Identity) -> bool {
+    pub fn is_for(&self, rule: &Rule, who: &Identity) -> bool {
         self.is_among("User_Alias", &rule.users, DEPTH, &|word| is_user(word, who)) == Some(true)
             && self.is_here(rule)
     }
@@ -94,7 +103,7 @@ impl Rules {
     }
 
     /// Whether the command may run as root.
-    pub(crate) fn is_as_root(&self, allowed: &Allowed) -> bool {
+    pub fn is_as_root(&self, allowed: &Allowed) -> bool {
         let Some(runas) = &allowed.runas else { return true };
         let users = runas.split(':').next().unwrap_or_default();
         let users: Vec<String> = users.split(',').map(|word| word.trim().to_owned()).collect();
@@ -124,11 +133,12 @@ impl Rules {
     }
 
     /// No rules yet, on a machine with this host name.
-    pub(crate) fn on(host: &str) -> Self {
+    pub fn on(host: &str) -> Self {
         Self { host: host.to_owned(), ..Self::default() }
     }
 
-    pub(crate) fn add_aliases(&mut self, found: &[Alias]) {
+    /// Adds the aliases of a line.
+    pub fn add_aliases(&mut self, found: &[Alias]) {
         for alias in found {
             self.aliases_by_name.entry(alias.name.clone()).or_default().push(self.aliases.len());
             self.aliases.push(alias.clone());
@@ -136,7 +146,7 @@ impl Rules {
     }
 
     /// The aliases, in the order in which sudo reads them.
-    pub(crate) fn aliases(&self) -> &[Alias] {
+    pub fn aliases(&self) -> &[Alias] {
         &self.aliases
     }
 

@@ -2,10 +2,10 @@ use super::*;
 
 /// Keys of each kind, made by ssh-keygen of OpenSSH 9.2p1 (Debian 12). The numbers of the security keys come from other
 /// keys.
-const KEYS: &str = include_str!("../../tests/data/keys.pub");
+const KEYS: &str = include_str!("../data/keys.pub");
 /// The output of `ssh-keygen -l -f keys.pub` of the same version: bits, fingerprint, comment, kind.
-const LISTED: &str = include_str!("../../tests/data/keys.list");
-const CERTIFICATE: &str = include_str!("../../tests/data/certificate.pub");
+const LISTED: &str = include_str!("../data/keys.list");
+const CERTIFICATE: &str = include_str!("../data/certificate.pub");
 
 #[test]
 fn a_key_is_as_ssh_keygen_lists_it() {
