@@ -1,5 +1,5 @@
-//! `sec_audit`: all checks at once, ranked. Findings that the operator has accepted stay out until a date, and an earlier run
-//! can be compared with.
+//! `sec_audit`: all checks at once, ranked. Findings that the operator has accepted stay out until a date, and an
+//! earlier run can be compared with.
 
 mod accepted;
 mod compare;

@@ -1,7 +1,7 @@
 //! `cert_list`: the certificates that services use, until when they are good, and who renews them.
 //!
-//! The profiles of the machine's services say where their configuration is. Its directives name the files of certificates;
-//! certbot's own are added. No key is read.
+//! The profiles of the machine's services say where their configuration is. Its directives name the files of
+//! certificates; certbot's own are added. No key is read.
 
 mod directives;
 #[cfg(test)]
@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::finding::{Finding, Found};
 
-/// Prints what openssl reads of the first certificate in a file. The hole takes the path as a text, because a path would be
-/// refused to root in a directory of the service's account.
+/// Prints what openssl reads of the first certificate in a file. The hole takes the path as a text, because a path
+/// would be refused to root in a directory of the service's account.
 const X509: CommandLine = CommandLine::new(
     "openssl x509 -noout -subject -issuer -startdate -enddate -ext subjectAltName -nameopt RFC2253 -in <text>",
 );
@@ -210,7 +210,8 @@ fn read(shown: Output, verified: &Output, now: f64) -> Certificate {
     }
 }
 
-/// The hole in a chain, in the words of `openssl verify`: `error 20 at 0 depth lookup: unable to get local issuer certificate`.
+/// The hole in a chain, in the words of `openssl verify`: `error 20 at 0 depth lookup: unable to get local issuer
+/// certificate`.
 fn hole(verified: &Output) -> Option<String> {
     if verified.exit_code == 0 {
         return None;

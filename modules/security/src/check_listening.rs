@@ -1,7 +1,7 @@
 //! `sec_check_listening`: sockets that can be reached from farther away than their service means to.
 //!
-//! The profiles of services say how far each port should be reached. Firewalls are not taken into account: the service itself
-//! is the last line.
+//! The profiles of services say how far each port should be reached. Firewalls are not taken into account: the service
+//! itself is the last line.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ const CLEARTEXT: [(u16, bool, &str); 9] = [
     (6000, false, "X11"),
 ];
 
-/// Sockets on which programs of a base system wait for answers, or tell their names to the local network: the name of the
-/// process, the port (0: any above 1023), and whether it is of UDP.
+/// Sockets on which programs of a base system wait for answers, or tell their names to the local network: the name of
+/// the process, the port (0: any above 1023), and whether it is of UDP.
 const OF_THE_SYSTEM: [(&str, u16, bool); 18] = [
     ("dhclient", 68, true),
     ("dhclient", 546, true),

@@ -1,7 +1,7 @@
 //! `sec_check_suid`: programs that give their caller other rights, against the database of packages.
 //!
-//! Mode bits and capabilities of files count alike. What a distribution ships so is known: of rpm's packages by rpm itself,
-//! of dpkg's, which doesn't know modes, by a list of ours.
+//! Mode bits and capabilities of files count alike. What a distribution ships so is known: of rpm's packages by rpm
+//! itself, of dpkg's, which doesn't know modes, by a list of ours.
 
 mod owners;
 mod search;

@@ -1,7 +1,7 @@
 //! `sec_update_check`: updates that mend holes in security, as the package manager's own lists know them.
 //!
-//! Nothing is read anew: the lists are those of the last refresh, whose age is told where it is old. apt's lists have no CVEs,
-//! dnf's advisories have them.
+//! Nothing is read anew: the lists are those of the last refresh, whose age is told where it is old. apt's lists have
+//! no CVEs, dnf's advisories have them.
 
 use linux_sysadmin_sdk::packages::{Verb, advisory, apt_lines};
 use linux_sysadmin_sdk::{DurationCategory, prelude::*, text};

@@ -1,6 +1,7 @@
 //! `sec_check_users`: accounts of the machine's own that let too many in.
 //!
-//! Accounts of a directory service are not looked at. No hash is read: passwd says of each account whether it has a password.
+//! Accounts of a directory service are not looked at. No hash is read: passwd says of each account whether it has a
+//! password.
 
 mod homes;
 

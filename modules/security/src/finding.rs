@@ -1,7 +1,7 @@
 //! Findings: the one shape in which every check says what is weak.
 //!
-//! A check collects [`Found`], with a [`Finding`] for each weak thing. [`Found::report`] folds it into the answer: one entry
-//! for each kind, with all the subjects that have it.
+//! A check collects [`Found`], with a [`Finding`] for each weak thing. [`Found::report`] folds it into the answer: one
+//! entry for each kind, with all the subjects that have it.
 
 use linux_sysadmin_sdk::prelude::*;
 use serde_json::Value;
@@ -14,7 +14,8 @@ const SUBJECTS: usize = 12;
 pub(crate) struct Finding {
     /// How soon somebody should act.
     pub severity: Severity,
-    /// The kind of weakness, such as `user-empty-password`. Kinds never change, because operators accept findings by them.
+    /// The kind of weakness, such as `user-empty-password`. Kinds never change, because operators accept findings by
+    /// them.
     pub kind: String,
     /// What is weak: an account, a path, a socket, an option.
     pub subject: String,

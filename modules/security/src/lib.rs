@@ -1,7 +1,7 @@
 //! The `sec_*` tools: they find what is weak on a machine, and harden its ways in.
 //!
-//! Each check gives findings of one shape, see [`mod@finding`]. A check knows what a fresh installation of a distribution
-//! looks like, and says nothing about that.
+//! Each check gives findings of one shape, see [`mod@finding`]. A check knows what a fresh installation of a
+//! distribution looks like, and says nothing about that.
 #![forbid(unsafe_code)]
 
 mod audit;

@@ -175,7 +175,8 @@ fn profiles(cx: &Context) -> Result<String> {
     Ok(modes.collect::<Vec<_>>().join(", "))
 }
 
-/// The denials of the audit log and of the journal, folded, the most frequent first. A denial is in one of the two or in both.
+/// The denials of the audit log and of the journal, folded, the most frequent first. A denial is in one of the two or
+/// in both.
 fn denials(cx: &Context) -> (Vec<Folded>, Vec<String>) {
     let mut unseen = Vec::new();
     let mut lines: Vec<String> = Vec::new();

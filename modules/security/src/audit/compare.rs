@@ -33,8 +33,8 @@ impl Compared {
     }
 }
 
-/// Compares an earlier answer with this one. Where either left subjects out, a subject that the other names may be among them,
-/// and is then neither new nor gone.
+/// Compares an earlier answer with this one. Where either left subjects out, a subject that the other names may be
+/// among them, and is then neither new nor gone.
 pub(super) fn with(before: &[Earlier], now: &Report) -> Compared {
     let earlier: BTreeSet<(&str, &str)> = before
         .iter()

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use linux_sysadmin_sdk::knowledge::{Profile, Status, config_paths};
 use linux_sysadmin_sdk::{Privilege, prelude::*, text};
 
-/// Prints the lines that name certificates: of nginx, Apache, Postfix, Dovecot, Exim, HAProxy, PostgreSQL, MariaDB, Redis, Mosquitto,
-/// ProFTPD, vsftpd, OpenLDAP, stunnel and OpenVPN; and those that include other files. Comments aren't printed.
+/// Prints the lines that name certificates: of nginx, Apache, Postfix, Dovecot, Exim, HAProxy, PostgreSQL, MariaDB,
+/// Redis, Mosquitto, ProFTPD, vsftpd, OpenLDAP, stunnel and OpenVPN; and those that include other files. Comments
+/// aren't printed.
 pub(super) const GREP: CommandLine = CommandLine::new(
     "grep --dereference-recursive --no-messages --extended-regexp --ignore-case --with-filename --binary-files=without-match '^[[:space:]]*(ssl_certificate|SSLCertificateFile|smtpd_tls_(cert_file|chain_files)|ssl_cert|ssl_cert_file|tls_certificate|bind[[:space:]].*[[:space:]]crt|ssl-cert|tls-cert-file|certfile|TLSRSACertificateFile|rsa_cert_file|TLSCertificateFile|olcTLSCertificateFile:|cert|include)[[:space:]=:]' -- <text>...",
 );
@@ -55,8 +56,8 @@ pub(super) fn used(
     used
 }
 
-/// Whether the service reads the file. Sites that are only available aren't read, and snippets are where another file includes
-/// them.
+/// Whether the service reads the file. Sites that are only available aren't read, and snippets are where another file
+/// includes them.
 fn is_in_use(file: &str, said: &str) -> bool {
     if file.contains("-available/") {
         return false;

@@ -1,4 +1,5 @@
-//! What openssl 3.0.19 printed on Debian 12, of a certificate of an unknown authority, of one that is its own, and of a key.
+//! What openssl 3.0.19 printed on Debian 12, of a certificate of an unknown authority, of one that is its own, and of a
+//! key.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::knowledge::{ConfigFile, Profile};

@@ -1,15 +1,15 @@
 //! The search for files that give rights, on one file system after the other.
 //!
-//! File systems of the network and of the kernel are left out, and those that are mounted with `nosuid`, where such a file
-//! gives nothing. A search that takes too long ends with what it has found.
+//! File systems of the network and of the kernel are left out, and those that are mounted with `nosuid`, where such a
+//! file gives nothing. A search that takes too long ends with what it has found.
 
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::mounts::{Mount, MountTable};
 use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*, text};
 
-/// Prints mode, owner, group, device, inode and path of files with setuid or setgid. The hole takes the mount point as a text: a
-/// path would be refused to root where an account may write above it.
+/// Prints mode, owner, group, device, inode and path of files with setuid or setgid. The hole takes the mount point as
+/// a text: a path would be refused to root where an account may write above it.
 const SUID: CommandLine =
     CommandLine::new("find <text> -xdev -type f -perm /6000 -printf '%m %U %G %D:%i %p\\0'");
 

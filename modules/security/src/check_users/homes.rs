@@ -7,7 +7,8 @@ use serde_json::json;
 use super::Rules;
 use crate::finding::{Finding, Found};
 
-/// Prints the homes themselves. The hole takes paths as texts, because root is refused paths in directories of accounts.
+/// Prints the homes themselves. The hole takes paths as texts, because root is refused paths in directories of
+/// accounts.
 const HOMES: CommandLine = CommandLine::new("find <text>... -maxdepth 0 -printf '%y %m %U %s %p\\n'");
 
 /// Prints the files in homes that let somebody log in, and the directory that some of them are in.

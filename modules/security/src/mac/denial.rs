@@ -113,7 +113,8 @@ pub(super) fn folded(denials: Vec<Denial>) -> Vec<Folded> {
     kinds
 }
 
-/// The fields of a record, `NAME=VALUE` and `NAME="VALUE"`. The kernel writes a value with odd characters in hexadecimal digits.
+/// The fields of a record, `NAME=VALUE` and `NAME="VALUE"`. The kernel writes a value with odd characters in
+/// hexadecimal digits.
 fn fields(line: &str) -> BTreeMap<&str, String> {
     let mut fields = BTreeMap::new();
     let mut rest = line;

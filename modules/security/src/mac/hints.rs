@@ -44,7 +44,8 @@ static HINTS: LazyLock<Hints> = LazyLock::new(|| {
 const MISLABELLED: [&str; 7] =
     ["default_t", "unlabeled_t", "user_home_t", "admin_home_t", "user_tmp_t", "tmp_t", "var_t"];
 
-/// A hint in words, and the call that would allow what was denied. `files` are the names of AppArmor's files of profiles.
+/// A hint in words, and the call that would allow what was denied. `files` are the names of AppArmor's files of
+/// profiles.
 pub(super) fn of(denial: &Denial, files: &[String]) -> (Option<String>, Option<Mend>) {
     match denial.is_selinux {
         true => selinux(denial),
