@@ -162,6 +162,14 @@ fn an_administrators_own_checks_are_added() {
 }
 
 #[test]
+fn the_documented_examples_are_in_the_form() {
+    let docs = include_str!("../../../../docs/tools.md");
+    let examples: String =
+        docs.lines().filter(|line| line.starts_with("- {id: own-")).map(|line| format!("{line}\n")).collect();
+    assert_eq!(check::parse(&examples, "").unwrap().len(), 6);
+}
+
+#[test]
 fn a_file_of_checks_that_is_not_roots_alone_or_in_another_form_is_refused() {
     let metadata = Metadata {
         size: 3,
