@@ -37,6 +37,8 @@ pub(super) fn grants() -> Vec<CommandGrant> {
 pub(super) struct Looks {
     /// Mode, owner and group by path.
     files: std::result::Result<BTreeMap<String, (u32, String, String)>, String>,
+    /// What stat said of the files that it couldn't look at.
+    denied: Vec<String>,
     sysctls: BTreeMap<String, Result<String>>,
     mounts: Result<MountTable>,
     packages: std::result::Result<Vec<String>, String>,
@@ -65,7 +67,10 @@ impl Looks {
         let [stat, dpkg, rpm, units, sshd] = cx.run_each(commands);
         let paths: Vec<String> =
             sysctls.iter().map(|key| format!("/proc/sys/{}", key.replace('.', "/"))).collect();
+        let denied = stat.as_ref().map(|output| output.error_text()).unwrap_or_default();
+        let denied = denied.lines().filter(|line| !line.ends_with("No such file or directory"));
         Self {
+            denied: denied.map(str::to_owned).collect(),
             files: said(stat, &[0, 1]).map(|said| said.lines().filter_map(file).collect()),
             sysctls: sysctls.into_iter().zip(cx.read_all(&paths)).collect(),
             mounts: MountTable::read(cx),
@@ -103,7 +108,11 @@ impl Looks {
         Ok(match rule {
             Rule::File { file, mode, owner, groups } => {
                 let Some((found, of, group)) = self.files.as_ref().map_err(Clone::clone)?.get(file) else {
-                    return Ok(Outcome::NotApplicable);
+                    let quoted = format!("'{file}'");
+                    return match self.denied.iter().find(|line| line.contains(&quoted)) {
+                        Some(line) => Err(text::of_line(line)),
+                        None => Ok(Outcome::NotApplicable),
+                    };
                 };
                 let most = u32::from_str_radix(mode, 8).unwrap_or_default();
                 let is_well = found & !most == 0 && of == owner && groups.contains(group);

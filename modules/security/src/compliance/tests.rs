@@ -153,6 +153,24 @@ fn what_cannot_be_looked_at_is_unseen_and_has_not_passed() {
 }
 
 #[test]
+fn a_file_that_may_not_be_looked_at_is_unseen_and_one_that_is_missing_does_not_apply() {
+    let checks = check::parse(BUILT_IN, "").unwrap();
+    let files = checks.iter().filter_map(|check| match &check.rule {
+        Rule::File { file, .. } => Some(file.as_str()),
+        _ => None,
+    });
+    let argv: Vec<&str> = ["stat", "--format=%a:%U:%G:%n", "--"].into_iter().chain(files).collect();
+    // In the words of coreutils 9.1.
+    let error = "stat: cannot statx '/etc/crontab': No such file or directory\n\
+        stat: cannot statx '/etc/cron.d': Permission denied\n";
+    let (data, _) =
+        call(FakeTarget::new().answer(&argv, 1, "644:root:root:/etc/passwd\n", error), json!({})).unwrap();
+    assert!(data["not_applicable"].to_string().contains("mode-crontab"), "{data}");
+    assert!(data["unseen"].to_string().contains("mode-cron-d: stat: cannot statx"), "{data}");
+    assert!(!data["unseen"].to_string().contains("mode-passwd"), "{data}");
+}
+
+#[test]
 fn an_administrators_own_checks_are_added() {
     let own = "- {id: own-hostname, file: /etc/hostname, mode: \"0600\", owner: root, groups: [root]}\n\
                - {id: own-shm, severity: high, mount: /dev/shm, option: noexec}\n";
