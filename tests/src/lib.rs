@@ -80,6 +80,21 @@ pub(crate) fn shared_cache() -> PathBuf {
     binary().canonicalize().expect("the program").with_file_name("test-home").join(".cache")
 }
 
+/// The modules of a home that compiles them itself.
+const FEW: [&str; 3] = ["cron", "performance", "session"];
+
+/// Makes a directory with few of the components that ship.
+fn few_modules(directory: &Path) -> std::io::Result<()> {
+    std::fs::create_dir(directory)?;
+    let files = FEW.map(|name| format!("{name}.wasm"));
+    for file in &files {
+        std::fs::copy(modules().join(file), directory.join(file))?;
+    }
+    let sums = std::fs::read_to_string(modules().join("SHA256SUMS"))?;
+    let sums = sums.lines().filter(|line| files.iter().any(|file| line.ends_with(&format!(" {file}"))));
+    std::fs::write(directory.join("SHA256SUMS"), sums.map(|line| format!("{line}\n")).collect::<String>())
+}
+
 /// A home of the test's own.
 pub struct Home {
     path: PathBuf,
@@ -101,9 +116,11 @@ impl Home {
         Self::in_temporary(tempfile::tempdir())
     }
 
-    /// An empty home with an empty compile cache of its own.
+    /// An empty home with an empty compile cache of its own. It has few of the host's modules, since each is compiled there.
     pub fn cold() -> Self {
-        Self { is_cold: true, ..Self::new() }
+        let home = Self { is_cold: true, ..Self::new() };
+        few_modules(&home.modules()).expect("a directory of modules");
+        home
     }
 
     /// An empty home where only root may write to the directories above it, as it is with root's own home.
@@ -131,6 +148,11 @@ impl Home {
     /// The configuration file that a first start writes.
     pub fn config(&self) -> PathBuf {
         self.path().join(".config/linux-sysadmin/config.yaml")
+    }
+
+    /// The host's modules in this home.
+    pub fn modules(&self) -> PathBuf {
+        if self.is_cold { self.path().join("host-modules") } else { modules() }
     }
 
     /// The compile cache of a home that has its own.
@@ -176,12 +198,12 @@ impl Home {
         self.command(modules, args).output().expect("the program starts")
     }
 
-    /// Adds a third party's module beside those that ship, as an operator who agrees to everything.
+    /// Adds a third party's module beside the host's own, as an operator who agrees to everything.
     pub fn add(&self, component: &Path) -> Output {
         let bytes = std::fs::read(component).expect("a component");
         let sha256 = hex::encode(Sha256::digest(bytes));
         let file = component.to_str().expect("UTF-8");
-        self.run(&modules(), &["modules", "add", file, "--sha256", &sha256, "--yes"])
+        self.run(&self.modules(), &["modules", "add", file, "--sha256", &sha256, "--yes"])
     }
 
     /// Calls a tool from the command line; gives the exit code and the envelope.

@@ -9,15 +9,10 @@ use std::time::Duration;
 
 use wasmtime::component::Linker;
 use wasmtime::{Config, Enabled, Engine, EngineWeak, PoolingAllocationConfig};
-use wasmtime_wasi::cli::{WasiCli, WasiCliView};
-use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
-use wasmtime_wasi::p2::bindings::{cli, filesystem, random};
-use wasmtime_wasi::random::{WasiRandom, WasiRandomView};
 
-use super::bindings::SystemModule;
 use super::config::Limits;
-use super::contract_0_1;
 use super::limits::{INSTANCES, MEMORIES, STACK_BYTES, TABLES};
+use super::linker;
 use super::store::State;
 
 /// The time between two checks of a running guest, which is the precision of its time limit.
@@ -63,7 +58,7 @@ impl LazyEngine {
 /// The engine and linker that all modules share.
 pub(super) struct Shared {
     pub(super) engine: Engine,
-    pub(super) linker: Linker<State>,
+    linker: OnceLock<Linker<State>>,
     limits: Limits,
     ticker: Arc<Ticker>,
 }
@@ -72,12 +67,19 @@ impl Shared {
     fn new(limits: Limits) -> wasmtime::Result<Self> {
         // Where the system can't reserve so much address space, each call allocates its own memory.
         let engine = pooling_engine(&limits).or_else(|_| new_engine())?;
-        let mut linker = Linker::new(&engine);
-        link_wasi(&mut linker)?;
-        SystemModule::add_to_linker::<_, wasmtime::component::HasSelf<_>>(&mut linker, |state| state)?;
-        contract_0_1::link(&mut linker)?;
         let ticker = Ticker::start(engine.weak());
-        Ok(Self { engine, linker, limits, ticker })
+        Ok(Self { engine, linker: OnceLock::new(), limits, ticker })
+    }
+
+    /// What components may import. It is made when it is first needed: a unit test that links nothing of it compiles in a
+    /// fraction of the time.
+    pub(super) fn linker(&self) -> wasmtime::Result<&Linker<State>> {
+        if let Some(linker) = self.linker.get() {
+            return Ok(linker);
+        }
+        // As with the engine, two calls at the same time may make two.
+        let linker = linker::new(&self.engine)?;
+        Ok(self.linker.get_or_init(|| linker))
     }
 
     /// The limits of a call.
@@ -135,24 +137,6 @@ fn settings() -> Config {
     // The map only tells where in a function a guest trapped, and is an eighth of compiled code.
     config.generate_address_map(false);
     config
-}
-
-/// Links WASI without sockets and http. A component that imports them can't start, because they are not in the linker.
-fn link_wasi(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    // These are io, clocks, random and the three standard streams.
-    wasmtime_wasi::p2::add_to_linker_proxy_interfaces_async(linker)?;
-    random::insecure::add_to_linker::<_, WasiRandom>(linker, State::random)?;
-    random::insecure_seed::add_to_linker::<_, WasiRandom>(linker, State::random)?;
-    filesystem::preopens::add_to_linker::<_, WasiFilesystem>(linker, State::filesystem)?;
-    filesystem::types::add_to_linker::<_, WasiFilesystem>(linker, State::filesystem)?;
-    cli::exit::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    cli::environment::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    cli::terminal_input::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    cli::terminal_output::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    cli::terminal_stdin::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    cli::terminal_stdout::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    cli::terminal_stderr::add_to_linker::<_, WasiCli>(linker, State::cli)?;
-    Ok(())
 }
 
 /// Advances the engine's epoch on a thread of its own, since an async timer would wait behind the guest that it has to

@@ -22,6 +22,7 @@ mod instance;
 mod json;
 mod knowledge;
 mod limits;
+mod linker;
 mod lock;
 mod log;
 mod look_commands;

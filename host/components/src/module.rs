@@ -247,7 +247,8 @@ impl Loader {
                 }
             }
         };
-        let pre = shared.linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
+        let linker = shared.linker().map_err(LoadError::Engine)?;
+        let pre = linker.instantiate_pre(&component).map_err(LoadError::Contract)?;
         Guest::new(pre, contract).map_err(LoadError::Contract)
     }
 

@@ -234,9 +234,9 @@ async fn a_module_is_what_it_was_when_it_was_added() {
         if cache == "cold" {
             fs::remove_dir_all(home.cache()).expect("a cache");
             // This command describes the module anew. A server would do it while it serves.
-            assert!(home.run(&modules(), &["tools"]).status.success());
+            assert!(home.run(&home.modules(), &["tools"]).status.success());
         }
-        let (mut client, _) = Client::open(&home, &modules(), "2025-06-18").await;
+        let (mut client, _) = Client::open(&home, &home.modules(), "2025-06-18").await;
         for _ in 0..2 {
             // Every later description asks for this grant, also while the tools are called.
             let envelope = client.envelope("fickle_run", json!({})).await;

@@ -346,17 +346,17 @@ fn a_second_start_compiles_nothing_a_third_writes_nothing_and_descriptions_are_a
         entries
     };
     let (home, other) = (Home::cold(), Home::cold());
-    tools(&home, &modules());
+    tools(&home, &home.modules());
     let first = entries(&home);
-    assert_eq!(first.len(), 2 * components(&modules()).len());
-    home.call(&modules(), "perf_uptime", json!({}));
+    assert_eq!(first.len(), 2 * components(&home.modules()).len());
+    home.call(&home.modules(), "perf_uptime", json!({}));
     let second = entries(&home);
     let is_code = |entry: &&(PathBuf, u64, Vec<u8>)| entry.0.extension().is_some_and(|kind| kind == "cwasm");
     let code = |entries: &[_]| entries.iter().filter(is_code).cloned().collect::<Vec<_>>();
     assert!(code(&second) == code(&first), "nothing was compiled anew");
-    home.call(&modules(), "perf_uptime", json!({}));
+    home.call(&home.modules(), "perf_uptime", json!({}));
     assert!(entries(&home) == second, "what the files look like is kept by now");
-    tools(&other, &modules());
+    tools(&other, &other.modules());
     let others = entries(&other);
     let descriptions = |entries: &[(PathBuf, u64, Vec<u8>)]| -> Vec<Value> {
         let kept = entries.iter().filter(|entry| !is_code(entry));

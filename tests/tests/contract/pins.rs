@@ -14,9 +14,9 @@ fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
-/// Runs the program with these arguments, in this home and with the modules that ship.
+/// Runs the program with these arguments, in this home and with its modules.
 fn run(home: &Home, args: &[&str]) -> Output {
-    home.run(&modules(), args)
+    home.run(&home.modules(), args)
 }
 
 /// Runs the program, which must succeed; gives its output.
@@ -48,7 +48,7 @@ fn file(name: &str) -> String {
 /// A command that runs the program at a terminal of its own, with pipes for input and output. It ends after some time, since
 /// a question without an answer would wait for ever.
 fn terminal(home: &Home, args: &[&str]) -> Command {
-    let command = home.command(&modules(), args);
+    let command = home.command(&home.modules(), args);
     let program = command.get_program().to_str().expect("UTF-8").to_owned();
     let line: Vec<String> = [program].into_iter().chain(args.iter().map(|arg| format!("'{arg}'"))).collect();
     let mut terminal = Command::new("timeout");
@@ -109,7 +109,7 @@ fn tamper(path: &Path) {
 }
 
 async fn open(home: &Home) -> Client {
-    Client::open(home, &modules(), "2025-06-18").await.0
+    Client::open(home, &home.modules(), "2025-06-18").await.0
 }
 
 async fn list_changed(client: &mut Client) {
@@ -487,7 +487,7 @@ async fn kept_list(home: &Home) -> PathBuf {
 #[tokio::test]
 async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_called_by_it() {
     let home = Home::cold();
-    let mut client = served(&home, &modules()).await;
+    let mut client = served(&home, &home.modules()).await;
     let list = listed(&mut client).await;
     let kept = kept_list(&home).await;
     client.close().await;
@@ -497,7 +497,7 @@ async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_ca
         more["name"] = json!("cron_more");
         tools.push(more);
     });
-    let mut client = served(&home, &modules()).await;
+    let mut client = served(&home, &home.modules()).await;
     assert!(listed(&mut client).await.contains("cron_more"), "what is kept is what is given first");
     list_changed(&mut client).await;
     assert_eq!(listed(&mut client).await, list);
@@ -507,7 +507,7 @@ async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_ca
         tools.retain(|tool| tool["name"] != "cron_validate");
     });
     // The modules' own descriptions count, and what only the kept list has is gone.
-    let mut client = served(&home, &modules()).await;
+    let mut client = served(&home, &home.modules()).await;
     assert!(!listed(&mut client).await.contains("cron_validate"));
     let valid = client.envelope("cron_validate", json!({"expression": "* * * * *"})).await;
     assert_eq!(valid["status"], "success");
@@ -521,7 +521,7 @@ async fn a_kept_list_is_given_to_clients_of_the_same_kind_and_for_the_same_modul
     let mut lists = Vec::new();
     for _ in 0..2 {
         for asks in [false, true] {
-            let mut client = Client::start(&home, &modules());
+            let mut client = Client::start(&home, &home.modules());
             if asks {
                 client.can(json!({"elicitation": {}}));
             }
@@ -543,11 +543,11 @@ async fn a_kept_list_is_given_to_clients_of_the_same_kind_and_for_the_same_modul
 #[tokio::test]
 async fn a_change_is_told_of_where_no_module_was_looked_into_yet() {
     let home = Home::cold();
-    let mut client = served(&home, &modules()).await;
+    let mut client = served(&home, &home.modules()).await;
     listed(&mut client).await;
     kept_list(&home).await;
     client.close().await;
-    let mut client = served(&home, &modules()).await;
+    let mut client = served(&home, &home.modules()).await;
     added(&home, "greeter");
     list_changed(&mut client).await;
     assert!(listed(&mut client).await.contains("greet_users"));

@@ -1,4 +1,4 @@
-use wasmtime::component::{Component, Val};
+use wasmtime::component::{Component, Linker, Val};
 use wasmtime_wasi::WasiCtxBuilder;
 
 use super::*;
@@ -14,7 +14,9 @@ async fn exceeded_limit(component: &str, allowed: Duration) -> Option<ExceededLi
     let guest_time = store.data().guest_time.clone();
     let _running = shared.running();
     let calling = async {
-        let instance = shared.linker.instantiate_async(&mut store, &component).await?;
+        // These components import nothing.
+        let linker = Linker::new(&shared.engine);
+        let instance = linker.instantiate_async(&mut store, &component).await?;
         let run = instance.get_func(&mut store, "run").expect("a function named run");
         let mut results = vec![Val::Bool(false); run.ty(&store).results().len()];
         run.call_async(&mut store, &[], &mut results).await

@@ -238,9 +238,11 @@ async fn a_cancelled_job_is_undone_and_says_what_was() {
 #[tokio::test]
 async fn with_the_server_its_jobs_end_and_nothing_is_left() {
     let Some(lab) = lab("with_the_server_its_jobs_end_and_nothing_is_left") else { return };
-    let _writer = Writer::new(&lab);
+    let mut writer = Writer::new(&lab);
     let mut client = served(&lab, GENERATIONS[0], json!({})).await;
-    begun(&mut client, reading()).await;
+    let id = begun(&mut client, reading()).await;
+    writer.say("line 0");
+    until_done(&mut client, &id, |told| told["output"].to_string().contains("line 0")).await;
     assert!(lab.host(HOST).holds(IS_READ));
     assert!(client.close().await.0.success());
     assert!(!lab.host(HOST).holds(IS_READ) && !lab.host(HOST).holds("test -e /srv/plan/made"));
