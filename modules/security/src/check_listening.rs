@@ -227,7 +227,7 @@ mod tests {
         Profile { processes: vec![id.into()], ports: vec![port], ..profile(id) }
     }
 
-    /// In the form of ss of iproute2 6.1.0.
+    /// Written by hand in the format of ss of iproute2 6.1.0.
     const SOCKETS: &str = "\
 udp   UNCONN 0      0        0.0.0.0%eth0:68         0.0.0.0:*    users:((\"dhclient\",pid=70,fd=7))
 tcp   LISTEN 0      128           0.0.0.0:22         0.0.0.0:*    users:((\"sshd\",pid=12,fd=3))

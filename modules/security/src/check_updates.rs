@@ -145,19 +145,25 @@ mod tests {
 
     #[test]
     fn apts_security_updates_are_those_of_its_security_archives() {
-        // Recorded from apt 2.6.1 on Debian 12, shortened.
+        // Lines of what apt-get 2.6.1 printed on Debian 12, but for the last `Inst` line: a package that is installed
+        // anew is written by hand in the same format.
         let said = "Reading package lists...\n\
-            Inst tzdata [2024a-0+deb12u1] (2026a-0+deb12u1 Debian:12.12/oldstable, Debian:12-updates/oldstable-updates [all])\n\
-            Inst libc6 [2.36-9+deb12u7] (2.36-9+deb12u13 Debian:12.12/oldstable, Debian-Security:12/oldstable-security [amd64])\n\
+            Inst base-files [12.4+deb12u11] (12.4+deb12u15 Debian:12.15/oldstable [amd64])\n\
+            Inst liblzma5 [5.4.1-1] (5.4.1-1+deb12u2 Debian-Security:12/oldstable-security [amd64])\n\
+            Inst libgcrypt20-dev [1.10.1-3] (1.10.1-3+deb12u1 Debian:12.15/oldstable, Debian-Security:12/oldstable-security [amd64]) []\n\
             Inst linux-image-6.1.0-40-amd64 (6.1.153-1 Debian-Security:12/oldstable-security [amd64])\n\
-            Conf libc6 (2.36-9+deb12u13 Debian-Security:12/oldstable-security [amd64])\n";
+            Conf liblzma5 (5.4.1-1+deb12u2 Debian-Security:12/oldstable-security [amd64])\n";
         let host =
             FakeTarget::new().answer(&APT, 0, said, "").file(REBOOT, "*** System restart required ***\n");
         let data = call(host.at(1e9)).unwrap();
         let entries = data["findings"].as_array().unwrap();
         assert_eq!((entries.len(), entries[0]["kind"].as_str().unwrap()), (2, "update-security"));
-        assert_eq!(entries[0]["subjects"], json!(["libc6"]));
-        assert_eq!(entries[0]["mend"]["arguments"], json!({"packages": ["libc6"]}));
+        let subjects = [
+            "liblzma5: 5.4.1-1 is installed, 5.4.1-1+deb12u2 is the update",
+            "libgcrypt20-dev: 1.10.1-3 is installed, 1.10.1-3+deb12u1 is the update",
+        ];
+        assert_eq!(entries[0]["subjects"], json!(subjects));
+        assert_eq!(entries[0]["mend"]["arguments"], json!({"packages": ["liblzma5", "libgcrypt20-dev"]}));
         assert_eq!(entries[1]["kind"], "update-reboot");
         assert_eq!(
             call(FakeTarget::new().answer(&APT, 0, "Reading package lists...\n", "")).unwrap(),
@@ -167,7 +173,7 @@ mod tests {
 
     #[test]
     fn dnfs_advisories_come_with_their_severity_and_cves() {
-        // In the columns of dnf 4.14.
+        // Written by hand in the columns of dnf 4.14.
         let advisories = "RHSA-2026:0001 Critical/Sec.  bash-5.1.8-9.el9.x86_64\n\
             RHSA-2026:0002 Moderate/Sec.  curl-7.76.1-31.el9.x86_64\n\
             RHBA-2026:0003 bugfix         tzdata-2026a-1.el9.noarch\n";

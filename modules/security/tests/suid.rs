@@ -1,4 +1,4 @@
-//! `sec_check_suid` on recordings of a Debian 12 machine (findutils 4.9.0, libcap 2.66, dpkg 1.21.22, rpm 4.18.0).
+//! `sec_check_suid` on recordings of a Debian 12 machine (findutils 4.9.0, libcap 2.66, dpkg 1.21.22).
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::testkit::FakeTarget;
@@ -111,7 +111,7 @@ fn what_a_distribution_ships_is_nothing_to_tell() {
 
 #[test]
 fn rpm_says_itself_which_modes_and_capabilities_its_packages_bring() {
-    // The lines are of rpm 4.18.0: `M` is the mode, `P` are the capabilities, `5` is the digest.
+    // Written by hand in the format of rpm 4.18.0: `M` is the mode, `P` are the capabilities, `5` is the digest.
     let find = "4755 0 0 1:1 /usr/bin/find\n4755 0 0 1:2 /usr/bin/su\n4755 0 0 1:3 /usr/bin/gone\n4755 0 0 1:4 /usr/bin/mine\n4755 0 0 1:5 /usr/bin/sudo\n";
     let capable = "/usr/bin/newuidmap cap_setuid=ep\n/usr/bin/python cap_setuid=ep\n";
     let owner = |target: FakeTarget, path: &str, code: i32, said: &str, error: &str| {

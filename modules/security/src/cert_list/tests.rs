@@ -1,5 +1,6 @@
-//! What openssl 3.0.19 printed on Debian 12, of a certificate of an unknown authority, of one that is its own, and of a
-//! key.
+//! The outputs of openssl were recorded with openssl 3.0.19 (Debian 12): of a certificate of an unknown authority, of one
+//! that is its own, of a file that is missing, and of a key. Only the paths in them are others. The outputs of grep and
+//! systemctl are written by hand in their formats.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::knowledge::{ConfigFile, Profile};
@@ -14,8 +15,13 @@ const HOLE: &str = "CN = a.example\nerror 20 at 0 depth lookup: unable to get lo
 const OF_ITSELF: &str = "subject=CN=self\nissuer=CN=self\nnotBefore=Nov 27 22:40:10 2026 GMT\nnotAfter=Sep 23 22:40:10 2027 GMT\n";
 const SELF_SIGNED: &str =
     "CN = self\nerror 18 at 0 depth lookup: self-signed certificate\nerror s.pem: verification failed\n";
-const MISSING: &str = "Could not open file or uri for loading certificate from /etc/ssl/none.pem\n40D7:error:80000002:system library:file_open:No such file or directory:calling stat(none.pem)\nUnable to load certificate\n";
-const KEY: &str = "Could not read certificate from /etc/ssl/a.key\n40877E02AD7F0000:error:1608010C:STORE routines:unsupported\nUnable to load certificate\n";
+const MISSING: &str = "Could not open file or uri for loading certificate from /etc/ssl/none.pem\n\
+    4017BC377C7F0000:error:16000069:STORE routines:ossl_store_get0_loader_int:unregistered scheme:../crypto/store/store_register.c:237:scheme=file\n\
+    4017BC377C7F0000:error:80000002:system library:file_open:No such file or directory:../providers/implementations/storemgmt/file_store.c:266:calling stat(/etc/ssl/none.pem)\n\
+    Unable to load certificate\n";
+const KEY: &str = "Could not read certificate from /etc/ssl/a.key\n\
+    40075C4DAB7F0000:error:1608010C:STORE routines:ossl_store_handle_load_result:unsupported:../crypto/store/store_result.c:149:\n\
+    Unable to load certificate\n";
 
 /// 2026-11-28
 const NOW: f64 = 1_795_824_000.0;

@@ -1,4 +1,5 @@
-//! The outputs are of Debian 12: coreutils 9.1, dpkg 1.21.22, rpm 4.18.0, systemd 252, OpenSSH 9.2p1.
+//! The outputs are made from the checks, in the formats of coreutils 9.1, dpkg 1.21.22, rpm 4.18.0, systemd 252 and OpenSSH
+//! 9.2p1 (Debian 12); they were not recorded.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::testkit::FakeTarget;

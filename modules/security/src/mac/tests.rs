@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// In the form of the kernel's audit, as auditd 3.0 of Debian 12 writes it, and of RHEL 9 for SELinux.
+/// Written by hand in the format of the kernel's audit log (auditd 3.0) for SELinux.
 const AUDIT: &str = r#"type=DAEMON_START msg=audit(1795820000.100:1): op=start ver=3.0.9
 type=AVC msg=audit(1795820001.100:10): avc:  denied  { name_connect } for  pid=2940 comm="httpd" dest=3306 scontext=system_u:system_r:httpd_t:s0 tcontext=system_u:object_r:mysqld_port_t:s0 tclass=tcp_socket permissive=0
 type=AVC msg=audit(1795820002.100:11): avc:  denied  { name_bind } for  pid=2941 comm="httpd" src=8099 scontext=system_u:system_r:httpd_t:s0 tcontext=system_u:object_r:unreserved_port_t:s0 tclass=tcp_socket permissive=0
@@ -11,6 +11,7 @@ type=AVC msg=audit(1795820003.100:12): avc:  denied  { getattr } for  pid=2942 c
 type=AVC msg=audit(1795820004.100:13): avc:  denied  { read } for  pid=2942 comm="x" name=2F612062 dev="vda1" ino=12 scontext=system_u:system_r:x_t:s0 tcontext=unconfined_u:object_r:etc_t:s0 tclass=file permissive=0
 "#;
 
+/// Written by hand in the format in which the kernel tells the journal about AppArmor.
 const APPARMOR: &str = r#"audit: type=1400 audit(1795820005.200:20): apparmor="DENIED" operation="open" profile="/usr/sbin/cupsd" name="/etc/x/4711/a" pid=4711 comm="cupsd" requested_mask="r" denied_mask="r" fsuid=0 ouid=0
 audit: type=1400 audit(1795820006.200:21): apparmor="DENIED" operation="open" profile="/usr/sbin/cupsd" name="/etc/x/12/a" pid=12 comm="cupsd" requested_mask="r" denied_mask="r" fsuid=0 ouid=0
 audit: type=1400 audit(1795820006.200:21): apparmor="DENIED" operation="open" profile="/usr/sbin/cupsd" name="/etc/x/12/a" pid=12 comm="cupsd" requested_mask="r" denied_mask="r" fsuid=0 ouid=0
