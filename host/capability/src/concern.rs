@@ -4,7 +4,9 @@
 use super::hole::HoleType;
 use super::path::Glob;
 use super::pattern::Pattern;
-use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Requests, SignalRequest};
+use super::request::{
+    AnyProgramRequest, CommandRequest, Effect, OwnProgramRequest, PathRequest, Requests, SignalRequest,
+};
 use super::reviewed::review;
 use host_base::Privilege;
 
@@ -19,6 +21,8 @@ pub enum Request<'a> {
     AnyProgram(&'a AnyProgramRequest),
     /// A request for signals to processes.
     Signals(&'a SignalRequest),
+    /// A request for a program of the module's own.
+    OwnProgram(&'a OwnProgramRequest),
 }
 
 /// The reason why an operator should look at a request; the gravest comes first.
@@ -28,6 +32,8 @@ pub enum Concern {
     AnyProgram,
     /// The command takes any arguments at all.
     Anything,
+    /// The module puts a program of its own on the target, which root runs.
+    OwnProgram,
     /// The module ends or stops processes of its own choice.
     Signals,
     /// The command is not among those that were found to be harmless, or plans write the files: the content of files
@@ -49,7 +55,9 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
     let programs =
         requests.any_program.iter().map(|request| (Concern::AnyProgram, Request::AnyProgram(request)));
     let signals = requests.signals.iter().map(|request| (Concern::Signals, Request::Signals(request)));
-    let mut all: Vec<_> = programs.chain(signals).chain(commands).chain(paths).collect();
+    let own = requests.own_programs.iter();
+    let own = own.map(|request| (Concern::OwnProgram, Request::OwnProgram(request)));
+    let mut all: Vec<_> = programs.chain(own).chain(signals).chain(commands).chain(paths).collect();
     all.sort_by_key(|(concern, request)| match request {
         Request::Command(request) => {
             (*concern, rank(&request.privilege), std::cmp::Reverse((request.effect, request.risk)))
@@ -61,6 +69,9 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
         ),
         Request::Signals(request) => {
             (*concern, rank(&request.privilege), std::cmp::Reverse((Effect::Change, host_base::Risk::High)))
+        }
+        Request::OwnProgram(_) => {
+            (*concern, rank(&Privilege::Root), std::cmp::Reverse((Effect::Change, host_base::Risk::High)))
         }
         Request::Path(request) => {
             let effect = if request.write { Effect::Change } else { Effect::Read };
@@ -146,20 +157,27 @@ mod tests {
                 place: Place::Target,
                 reason: String::new(),
             }],
+            own_programs: vec![OwnProgramRequest {
+                path: "/usr/local/lib/x".to_owned(),
+                sha256: "0".repeat(64),
+                reason: String::new(),
+            }],
         };
         let shown: Vec<String> = by_concern(&requests)
             .iter()
             .map(|(concern, request)| match request {
                 Request::Command(request) => format!("{concern:?} {}", request.pattern),
                 Request::Path(request) => format!("{concern:?} {}", request.glob),
-                Request::AnyProgram(_) | Request::Signals(_) => format!("{concern:?}"),
+                Request::AnyProgram(_) | Request::Signals(_) | Request::OwnProgram(_) => {
+                    format!("{concern:?}")
+                }
             })
             .collect();
         assert_eq!(shown[0], "AnyProgram");
         let shown = &shown[1..];
         assert_eq!(shown[0], "Anything podman exec -- <arg>...");
-        assert_eq!(shown[1], "Signals");
-        let shown = &shown[1..];
+        assert_eq!(shown[1..3], ["OwnProgram", "Signals"]);
+        let shown = &shown[2..];
         assert_eq!(shown[1], "NotReviewed systemctl restart -- <unit>");
         // A file that is written comes before one that is only read, whatever rights that takes.
         assert_eq!(shown[2], "NotReviewed /etc/x/*");

@@ -6,7 +6,9 @@ use super::data_directory::DataDirectory;
 use super::hole::HoleType;
 use super::path::{Glob, is_secret};
 use super::pattern::{Match, Pattern, PatternError};
-use super::request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place, SignalRequest};
+use super::request::{
+    AnyProgramRequest, CommandRequest, Effect, OwnProgramRequest, PathRequest, Place, SignalRequest,
+};
 use super::staging::Staging;
 use super::verbs::{
     verbs_for, verbs_for_any_program, verbs_for_command, verbs_for_moves, verbs_for_validation,
@@ -29,6 +31,9 @@ const MAX_QUOTED: usize = 300;
 const MAX_REQUESTS: usize = 500;
 /// The greatest number of the host's own commands for one module.
 const MAX_VERBS: usize = 4000;
+
+/// The directory of the modules' own programs. No other program looks there for files.
+const OWN_PROGRAMS: &str = "/usr/local/lib/linux-sysadmin/";
 
 /// A granted command line.
 #[derive(Clone, Debug)]
@@ -99,6 +104,8 @@ pub struct Grants {
     any_program: Vec<Privilege>,
     /// The most rights with which the module may send signals.
     signals: Vec<Privilege>,
+    /// The module's own programs.
+    own_programs: Vec<OwnProgramRequest>,
     /// The host's own commands for the granted paths, each with the most rights that it may take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
@@ -206,6 +213,22 @@ impl Grants {
         self.check_count()
     }
 
+    /// Grants a program of the module's own.
+    pub fn own_program(&mut self, request: &OwnProgramRequest) -> Result<(), GrantError> {
+        let ungrantable = |why| Err(GrantError::Ungrantable(request.path.clone(), why));
+        let is_letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        let name = request.path.strip_prefix(OWN_PROGRAMS);
+        if !name.is_some_and(|name| !name.is_empty() && name.bytes().all(is_letter)) {
+            return ungrantable("a module's own program isn't /usr/local/lib/linux-sysadmin/NAME");
+        }
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if request.sha256.len() != 64 || !request.sha256.bytes().all(is_digit) {
+            return ungrantable("its SHA-256 isn't 64 hexadecimal digits in lower case");
+        }
+        self.own_programs.push(request.clone());
+        self.check_count()
+    }
+
     /// Denies reading these files, whatever else covers them.
     pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
@@ -221,6 +244,7 @@ impl Grants {
             all.paths.extend_from_slice(&other.paths);
             all.any_program.extend_from_slice(&other.any_program);
             all.signals.extend_from_slice(&other.signals);
+            all.own_programs.extend_from_slice(&other.own_programs);
             all.verbs.extend_from_slice(&other.verbs);
             all.denied.extend_from_slice(&other.denied);
         }
@@ -248,7 +272,8 @@ impl Grants {
             + self.paths.len()
             + self.directories.len()
             + self.any_program.len()
-            + self.signals.len();
+            + self.signals.len()
+            + self.own_programs.len();
         if requests > MAX_REQUESTS || self.verbs.len() > MAX_VERBS {
             Err(GrantError::TooMany)
         } else {
@@ -312,6 +337,16 @@ impl Grants {
                 String::from(privilege.clone())
             ))),
         }
+    }
+
+    /// Whether the path is the directory of the modules' own programs, and the module has one.
+    pub fn is_for_own_programs(&self, path: &str) -> bool {
+        OWN_PROGRAMS.strip_suffix('/') == Some(path) && !self.own_programs.is_empty()
+    }
+
+    /// The SHA-256 of the module's own program at a path, if one may be there.
+    pub fn own_program_at(&self, path: &str) -> Option<&str> {
+        self.own_programs.iter().find(|own| own.path == path).map(|own| own.sha256.as_str())
     }
 
     fn may_not_run(&self, command: &Command, why: &str) -> Problem {

@@ -24,7 +24,9 @@ pub use grants::{GrantError, GrantedLook, GrantedStep, Grants, command_line};
 pub use hole::HoleType;
 pub use path::{Glob, GlobError, STAGING, is_lexically_safe, is_secret};
 pub use pattern::{Pattern, PatternError};
-pub use request::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place, Requests, SignalRequest};
+pub use request::{
+    AnyProgramRequest, CommandRequest, Effect, OwnProgramRequest, PathRequest, Place, Requests, SignalRequest,
+};
 pub use sudoers::{Exactness, Fragment, FragmentError, SudoVersion, SudoersRule};
 pub use verbs::{verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_moves, verbs_for_validation};
 

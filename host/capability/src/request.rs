@@ -84,6 +84,18 @@ pub struct SignalRequest {
     pub reason: String,
 }
 
+/// A program that plans of the module put on the target. Where it runs, the operator has decided about its contents.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OwnProgramRequest {
+    /// The absolute path.
+    pub path: String,
+    /// The SHA-256 of the contents, in lower-case hexadecimal digits.
+    pub sha256: String,
+    /// The reason in the module's words, for the operator.
+    pub reason: String,
+}
+
 /// All requests of a module, or those that the operator accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -100,4 +112,7 @@ pub struct Requests {
     /// Signals to processes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub signals: Vec<SignalRequest>,
+    /// The module's own programs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_programs: Vec<OwnProgramRequest>,
 }

@@ -187,6 +187,7 @@ pub(super) fn description(said: described::Description) -> describe::Description
         tools: calls,
         any_program: Vec::new(),
         signals: Vec::new(),
+        own_programs: Vec::new(),
     };
     let condition = |described::Condition { fact, any_of }| describe::Condition { fact, any_of };
     describe::Description {

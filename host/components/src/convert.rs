@@ -9,7 +9,9 @@ use super::store::TimeLimits;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Keep, Output, Privilege};
-use host_capability::{AnyProgramRequest, CommandRequest, Effect, PathRequest, Place, SignalRequest};
+use host_capability::{
+    AnyProgramRequest, CommandRequest, Effect, OwnProgramRequest, PathRequest, Place, SignalRequest,
+};
 use host_gate::resource_locks::ResourceLock;
 use host_gate::{
     Action, Attributes, Change, Directory, FilePath, Move, Outcome, PowerChange, Run, Step, Write,
@@ -102,6 +104,14 @@ pub(super) fn signal_request(grant: describe::SignalGrant) -> SignalRequest {
     SignalRequest {
         privilege: privilege(grant.privilege),
         place: place(grant.place),
+        reason: visible(&grant.reason).into_owned(),
+    }
+}
+
+pub(super) fn own_program_request(grant: describe::OwnProgramGrant) -> OwnProgramRequest {
+    OwnProgramRequest {
+        path: visible(&grant.path).into_owned(),
+        sha256: grant.sha256,
         reason: visible(&grant.reason).into_owned(),
     }
 }

@@ -15,7 +15,9 @@ use super::guest::Said;
 use super::json::Json;
 use super::surface::World;
 use host_base::Risk;
-use host_capability::{AnyProgramRequest, CommandRequest, Grants, Requests, SignalRequest};
+use host_capability::{
+    AnyProgramRequest, CommandRequest, Grants, OwnProgramRequest, Requests, SignalRequest,
+};
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
@@ -233,6 +235,11 @@ impl Description {
                 paths: capabilities.paths.into_iter().map(convert::path_request).collect(),
                 any_program: capabilities.any_program.into_iter().map(convert::any_program_request).collect(),
                 signals: capabilities.signals.into_iter().map(convert::signal_request).collect(),
+                own_programs: capabilities
+                    .own_programs
+                    .into_iter()
+                    .map(convert::own_program_request)
+                    .collect(),
             })?,
             sha256,
         };
@@ -318,6 +325,11 @@ impl Description {
         let is_accepted = |request: &SignalRequest| accepted.is_none_or(|all| all.signals.contains(request));
         for request in self.requests.signals.iter().filter(|request| is_accepted(request)) {
             grants.signals(request)?;
+        }
+        let is_accepted =
+            |request: &OwnProgramRequest| accepted.is_none_or(|all| all.own_programs.contains(request));
+        for request in self.requests.own_programs.iter().filter(|request| is_accepted(request)) {
+            grants.own_program(request)?;
         }
         Ok(grants)
     }
@@ -515,6 +527,7 @@ mod tests {
             tools: Vec::new(),
             any_program: Vec::new(),
             signals: Vec::new(),
+            own_programs: Vec::new(),
         };
         let said = describe::Description {
             name: "test".to_owned(),

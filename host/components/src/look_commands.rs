@@ -9,7 +9,7 @@ use super::store::Call;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
 use host_capability::{GrantedLook, HoleType, command_line};
-use host_gate::CommandNumber;
+use host_gate::{CommandNumber, check_own_program};
 use host_policy::check_only_looks;
 use host_text::redact::excerpt;
 
@@ -89,6 +89,7 @@ impl Call {
     ) -> Result<(Command, GrantedLook, String), Problem> {
         let (command, looking) = looking?;
         paths?;
+        check_own_program(&self.target, &self.grants(), &command.program).await?;
         let prefix = self.target.prefix(&command, &self.facts).await.map_err(|problem| {
             let line = command_line("", &looking.shown);
             problem.needed_for(&format!("`{}`", excerpt(&line, SHOWN)), &command.privilege)

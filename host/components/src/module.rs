@@ -413,6 +413,9 @@ impl Module {
             .retain(|asked| accepted.is_none_or(|all| all.any_program.contains(asked)) == granted);
         requests.signals.retain(|asked| accepted.is_none_or(|all| all.signals.contains(asked)) == granted);
         requests
+            .own_programs
+            .retain(|asked| accepted.is_none_or(|all| all.own_programs.contains(asked)) == granted);
+        requests
     }
 
     /// The paths that the configuration gives to it in place of its own requests.

@@ -16,7 +16,7 @@ use super::risk_assessment::RiskAssessment;
 use super::signals::PreparedSignal;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
-use host_base::{Command, Privilege};
+use host_base::{Command, Privilege, sha256};
 use host_capability::{GrantedStep, Grants, command_line};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::Policy;
@@ -164,15 +164,20 @@ impl PlanContext<'_> {
             None => None,
         };
         let mut startable = Vec::new();
-        for (main, piped, undo) in commands {
-            let mut main = self.allowed(main).await?.pop();
+        // The programs of the module's own that the steps so far put in their places.
+        let mut brought: Vec<&str> = Vec::new();
+        for (step, (main, piped, undo)) in change.steps.iter().zip(commands) {
+            let mut main = self.allowed(main, &brought).await?.pop();
             if let Some(main) = &mut main {
-                main.piped = self.allowed(piped).await?;
+                main.piped = self.allowed(piped, &brought).await?;
             }
-            startable.push((main, self.allowed(undo).await?));
+            startable.push((main, self.allowed(undo, &brought).await?));
+            if let Action::Write(write) = &step.action {
+                brought.extend(self.grants.own_program_at(&write.at.path).map(|_| write.at.path.as_str()));
+            }
         }
-        let mut after_undo = self.allowed(after_undo).await?;
-        let mut dry_run = self.allowed(dry_run).await?.pop();
+        let mut after_undo = self.allowed(after_undo, &brought).await?;
+        let mut dry_run = self.allowed(dry_run, &[]).await?.pop();
 
         self.may_lock(&change.locks).await?;
 
@@ -191,7 +196,8 @@ impl PlanContext<'_> {
         if change.steps.iter().any(is_set_id) {
             risks.push((Risk::High, "it makes a program that runs with its owner's rights".to_owned()));
         }
-        let mut assessment = RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts);
+        let mut assessment =
+            RiskAssessment::new(self.policy, self.knowledge, self.target, self.facts).of_module(self.grants);
         let mut steps = Vec::new();
         // The paths that the steps so far remove, each with whether it is a directory that goes only after the plan.
         let mut removed: Vec<(String, bool)> = Vec::new();
@@ -293,12 +299,14 @@ impl PlanContext<'_> {
             for undo in &undo {
                 on_heap(|| assessment.undo(undo, before.as_deref())).await?;
             }
+            assessment.ends_step(&action).await;
             let diff = match &action {
                 PreparedAction::File(site, _) if removed.len() > MOST_REMOVED_SHOWN => {
                     compared_briefly(&step.action, site)
                 }
                 _ => None,
             };
+            let diff = diff.or_else(|| self.accepted(&step.action, &action));
             let diff = diff.or_else(|| compared(&step.action, &action, before.as_deref()));
             let prepared = PreparedStep { action, diff, before, looked_by, undo };
             if hides(&step.action, &prepared) {
@@ -354,6 +362,18 @@ impl PlanContext<'_> {
         })
     }
 
+    /// What is shown of a new program of the module's own, whose text an operator has accepted. Where another file is there,
+    /// its text is compared.
+    fn accepted(&self, action: &Action, prepared: &PreparedAction) -> Option<FileDiff> {
+        let (Action::Write(write), PreparedAction::File(site, _)) = (action, prepared) else { return None };
+        let granted = self.grants.own_program_at(&site.path)?;
+        if site.before.is_some() || sha256::of(&write.contents) != granted {
+            return None;
+        }
+        let note = format!("the module's own program, accepted with the module by its SHA-256 {granted}");
+        Some(FileDiff { note: Some(note), whole: true, ..FileDiff::default() })
+    }
+
     /// Checks that the module may reach the files whose locks it names, since the answer tells who holds them. A file
     /// that can't be resolved isn't looked at later either.
     async fn may_lock(&self, locks: &[ResourceLock]) -> Result<(), Problem> {
@@ -374,14 +394,20 @@ impl PlanContext<'_> {
         Ok(())
     }
 
-    /// The commands as they are started. The result is a problem where one of them can't be started.
+    /// The commands as they are started. The result is a problem where one of them can't be started. Programs that earlier
+    /// steps bring needn't be there yet.
     async fn allowed(
         &self,
         commands: impl IntoIterator<Item = (Command, GrantedStep)>,
+        brought: &[&str],
     ) -> Result<Vec<AllowedCommand>, Problem> {
         let mut allowed = Vec::new();
         for (command, granted) in commands {
-            let prefix = self.target.prefix(&command, self.facts).await.map_err(|problem| {
+            let prefix = match brought.contains(&command.program.as_str()) {
+                true => self.target.prefix_of_missing(&command, self.facts).await,
+                false => self.target.prefix(&command, self.facts).await,
+            };
+            let prefix = prefix.map_err(|problem| {
                 let line = host_text::redact::excerpt(&command_line("", &granted.shown), PATTERN);
                 problem.needed_for(&format!("`{line}`"), &command.privilege)
             })?;

@@ -3,7 +3,9 @@
 
 mod file_steps;
 mod jobs;
+mod new_volume;
 mod own_commands;
+mod own_programs;
 mod process_signals;
 mod unit_effects;
 #[cfg(test)]
@@ -19,7 +21,7 @@ use super::units;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
-use host_capability::command_line;
+use host_capability::{Grants, command_line};
 use host_knowledge::{Knowledge, StepAction, raised_risks};
 use host_policy::text::{self, AccountGroup, Code, CommandLine};
 use host_policy::{AccountChange, Level, Policy, UNKNOWN_RULE, Verdict, check_only_looks, command_words};
@@ -47,6 +49,12 @@ pub(super) struct RiskAssessment<'a> {
     facts: &'a Facts,
     knowledge: &'a Knowledge,
     privileges: PrivilegeCheck<'a>,
+    /// The volume or file that an earlier step makes, as long as it is certain that nothing is on it.
+    new_volume: Option<String>,
+    /// The grants of the module whose plan it is.
+    grants: Option<&'a Grants>,
+    /// The paths to which earlier steps write programs of the module's own.
+    own_programs: BTreeSet<String>,
     /// The number of instances of templates so far.
     instances: usize,
     /// The indirect effects so far. Several ways may lead to the same one.
@@ -69,12 +77,20 @@ impl<'a> RiskAssessment<'a> {
             facts,
             knowledge,
             privileges,
+            new_volume: None,
+            grants: None,
+            own_programs: BTreeSet::new(),
             instances: 0,
             side_effects: BTreeSet::new(),
             risks: Vec::new(),
             rules: Vec::new(),
             asks: Vec::new(),
         }
+    }
+
+    /// The assessment of a plan of the module that has these grants.
+    pub fn of_module(self, grants: &'a Grants) -> Self {
+        Self { grants: Some(grants), ..self }
     }
 
     /// Checks that a command only looks, whatever the plan calls it. Such commands run before anybody is asked, or
@@ -97,9 +113,11 @@ impl<'a> RiskAssessment<'a> {
             self.pipeline(command)?;
         }
         for piped in &command.piped {
-            on_heap(|| self.step_or_undo(piped, None)).await?;
+            on_heap(|| self.step_or_undo(piped, None, false)).await?;
         }
-        on_heap(|| self.step_or_undo(command, before)).await
+        let formatted = new_volume::formatted_by(command);
+        let is_on_new_volume = formatted.is_some() && formatted == self.new_volume.as_deref();
+        on_heap(|| self.step_or_undo(command, before, is_on_new_volume)).await
     }
 
     /// Assesses what the commands of a pipeline do together, as the rules read it from a shell's line.
@@ -116,11 +134,19 @@ impl<'a> RiskAssessment<'a> {
         is_own.then(|| self.facts.user.clone())
     }
 
-    async fn step_or_undo(&mut self, command: &AllowedCommand, before: Option<&[u8]>) -> Result<(), Problem> {
+    async fn step_or_undo(
+        &mut self,
+        command: &AllowedCommand,
+        before: Option<&[u8]>,
+        is_on_new_volume: bool,
+    ) -> Result<(), Problem> {
         let argv = command_words(&command.command);
-        let verdict = self.policy.verdict(&argv);
         let line = excerpt(&command.line(), NAMED);
-        self.apply_verdict(&verdict, &format!("`{line}`"))?;
+        let (verdict, what) = match is_on_new_volume {
+            true => (self.policy.verdict_on_new_volume(&argv), format!("`{line}`, on what the plan makes,")),
+            false => (self.policy.verdict(&argv), format!("`{line}`")),
+        };
+        self.apply_verdict(&verdict, &what)?;
         // A link may lead to a path with a higher risk, so the command is also judged with the resolved paths.
         for (asked, leads) in command.led() {
             let led = |word: &String| match word.strip_suffix(asked) {
@@ -157,8 +183,10 @@ impl<'a> RiskAssessment<'a> {
         }
         self.odd_instances(&argv, &line).await;
         self.reaches(&argv, &line).await?;
-        // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide.
-        if command.free_form && verdict.level == Level::Confirm {
+        let is_own = self.is_own_program(&command.command.program).await?;
+        // Where the grant restricts every argument, the operator has decided. Otherwise the rules decide. What a program of the
+        // module's own does with any arguments is decided with its contents.
+        if command.free_form && verdict.level == Level::Confirm && !is_own {
             self.asks.push(format!("`{line}` {}", verdict.reason_with_rule()));
         }
         // No grant says what such a command is for, and it would have run at once if it only looked.
@@ -373,7 +401,7 @@ impl<'a> RiskAssessment<'a> {
         match self.removes_what_is_made(undo).await {
             true => Ok(()),
             // It puts back what was there: no job that was there goes by it.
-            false => on_heap(|| self.step_or_undo(undo, before)).await,
+            false => on_heap(|| self.step_or_undo(undo, before, false)).await,
         }
     }
 
@@ -403,6 +431,9 @@ impl<'a> RiskAssessment<'a> {
             })
         };
         let (mut found, mut objections) = (Vec::new(), Vec::new());
+        for (risk, effect) in &code.effects {
+            self.risks.push((*risk, excerpt(&format!("{what} {effect}"), 3 * NAMED)));
+        }
         for line in code.lines.iter().filter(|line| !was_there(line)) {
             let is_ordinary = match &line.user {
                 Some(account) => self.privileges.root_equivalence(account).await.is_none(),
@@ -472,6 +503,7 @@ impl<'a> RiskAssessment<'a> {
             .user
             .as_deref()
             .map(|account| account.strip_prefix(text::DYNAMIC_USER_PREFIX).unwrap_or(account));
+        let is_root = root.is_some();
         let who = match (&root, account) {
             (Some(why), Some(account)) => format!("{account} ({why})"),
             (_, account) => account.unwrap_or("root").to_owned(),
@@ -482,13 +514,17 @@ impl<'a> RiskAssessment<'a> {
             let why = "nothing but this server runs as its account, whose messages in the journal vouch for the audit log";
             return Some((Gravity::Other, format!("{who} would run {shown}: {why}")));
         }
-        let is_root = root.is_some();
-        let listed = root.and_then(|_| text::objection(&line.argv));
+        let is_own = is_root && self.runs_own_program(&line.argv).await;
+        let listed = if is_root && !is_own { text::objection(&line.argv) } else { None };
         // A bare name is found only in directories that root alone can write to. What a shell of an ordinary account runs
         // is that account's affair.
         let mut others = None;
         for program in text::named_programs(&line.argv) {
-            if others.is_none() && (is_root || line.argv.first() == Some(&program)) {
+            if self.own_programs.contains(&program) {
+                // It isn't there yet, or is replaced.
+                let found = self.privileges.found(&program).await;
+                others = others.or(found.err().map(|problem| problem.message));
+            } else if others.is_none() && (is_root || line.argv.first() == Some(&program)) {
                 others = self.privileges.program_risk(&program, line.user.as_deref()).await;
             }
         }

@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use super::plan::tests::{change, moving, removing, removing_directory, run, setting, write};
 use super::*;
 use host_base::{Command, Privilege};
-use host_capability::{CommandRequest, Effect, PathRequest, Place};
+use host_capability::{CommandRequest, Effect, OwnProgramRequest, PathRequest, Place};
 use host_target::Overrides;
 
 /// A gate with its own audit log, and a directory that plans may write to.
@@ -180,6 +180,39 @@ async fn a_dry_run_shows_the_plan_and_its_own_simulation_and_changes_nothing() {
     assert!(preview["steps"][0]["diff"].as_str().unwrap().contains("\n+a\n"), "{preview}");
     assert_eq!(preview["steps"][1]["run"], format!("touch -- {}", lab.path("ran")));
     assert!(lab.names().is_empty() && lab.events().is_empty());
+}
+
+#[tokio::test]
+async fn a_program_of_the_modules_own_may_be_missing_until_a_step_brings_it() {
+    const PATH: &str = "/usr/local/lib/linux-sysadmin/lsa-test-brought";
+    const TEXT: &str = "#!/bin/sh\n";
+    let lab = Lab::new(Safety::default());
+    let mut grants = Grants::new("test");
+    let (path, reason) = (PATH.to_owned(), String::new());
+    grants.own_program(&OwnProgramRequest { path, sha256: sha256::of(TEXT.as_bytes()), reason }).unwrap();
+    let (privilege, place) = (Privilege::Caller, Place::Target);
+    let command = CommandRequest {
+        pattern: format!("{PATH} create"),
+        effect: Effect::Change,
+        privilege: privilege.clone(),
+        place,
+        risk: Risk::Low,
+        reason: String::new(),
+    };
+    grants.command(&command).unwrap();
+    let path = PathRequest { glob: PATH.into(), write: true, privilege, place, reason: String::new() };
+    grants.path(&path).unwrap();
+    let grants = Arc::new(grants);
+    for (steps, is_missing) in [
+        (vec![run(&[PATH, "create"])], true),
+        (vec![run(&[PATH, "create"]), write(PATH, TEXT)], true),
+        (vec![write(PATH, TEXT), run(&[PATH, "create"])], false),
+    ] {
+        let request = PlanRequest { grants: grants.clone(), ..lab.request(true).await };
+        let code = lab.gate.apply(request, change(steps)).await.err().map(|problem| problem.code);
+        // Where the directory is missing as well, the write is what can't be.
+        assert_eq!(code.as_deref() == Some("PROGRAM_NOT_FOUND"), is_missing, "{code:?}");
+    }
 }
 
 #[tokio::test]

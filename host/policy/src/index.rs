@@ -96,8 +96,8 @@ impl Index {
 
     /// The rules that match this step on the file.
     pub(super) fn of_file(&self, step: Step, path: &[&str]) -> impl Iterator<Item = (usize, Met)> {
-        let files = self.files.iter().find(|(known, _)| *known == step).map(|(_, files)| files);
-        files.into_iter().flat_map(move |files| files.of(path))
+        let files = self.files.iter().filter(move |(known, _)| step.is(*known));
+        files.flat_map(move |(_, files)| files.of(path))
     }
 }
 

@@ -299,7 +299,7 @@ impl<'p> Judge<'p> {
         self.is_unclear |= script.is_unclear;
         for command in &script.commands {
             for redirect in &command.redirects {
-                let step = if redirect.writes { Step::Write } else { Step::Read };
+                let step = if redirect.writes { Step::WriteUnread } else { Step::Read };
                 self.file_in(step, &redirect.file, &context.directories);
             }
             let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
@@ -328,7 +328,7 @@ impl<'p> Judge<'p> {
         let script = Script::read(language, &text);
         self.is_unclear |= script.is_unclear || glob::is_open(&text) || files.iter().any(is_given);
         script.reads.iter().for_each(|file| self.file_in(Step::Read, file, &context.directories));
-        script.writes.iter().for_each(|file| self.file_in(Step::Write, file, &context.directories));
+        script.writes.iter().for_each(|file| self.file_in(Step::WriteUnread, file, &context.directories));
         script.runs.iter().for_each(|text| self.text(text, context));
     }
 

@@ -16,6 +16,7 @@ mod judge;
 mod load;
 mod matching;
 mod path;
+mod patterns;
 mod programs;
 mod read_only;
 mod rule;
@@ -69,8 +70,10 @@ pub struct Verdict {
 /// A step of a plan on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileStep {
-    /// Creates the file, or replaces its contents.
+    /// Creates the file, or replaces its contents. A [reader](text) judges the new contents beside the rules.
     Write,
+    /// Moves a file or a directory to the path.
+    MoveTo,
     /// Removes a file or a directory.
     Remove,
     /// Creates a directory.
@@ -169,6 +172,11 @@ impl Policy {
         self.conclude(&self.judged(argv, directory))
     }
 
+    /// Judges a command that works on a volume that the step before it makes, which holds nothing yet.
+    pub fn verdict_on_new_volume<S: AsRef<str>>(&self, argv: &[S]) -> Verdict {
+        self.conclude_by(&self.judged(argv, None), |rule| rule.risk_on_new_volume.or(rule.risk))
+    }
+
     fn judged<S: AsRef<str>>(&self, argv: &[S], directory: Option<&str>) -> Judge<'_> {
         let words: Vec<&str> = argv.iter().map(AsRef::as_ref).collect();
         let mut judge = Judge::new(&self.index, self.rules.len());
@@ -188,6 +196,7 @@ impl Policy {
     pub fn file_verdict(&self, step: FileStep, path: &str) -> Verdict {
         let step = match step {
             FileStep::Write => Step::Write,
+            FileStep::MoveTo => Step::WriteUnread,
             FileStep::Remove => Step::Remove,
             FileStep::MakeDirectory => Step::MakeDirectory,
         };
@@ -210,13 +219,17 @@ impl Policy {
     }
 
     fn conclude(&self, judge: &Judge<'_>) -> Verdict {
+        self.conclude_by(judge, |rule| rule.risk)
+    }
+
+    fn conclude_by(&self, judge: &Judge<'_>, risk: impl Fn(&Rule) -> Option<Risk>) -> Verdict {
         let mut verdict = Verdict::default();
         let mut gravity = Vec::new();
         for (rule, met) in self.rules.iter().zip(&judge.met).filter(|(_, met)| **met != Met::No) {
             // A rule that only may match asks, and never refuses.
             let level = if *met == Met::Maybe { rule.level.min(Level::Confirm) } else { rule.level };
-            verdict.add(level, rule.risk_score, rule.risk, rule.capabilities.iter().cloned());
-            gravity.push((level, rule.risk, rule.risk_score, rule.id.as_str(), rule.reason.as_str()));
+            verdict.add(level, rule.risk_score, risk(rule), rule.capabilities.iter().cloned());
+            gravity.push((level, risk(rule), rule.risk_score, rule.id.as_str(), rule.reason.as_str()));
         }
         let findings = [(judge.is_unclear, UNCLEAR), (judge.is_nested, NESTED)];
         let findings = findings.into_iter().chain([(judge.is_unknown, UNKNOWN)]);

@@ -65,7 +65,8 @@ pub fn check_only_looks(policy: &Policy, command: &Command, shown: &Command) -> 
         return Ok(());
     };
     let unsafe_line = code.lines.iter().find(|line| text::objection(&line.argv).is_some());
-    let power = code.power.first().or(code.unreadable.as_ref());
+    let effect = code.effects.first().map(|(_, effect)| effect);
+    let power = code.power.first().or(code.unreadable.as_ref()).or(effect);
     match (unsafe_line, power) {
         (Some(line), _) => refused(format!("reads code that isn't harmless ({})", line.at)),
         (None, Some(power)) => refused(format!("reads code that {power}")),

@@ -38,6 +38,8 @@ struct WrittenRule {
     risk_score: u8,
     #[serde(default)]
     risk: Option<Risk>,
+    #[serde(default)]
+    risk_on_new_volume: Option<Risk>,
     capabilities: Words,
     reason: String,
     #[serde(rename = "match")]
@@ -74,10 +76,19 @@ pub(super) enum Step {
     Run,
     Read,
     Write,
+    /// A write of which no reader has seen the new contents: by a command, or of a file that is moved there.
+    WriteUnread,
     Remove,
     MakeDirectory,
     /// An unknown program names the file.
     Use,
+}
+
+impl Step {
+    /// Whether a rule for another step is for this one as well.
+    pub(super) fn is(self, other: Self) -> bool {
+        self == other || self == Self::WriteUnread && other == Self::Write
+    }
 }
 
 /// A rule.
@@ -87,6 +98,8 @@ pub(super) struct Rule {
     pub(super) level: Level,
     pub(super) risk_score: u8,
     pub(super) risk: Option<Risk>,
+    /// The risk on a volume that the same plan makes, where it is another one.
+    pub(super) risk_on_new_volume: Option<Risk>,
     pub(super) capabilities: Vec<String>,
     pub(super) reason: String,
     pub(super) matches: Match,
@@ -175,8 +188,11 @@ impl WrittenRule {
         if self.risk_score > 100 {
             return Err(format!("risk_score {} is not a number from 0 to 100", self.risk_score));
         }
-        if self.risk == Some(Risk::ReadOnly) {
+        if [self.risk, self.risk_on_new_volume].contains(&Some(Risk::ReadOnly)) {
             return Err("expected risk low, moderate, high or critical, found read-only".to_owned());
+        }
+        if self.risk_on_new_volume.is_some_and(|risk| self.risk <= Some(risk)) {
+            return Err("risk_on_new_volume: expected a lower risk than risk".to_owned());
         }
         if let Some(capability) = self.capabilities.0.iter().find(|capability| !named(capability)) {
             return Err(format!("the capability {capability:?}: expected a-z, 0-9, `-` and `.`"));
@@ -192,6 +208,7 @@ impl WrittenRule {
             level: self.level,
             risk_score: self.risk_score,
             risk: self.risk,
+            risk_on_new_volume: self.risk_on_new_volume,
             capabilities: self.capabilities.0,
             reason: self.reason.trim().to_owned(),
             matches: Match { is_safe: self.level == Level::Safe, ..self.matches.check(sets)? },

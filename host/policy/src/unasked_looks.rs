@@ -9,8 +9,9 @@ use std::sync::LazyLock;
 
 use host_capability::HoleType;
 use host_text::redact::excerpt;
-use regex::Regex;
 use serde::Deserialize;
+
+use super::patterns::Patterns;
 
 /// The directory in which a command begins that is given none, on every target.
 const BEGINNING: &str = "/";
@@ -64,23 +65,6 @@ struct Programs {
     #[serde(default)]
     dashes: bool,
     script: Option<Patterns>,
-}
-
-/// Patterns of a whole word.
-struct Patterns(Vec<Regex>);
-
-impl Patterns {
-    fn match_any(&self, word: &str) -> bool {
-        self.0.iter().any(|known| known.is_match(word))
-    }
-}
-
-impl<'de> Deserialize<'de> for Patterns {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let patterns = Vec::<String>::deserialize(deserializer)?;
-        let whole = patterns.iter().map(|pattern| Regex::new(&format!("^(?:{pattern})$")));
-        whole.collect::<Result<_, _>>().map(Self).map_err(serde::de::Error::custom)
-    }
 }
 
 /// The kind of information that a command shows.
@@ -236,7 +220,8 @@ impl Programs {
             .second
             .as_ref()
             .is_none_or(|second| operands.len() < 2 || second.iter().any(|word| word == operand(1)));
-        let is_required = self.required.is_empty() || words.iter().any(|word| self.required.contains(word));
+        let is_required = self.required.is_empty()
+            || words.iter().any(|word| self.required.iter().any(|known| is_like(word, known)));
         let are_words_right = operands.iter().all(|(_, word)| {
             self.operands.as_ref().is_none_or(|known| known.match_any(word)) && self.may_have(word)
         });
@@ -528,6 +513,38 @@ mod tests {
             "ethtool -w eth0 data /srv/x",
             "conntrack -L -z",
             "smartctl -a -s standby,now /dev/sda",
+            "smartctl -l scterc,70,70 /dev/sda",
+            "smartctl -lscttempint,5 /dev/sda",
+            "smartctl --log=sasphy,reset /dev/sda",
+            "findmnt --fstab",
+            "findmnt -s",
+            "findmnt --verify --verbose",
+            "findmnt --tab-file /srv/x",
+            "findmnt -xF /srv/x",
+            "lsblk --sysroot /srv",
+            "blkid -c /srv/x",
+            "blkid -g",
+            "lvs --config log/file=/etc/x",
+            "swapon --show -a",
+            "swapon -s /dev/sda2",
+            "mdadm --scan",
+            "mdadm -Dt --scan",
+            "mdadm -D --scan --config=/srv/x",
+            "resize2fs /dev/sda1",
+            "resize2fs -P /dev/sda1 5G",
+            "resize2fs -P -M /dev/sda1",
+            "resize2fs -P /dev/sda1?offset=1",
+            "xfs_info -t /srv/x /dev/sda1",
+            "dumpe2fs /dev/sda1",
+            "dumpe2fs -h -i /srv/x",
+            "btrfs filesystem resize max /srv",
+            "btrfs filesystem label /srv x",
+            "btrfs subvolume delete list",
+            "btrfs device stats --reset /srv",
+            "btrfs scrub start /srv",
+            "btrfs balance start status",
+            "rsync -an --log-file=/etc/nologin /srv/a/ /srv/b/",
+            "rsync -an web1:/srv /srv",
             "smartctl -a -t long /dev/sda",
             "hdparm -I -r1 /dev/sda",
             "sensors --set",

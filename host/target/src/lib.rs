@@ -340,6 +340,12 @@ impl Target {
     /// Returns the words before the command where it runs with other rights than the caller's, such as `sudo -n `.
     /// Returns a problem where the command can't be started.
     pub async fn prefix(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
+        self.program(&command.program).await?;
+        self.prefix_of_missing(command, facts).await
+    }
+
+    /// [`Target::prefix`] of a command whose program may not be there yet.
+    pub async fn prefix_of_missing(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
         match &self.machine {
             Machine::Local(local) => local.prefix(command, rights(facts)),
             Machine::Remote(remote) => Ok(remote.command_prefix(command, rights(facts)).await?.shown),

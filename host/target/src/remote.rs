@@ -472,7 +472,6 @@ impl Remote {
         rights: Rights,
     ) -> Result<CommandPrefix, Problem> {
         let connection = self.connection().await?;
-        self.find(&connection, &command.program).await?;
         self.command_prefix_on(&connection, command, command.timeout, rights).await
     }
 }

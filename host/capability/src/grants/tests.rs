@@ -367,6 +367,36 @@ fn where_any_program_may_run_the_host_may_see_where_paths_lead() {
 }
 
 #[test]
+fn an_own_program_has_its_place_and_a_whole_sha256() {
+    let request = |path: &str, sha256: &str| OwnProgramRequest {
+        path: path.to_owned(),
+        sha256: sha256.to_owned(),
+        reason: String::new(),
+    };
+    let (path, hash) = ("/usr/local/lib/linux-sysadmin/copy", "0af".repeat(21) + "0");
+    let mut grants = Grants::new("test");
+    grants.own_program(&request(path, &hash)).unwrap();
+    assert_eq!(grants.own_program_at(path), Some(hash.as_str()));
+    assert_eq!(grants.with([]).own_program_at(path), Some(hash.as_str()));
+    assert_eq!(grants.own_program_at("/usr/local/lib/linux-sysadmin/other"), None);
+    assert!(grants.is_for_own_programs("/usr/local/lib/linux-sysadmin"));
+    assert!(!grants.is_for_own_programs("/usr/local/lib"));
+    assert!(!Grants::new("test").is_for_own_programs("/usr/local/lib/linux-sysadmin"));
+    for (path, hash) in [
+        ("/usr/bin/sudo", hash.as_str()),
+        ("/usr/local/lib/linux-sysadmin/", &hash),
+        ("/usr/local/lib/linux-sysadmin/../x", &hash),
+        ("/usr/local/lib/linux-sysadmin/a/b", &hash),
+        ("/usr/local/lib/linux-sysadmin/.x", &hash),
+        (path, ""),
+        (path, &hash[1..]),
+        (path, &hash.to_uppercase()),
+    ] {
+        assert!(Grants::new("test").own_program(&request(path, hash)).is_err(), "{path} {hash}");
+    }
+}
+
+#[test]
 fn signals_need_a_grant_with_these_rights() {
     let signals = |privilege, place| SignalRequest { privilege, place, reason: String::new() };
     let user = |name: &str| Privilege::User(name.to_owned());

@@ -206,6 +206,7 @@ const SECRETS: &[(&str, &[&str])] = &[
             "/**/etc/postfix/sasl_passwd*",
             "/**/etc/exim4/passwd.client",
             "/**/etc/dovecot/private/**",
+            "/**/etc/linux-sysadmin/backup/restic-password",
             "/**/etc/ldap.secret",
             "/**/etc/libnss-ldap.secret",
             "/**/etc/pam_ldap.secret",

@@ -61,7 +61,7 @@ impl<'a> Part<'a> {
                         owner: found.map(|found| found.metadata.owner.as_str()),
                         group: found.map(|found| found.metadata.group.as_str()),
                         mode: found.map_or(0, |found| found.metadata.mode),
-                        ..Self::new(FileStep::Write, to, None)
+                        ..Self::new(FileStep::MoveTo, to, None)
                     },
                 ]
             }
@@ -161,7 +161,9 @@ impl RiskAssessment<'_> {
                 self.apply_verdict(&verdict, &what)?;
                 self.risks.extend(part.takes_root(&name).map(|why| (Risk::High, why)));
             }
-            let reasons = [part.takes_root(part.path), part.risk_of_directory()];
+            let is_for_own = self.grants.is_some_and(|grants| grants.is_for_own_programs(part.path));
+            let of_directory = part.risk_of_directory().filter(|_| !is_for_own);
+            let reasons = [part.takes_root(part.path), of_directory];
             self.risks.extend(reasons.into_iter().flatten().map(|why| (Risk::High, why)));
             if takes_root {
                 self.risks.extend(part.risk_with_root().map(|why| (Risk::High, why)));
@@ -268,6 +270,9 @@ impl RiskAssessment<'_> {
         before: Option<&[u8]>,
         contents: &[u8],
     ) -> Result<(), Problem> {
+        if self.writes_own_program(path, contents) {
+            return Ok(());
+        }
         let mut what = excerpt(path, NAMED);
         let mut along = Vec::new();
         self.privileges.unit = units::unit_at(path).map(str::to_owned);

@@ -19,7 +19,7 @@ impl Judge<'_> {
         };
         let all: [(Step, &[Which]); 4] = [
             (Step::Read, &grammar.reads),
-            (Step::Write, writes),
+            (Step::WriteUnread, writes),
             (Step::Remove, &grammar.removes),
             (Step::MakeDirectory, &grammar.makes),
         ];

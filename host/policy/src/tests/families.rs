@@ -44,6 +44,21 @@ fn what_can_cost_data_the_machine_or_the_way_into_it_is_grave() {
 }
 
 #[test]
+fn a_new_volume_holds_nothing_that_a_file_system_could_destroy() {
+    for (line, new, other) in [
+        ("mkfs.ext4 -q -- /dev/vg/a", Risk::High, Risk::Critical),
+        ("mkfs.xfs -q -- /dev/vg/a", Risk::High, Risk::Critical),
+        ("mkfs.btrfs -q -- /dev/vg/a", Risk::High, Risk::Critical),
+        ("wipefs --all -- /dev/vg/a", Risk::Critical, Risk::Critical),
+        ("dd if=/dev/zero of=/dev/vg/a", Risk::Critical, Risk::Critical),
+    ] {
+        let argv: Vec<&str> = line.split(' ').collect();
+        assert_eq!(Policy::builtin().verdict_on_new_volume(&argv).risk, Some(new), "{line}");
+        assert_eq!(Policy::builtin().verdict(&argv).risk, Some(other), "{line}");
+    }
+}
+
+#[test]
 fn the_systems_directories_are_never_changed_as_wholes() {
     for directory in [
         "/", "/bin", "/boot", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/sbin", "/usr", "/var",
@@ -180,6 +195,12 @@ fn a_step_on_a_file_is_judged_by_its_path() {
         (FileStep::Write, "/home/alice/.ssh/authorized_keys", Some(Risk::Critical)),
         (FileStep::Write, "/etc/ld.so.preload", Some(Risk::Critical)),
         (FileStep::Write, "/boot/grub/grub.cfg", Some(Risk::Critical)),
+        (FileStep::Write, "/etc/fstab", None),
+        (FileStep::MoveTo, "/etc/fstab", Some(Risk::Critical)),
+        (FileStep::Remove, "/etc/fstab", Some(Risk::Critical)),
+        (FileStep::MakeDirectory, "/etc/fstab", Some(Risk::Critical)),
+        (FileStep::MoveTo, "/etc/sudoers.d/x", Some(Risk::Critical)),
+        (FileStep::Write, "/etc/crypttab", Some(Risk::Critical)),
         (FileStep::Write, "/etc/systemd/system/app.service", None),
         (FileStep::MakeDirectory, "/etc/systemd/system/app.service.d", None),
         (FileStep::MakeDirectory, "/etc/nologin", Some(Risk::Critical)),

@@ -58,6 +58,9 @@ fn what_is_wrong_with_a_rule_is_said_with_its_line() {
         ("reason: because", "reason: ''", 2, "reason"),
         ("reason: because", "risk: read-only\n    reason: x", 2, "read-only"),
         ("reason: because", "risk: grave\n    reason: x", 6, "grave"),
+        ("reason: because", "risk: high\n    risk_on_new_volume: read-only\n    reason: x", 2, "read-only"),
+        ("reason: because", "risk: high\n    risk_on_new_volume: high\n    reason: x", 2, "a lower risk"),
+        ("reason: because", "risk_on_new_volume: low\n    reason: x", 2, "a lower risk"),
         ("[own.thing]", "[]", 2, "capability"),
         ("[own.thing]", "['Own Thing']", 2, "Own Thing"),
         ("own.rule", "Own_Rule", 2, "a-z"),
@@ -185,6 +188,23 @@ fn the_gravest_rule_gives_its_reason_and_all_give_their_capabilities() {
     assert_eq!(verdict.capabilities, ["own.thing", "own.grave", "own.safe"]);
     assert_eq!(verdict.reason, "it is grave (also own.rule, own.safe)");
     assert!(verdict.changes());
+}
+
+#[test]
+fn a_rule_can_have_a_lower_risk_on_a_new_volume() {
+    let rule = RULE.replace("reason:", "risk: critical\n    risk_on_new_volume: high\n    reason:");
+    let grave = RULE.replace("own.rule", "own.grave").replace("reason:", "risk: critical\n    reason:");
+    for (rules, expected) in [
+        (rule.clone(), Risk::High),
+        // No rule lowers what another one says.
+        (format!("{rule}{grave}"), Risk::Critical),
+        (grave, Risk::Critical),
+    ] {
+        let policy = policy(&format!("rules:{rules}"));
+        let verdict = policy.verdict_on_new_volume(&["frob", "x"]);
+        assert_eq!((verdict.level, verdict.risk), (Level::Confirm, Some(expected)), "{rules}");
+        assert_eq!(policy.verdict(&["frob", "x"]).risk, Some(Risk::Critical), "{rules}");
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub enum Format {
     Sudoers,
     /// The values of the kernel that this program sets at the start of a machine.
     Sysctl,
+    /// The file systems that the machine mounts at its start.
+    Fstab,
     /// A file of Docker Compose.
     Compose,
     /// The settings of ssh, of this account or for all.
@@ -30,6 +32,9 @@ pub enum Format {
 /// The file with the values of the kernel that this program sets. Another file of the directory may hide one of a package by
 /// its name, so that its contents don't tell what it changes.
 const SYSCTL: &str = "/etc/sysctl.d/90-linux-sysadmin.conf";
+
+/// The file systems that the machine mounts at its start.
+pub const FSTAB: &str = "/etc/fstab";
 
 /// The suffixes of units.
 const UNITS: [&str; 11] = [
@@ -104,6 +109,9 @@ pub fn of_path(path: &str) -> Option<Format> {
     if path == SYSCTL {
         return Some(Format::Sysctl);
     }
+    if path == FSTAB {
+        return Some(Format::Fstab);
+    }
     if path == "/etc/ssh/ssh_config" || within("/etc/ssh/ssh_config.d") {
         return Some(Format::Ssh(None));
     }
@@ -124,8 +132,8 @@ pub fn of_path(path: &str) -> Option<Format> {
 
 /// True where a reader knows the format of a file at this path, so that its contents alone decide.
 pub fn has_reader(path: &str) -> bool {
-    // Of values of the kernel, those that a removed file had count as well.
-    !matches!(of_path(&normalize(path)), Some(Format::Opaque(_) | Format::Sysctl))
+    // Of values of the kernel and of mounts, those that a removed file had count as well.
+    !matches!(of_path(&normalize(path)), Some(Format::Opaque(_) | Format::Sysctl | Format::Fstab))
 }
 
 /// True for a directory whose files are drop-ins of a unit of systemd.
@@ -250,6 +258,7 @@ mod tests {
             ("/var/spool/cron/alice", Format::Crontab(alice())),
             ("/etc/sudoers.d/a", Format::Sudoers),
             ("/etc/sysctl.d/90-linux-sysadmin.conf", Format::Sysctl),
+            ("/etc/./fstab", Format::Fstab),
             ("/srv/app/compose.yaml", Format::Compose),
             ("/srv/app/docker-compose.override.yml", Format::Compose),
             ("/etc/ssh/ssh_config.d/a.conf", Format::Ssh(None)),
@@ -284,7 +293,7 @@ mod tests {
             "/home/alice/.gitconfig",
             "/srv/a/.git/hooks/post-merge",
             "/usr/local/bin/a.sh",
-            "/etc/fstab",
+            "/etc/fstab.d/a",
             "/new/place",
             "",
             "/",

@@ -235,7 +235,8 @@ pub fn is_own(path: &str) -> bool {
     is_matched(&OWN, path)
 }
 
-fn is_matched(globs: &[PathGlob], path: &str) -> bool {
+/// Whether one of the globs matches the path.
+pub(super) fn is_matched(globs: &[PathGlob], path: &str) -> bool {
     let Some(components) = path::components("/", path) else { return false };
     globs.iter().any(|glob| glob.meets(&components, Open::No) == Met::Yes)
 }

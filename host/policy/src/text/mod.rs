@@ -10,6 +10,7 @@ mod authorized_keys;
 mod compose;
 mod crontab;
 mod format;
+mod fstab;
 mod harmless;
 mod programs;
 mod ssh;
@@ -31,6 +32,7 @@ use std::fmt::Display;
 
 use format::Format;
 
+use host_base::Risk;
 use host_text::visible::excerpt;
 
 /// The code that is found in a text.
@@ -44,6 +46,8 @@ pub struct Code {
     pub account_power: Vec<AccountPower>,
     /// The reason why the text can't be read, such as `a script`. It may run more than `lines` has.
     pub unreadable: Option<String>,
+    /// What a text changes, each with its own risk, the gravest first. Its reader has left out what the former text has as well.
+    pub effects: Vec<(Risk, String)>,
     /// Files that root reads for a command with an ordinary account's rights, each with its position in the text.
     pub files: Vec<(String, String)>,
     /// Groups that commands of an account get besides the account's own ones.
@@ -138,7 +142,9 @@ pub fn code_in_file(path: &str, contents: &[u8]) -> Option<Code> {
 /// The code in a file, without the jobs of a crontab that the former contents have under the same variables.
 fn new_code_in_file(path: &str, contents: &[u8], former: Option<&[u8]>) -> Option<Code> {
     let path = format::normalize(path);
-    let format = if contents.starts_with(b"#!") {
+    let format = if path == format::FSTAB {
+        Format::Fstab
+    } else if contents.starts_with(b"#!") {
         Format::Opaque("a script")
     } else if contents.starts_with(b"\x7fELF") {
         Format::Opaque("a program")
@@ -189,9 +195,16 @@ fn read(format: &Format, path: &str, contents: &[u8], former: Option<&[u8]>) -> 
     }
     let text = match decoded(contents) {
         Ok(text) => text,
+        Err(what) if *format == Format::Fstab => return fstab::unreadable(&what),
         Err(what) => return Code::unreadable(what),
     };
-    let former = former.and_then(|former| decoded(former).ok());
+    let former = match former.map(decoded).transpose() {
+        Ok(former) => former,
+        Err(what) if *format == Format::Fstab => {
+            return fstab::unreadable(&format!("the former text is {what}"));
+        }
+        Err(_) => None,
+    };
     match format {
         Format::Unit => unit::read(path, text, &[]),
         Format::SystemCrontab => crontab::read_new(text, former, &crontab::Form::System),
@@ -199,6 +212,7 @@ fn read(format: &Format, path: &str, contents: &[u8], former: Option<&[u8]>) -> 
         Format::Anacrontab => crontab::read(text, &crontab::Form::Anacron),
         Format::Sudoers => sudoers::read(text),
         Format::Sysctl => sysctl::read(text, former),
+        Format::Fstab => fstab::read(text, former),
         Format::Compose => compose::read(text),
         Format::Ssh(user) => ssh::read(text, user.as_deref()),
         Format::AuthorizedKeys(user) => authorized_keys::read(text, user.as_deref()),
@@ -298,6 +312,7 @@ impl Code {
         self.groups.extend(other.groups);
         self.unit_actions.extend(other.unit_actions);
         self.ports.extend(other.ports);
+        self.effects.extend(other.effects);
         other.power.into_iter().for_each(|sentence| self.add_power(sentence));
         for power in other.account_power {
             self.add_power_of(Some(&power.account), power.sentence);

@@ -8,8 +8,8 @@ use std::fmt::{self, Display, Formatter};
 use crate::cli::text::{risk_name, wrap};
 use host_base::Privilege;
 use host_capability::{
-    AnyProgramRequest, CommandRequest, Concern, Effect, PathRequest, Pattern, Place, Request, Requests,
-    SignalRequest, by_concern,
+    AnyProgramRequest, CommandRequest, Concern, Effect, OwnProgramRequest, PathRequest, Pattern, Place,
+    Request, Requests, SignalRequest, by_concern,
 };
 use host_components::{Aliases, Description, Examined, Module, Origin};
 use host_text::visible::visible;
@@ -159,6 +159,7 @@ pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
         Request::Path(request) => granted.paths.contains(request),
         Request::AnyProgram(request) => granted.any_program.contains(request),
         Request::Signals(request) => granted.signals.contains(request),
+        Request::OwnProgram(request) => granted.own_programs.contains(request),
     }
 }
 
@@ -169,6 +170,9 @@ pub(super) fn heading(concern: Concern) -> &'static str {
         }
         Concern::Anything => {
             "DANGER: runs these with arguments of its own choice, which is full control of whatever they control"
+        }
+        Concern::OwnProgram => {
+            "ITS OWN PROGRAM: puts a program on the machine that root runs, in units and crontabs too, and nobody is asked what it does"
         }
         Concern::Signals => {
             "ENDS PROCESSES: sends signals to processes of its own choice, which can end or stop any that it reaches"
@@ -209,6 +213,9 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 _ => "any process of this account",
             };
             (format!("{}, to end, to stop and to continue", account(privilege)), whose, reason)
+        }
+        Request::OwnProgram(OwnProgramRequest { path, sha256, reason }) => {
+            (format!("as ROOT, with the SHA-256 {sha256}"), path.as_str(), reason)
         }
         Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
             let does = match write {
@@ -311,6 +318,11 @@ mod tests {
                 place: Place::Target,
                 reason: "hung workers ".repeat(20),
             }],
+            own_programs: vec![OwnProgramRequest {
+                path: "/usr/local/lib/linux-sysadmin/copy".to_owned(),
+                sha256: "0123".repeat(16),
+                reason: "copies ".repeat(20),
+            }],
             paths: vec![
                 path("/etc/systemd/system/*", true, Privilege::Root),
                 path("/etc/hosts", false, Privilege::Root),
@@ -323,6 +335,11 @@ mod tests {
             .map(|(concern, request)| (heading(*concern), line(1, *concern, request, false)))
             .collect();
         for ((heading, line), (its_heading, first)) in shown.iter().zip([
+            (
+                "ITS OWN PROGRAM",
+                "  1. as ROOT, with the SHA-256 0123012301230123012301230123012301230123012301230123012301230123\n       \
+                 /usr/local/lib/linux-sysadmin/copy\n",
+            ),
             ("ENDS PROCESSES", "  1. as ROOT, to end, to stop and to continue\n       any process\n"),
             ("NOT REVIEWED", "  1. as ROOT, to WRITE and read\n       /etc/systemd/system/*\n"),
             ("NOT REVIEWED", "  1. as ada, to WRITE and read\n       /home/*/.x\n"),

@@ -293,7 +293,7 @@ fn only_what_is_known_to_be_data_or_somebodys_own_is_not_read() {
     }
     for path in [
         "/etc/nginx/nginx.conf",
-        "/etc/fstab",
+        "/etc/crypttab",
         "/etc/ld.so.preload",
         "/etc/udev/rules.d/a.rules",
         "/etc/pam.d/sshd",
@@ -314,6 +314,28 @@ fn only_what_is_known_to_be_data_or_somebodys_own_is_not_read() {
     ] {
         assert!(code_in_file(path, b"x\n").is_some_and(|code| code.unreadable.is_some()), "{path}");
     }
+}
+
+#[test]
+fn an_fstab_that_cannot_be_read_is_critical() {
+    let large = vec![b'#'; MAX_BYTES + 1];
+    let good = "UUID=6a7b /srv/data ext4 nofail,nosuid,nodev 0 2\n";
+    for (contents, former) in [
+        (&b"# a\0b\n"[..], ""),
+        (b"# \xff\n", ""),
+        (&large, ""),
+        (b"", "# \0\n"),
+        (b"#!/bin/sh\n/dev/x / ext4 ro\n", ""),
+        (b"\x7fELF", ""),
+    ] {
+        let code = new_code_in_unit("/etc/../etc/fstab", contents, &[], Some(former.as_bytes())).unwrap();
+        assert_eq!(code.effects[0].0, Risk::Critical, "{contents:?}");
+    }
+    let code = new_code_in_unit("/etc/fstab", good.as_bytes(), &[], Some(b"#!x\n")).unwrap();
+    assert_eq!(code.effects[0].0, Risk::High);
+    // What comes on the input of a program is judged like a whole new file.
+    let tee = ["tee", "-a", "/etc/fstab"].map(str::to_owned);
+    assert_eq!(code_on_stdin(&tee, good.as_bytes()).unwrap().effects.len(), 1);
 }
 
 #[test]
@@ -367,13 +389,14 @@ fn what_a_program_reads_is_code_unless_it_is_known_to_be_data_to_it() {
 }
 
 /// One path of each format.
-const PLACES: [&str; 9] = [
+const PLACES: [&str; 10] = [
     "/etc/systemd/system/a@.service",
     "/etc/systemd/system/a.service.d/a.conf",
     "/etc/cron.d/a",
     "/var/spool/cron/crontabs/a",
     "/etc/anacrontab",
     "/etc/sudoers",
+    "/etc/fstab",
     "/srv/compose.yaml",
     "/etc/ssh/ssh_config",
     "/root/.ssh/authorized_keys",

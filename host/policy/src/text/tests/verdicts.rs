@@ -8,6 +8,7 @@ fn objections(code: &Code) -> Vec<String> {
     let roots = code.lines.iter().filter(|line| line.user.is_none());
     let mut found: Vec<String> = roots.filter_map(|line| objection(&line.argv)).collect();
     found.extend(code.power.iter().cloned());
+    found.extend(code.effects.iter().map(|(_, effect)| effect.clone()));
     // Only the target knows by its numbers whether a group is the account's own. Here a name stands for its number.
     let groups = code.groups.iter().filter(|of| of.group != of.account);
     found.extend(groups.map(|of| format!("{} in {}, {}", of.account, of.group, of.at)));
