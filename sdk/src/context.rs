@@ -16,7 +16,7 @@ use crate::{Place, bindings::sysadmin::module::target_files};
 /// The most bytes that one read of a file returns. The contract sets this limit.
 const MOST: u64 = 1 << 20;
 
-/// The most commands that one call into the host takes. The host sets this limit, since it holds all their outputs.
+/// The most commands that one call into the host takes. The contract sets this limit.
 const AT_ONCE: usize = 32;
 
 /// The context of a call. The host hands one to every tool.

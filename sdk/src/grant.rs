@@ -120,6 +120,25 @@ impl SignalGrant {
     }
 }
 
+/// A request for a program of the module's own, which its plans put on the target. Units and crontabs that its plans write
+/// may run it with the arguments that a [`CommandGrant`] of its path allows.
+#[derive(Clone)]
+pub struct OwnProgramGrant(describe::OwnProgramGrant);
+
+impl OwnProgramGrant {
+    /// The request as the contract has it.
+    pub(crate) fn into_request(self) -> describe::OwnProgramGrant {
+        self.0
+    }
+
+    /// A program with this path, `/usr/local/lib/linux-sysadmin/NAME`, and the SHA-256 of its contents in lower-case
+    /// hexadecimal digits.
+    pub fn new(path: &str, sha256: &str, reason: &str) -> Self {
+        let [path, sha256, reason] = [path, sha256.trim(), reason].map(str::to_owned);
+        Self(describe::OwnProgramGrant { path, sha256, reason })
+    }
+}
+
 /// A request for files.
 #[derive(Clone)]
 pub struct PathGrant(describe::PathGrant);

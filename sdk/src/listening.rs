@@ -133,17 +133,24 @@ fn socket(line: &str) -> Option<Socket> {
         "tcp" => false,
         _ => return None,
     };
-    let local = words.nth(3)?;
-    let (address, port) = local.rsplit_once(':')?;
+    let (address, port) = endpoint(words.nth(3)?)?;
+    Some(Socket { is_udp, address, port, processes: processes(line) })
+}
+
+/// Reads an address and a port as ss prints them, such as `*:80` and `[fe80::1]%eth0:546`. No address stands for every one.
+/// `None` for what has no port, as the other end of a listening socket.
+pub fn endpoint(text: &str) -> Option<(Option<IpAddr>, u16)> {
+    let (address, port) = text.rsplit_once(':')?;
     let address = address.trim_start_matches('[');
     // The interface may precede or follow the bracket.
     let address = address.split(['%', ']']).next().unwrap_or(address);
     let address = if address == "*" { None } else { Some(address.parse().ok()?) };
-    Some(Socket { is_udp, address, port: port.parse().ok()?, processes: processes(line) })
+    Some((address, port.parse().ok()?))
 }
 
-/// Reads `users:(("nginx",pid=812,fd=6),("a (b",pid=1,fd=3))`. A name may hold any characters.
-fn processes(line: &str) -> Vec<(String, u64)> {
+/// The names and numbers of the processes in a line of ss, `users:(("nginx",pid=812,fd=6),("a (b",pid=1,fd=3))`. A name may
+/// hold any characters.
+pub fn processes(line: &str) -> Vec<(String, u64)> {
     let Some((_, users)) = line.split_once("users:(") else { return Vec::new() };
     let mut found: Vec<(String, u64)> = Vec::new();
     for part in users.split("(\"").skip(1) {

@@ -1,7 +1,7 @@
 //! A module: a list of tools, its grants, and the targets that it serves.
 
 use crate::bindings::exports::sysadmin::module::describe;
-use crate::{AnyProgramGrant, CommandGrant, PathGrant, SignalGrant, Tool};
+use crate::{AnyProgramGrant, CommandGrant, OwnProgramGrant, PathGrant, SignalGrant, Tool};
 
 /// A module: everything that its component declares. Build it with its methods, and export it with [`crate::export!`].
 pub struct Module {
@@ -16,6 +16,7 @@ pub struct Module {
     paths: Vec<PathGrant>,
     any_program: Vec<AnyProgramGrant>,
     signals: Vec<SignalGrant>,
+    own_programs: Vec<OwnProgramGrant>,
     /// Add grants. They are functions, because a module is built for every call and seldom needs its grants.
     grants: Vec<fn(Module) -> Module>,
     pub(crate) tools: Vec<Tool>,
@@ -42,6 +43,7 @@ impl Module {
             paths: Vec::new(),
             any_program: Vec::new(),
             signals: Vec::new(),
+            own_programs: Vec::new(),
             grants: Vec::new(),
             tools: Vec::new(),
         }
@@ -110,6 +112,12 @@ impl Module {
         self
     }
 
+    /// Requests a program of the module's own.
+    pub fn own_program(mut self, grant: OwnProgramGrant) -> Self {
+        self.own_programs.push(grant);
+        self
+    }
+
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
@@ -136,6 +144,7 @@ impl Module {
                 tools: Vec::new(),
                 any_program: self.any_program.into_iter().map(AnyProgramGrant::into_request).collect(),
                 signals: self.signals.into_iter().map(SignalGrant::into_request).collect(),
+                own_programs: self.own_programs.into_iter().map(OwnProgramGrant::into_request).collect(),
             },
         }
     }

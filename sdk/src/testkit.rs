@@ -36,7 +36,10 @@ pub struct FakeTarget {
     /// The metadata of paths that aren't plain files or directories of root.
     metadata: BTreeMap<String, Metadata>,
     devices: BTreeSet<String>,
+    missing_programs: BTreeSet<String>,
     answers: Vec<(Vec<String>, Output)>,
+    /// The problems of commands that the host didn't run to their end.
+    failures: Vec<(Vec<String>, Problem)>,
     /// The outputs of commands after a plan has run.
     later: Vec<(Vec<String>, Output)>,
     has_run: Cell<bool>,
@@ -78,7 +81,9 @@ impl Default for FakeTarget {
             recordings: Vec::new(),
             metadata: BTreeMap::new(),
             devices: BTreeSet::new(),
+            missing_programs: BTreeSet::new(),
             answers: Vec::new(),
+            failures: Vec::new(),
             later: Vec::new(),
             has_run: Cell::new(false),
             clock: Cell::new(0.0),
@@ -173,6 +178,18 @@ impl FakeTarget {
     /// Adds the output of one command: its exit code, stdout (text or bytes) and stderr.
     pub fn answer(mut self, argv: &[&str], exit_code: i32, stdout: impl AsRef<[u8]>, stderr: &str) -> Self {
         self.answers.push(recorded(argv, exit_code, stdout.as_ref(), stderr));
+        self
+    }
+
+    /// Adds the problem of one command that the host doesn't run to its end, such as `COMMAND_TIMEOUT`.
+    pub fn failure(mut self, argv: &[&str], problem: Problem) -> Self {
+        self.failures.push((argv.iter().map(|token| token.to_string()).collect(), problem));
+        self
+    }
+
+    /// Has the host say that the target hasn't got this program, where no output of the command is recorded.
+    pub fn without_program(mut self, program: &str) -> Self {
+        self.missing_programs.insert(program.to_owned());
         self
     }
 
@@ -284,10 +301,21 @@ impl FakeTarget {
 
     pub(crate) fn whole_output(&self, command: &Command) -> Result<Output> {
         let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
+        if let Some((_, problem)) = self.failures.iter().find(|(recorded, _)| *recorded == argv) {
+            return Err(problem.clone());
+        }
         let later = self.later.iter().filter(|_| self.has_run.get());
         let found = later.chain(&self.answers).find(|(recorded, _)| *recorded == argv);
-        found.map(|(_, output)| output.clone()).ok_or_else(|| {
-            Problem::new("NOT_RECORDED", Category::Internal, format!("no answer was recorded for {argv:?}"))
+        found.map(|(_, output)| output.clone()).ok_or_else(|| match &command.program {
+            program if self.missing_programs.contains(program) => Problem::not_found(
+                "PROGRAM_NOT_FOUND",
+                format!("there is no program {program} on the target"),
+            ),
+            _ => Problem::new(
+                "NOT_RECORDED",
+                Category::Internal,
+                format!("no answer was recorded for {argv:?}"),
+            ),
         })
     }
 
@@ -498,6 +526,14 @@ mod tests {
         let pieces: Vec<_> = (0..4).map(|_| stream.read(4).unwrap()).collect();
         assert_eq!(pieces, [&b"0123"[..], b"4567", b"89", b""]);
         assert_eq!(cx.open(Command::new("b")).err().unwrap().code, "NOT_RECORDED");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_said_to_be() {
+        let cx = FakeTarget::new().answer(&["a"], 0, "A", "").without_program("a").context();
+        assert_eq!(cx.run(Command::new("a")).unwrap().text(), "A");
+        assert_eq!(cx.run(Command::new("a").arg("x")).unwrap_err().code, "PROGRAM_NOT_FOUND");
+        assert_eq!(cx.run(Command::new("b")).unwrap_err().code, "NOT_RECORDED");
     }
 
     #[test]

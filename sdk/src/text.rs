@@ -1,5 +1,7 @@
 //! Texts from callers and programs, as messages repeat them.
 
+use crate::characters::is_hidden;
+
 /// The first `most` characters of a text, with an ellipsis where there are more.
 pub fn excerpt(text: &str, most: usize) -> String {
     let mut short: String = text.chars().take(most).collect();
@@ -7,17 +9,6 @@ pub fn excerpt(text: &str, most: usize) -> String {
         short.push('…');
     }
     short
-}
-
-/// Says whether nobody sees the character, or it changes how others are seen. The host refuses commands with such ones.
-pub fn is_unseen(c: char) -> bool {
-    let formats = [
-        '\u{200b}'..='\u{200f}',
-        '\u{2028}'..='\u{202e}',
-        '\u{2060}'..='\u{206f}',
-        '\u{e0000}'..='\u{e0fff}',
-    ];
-    c.is_control() || matches!(c, '\u{ad}' | '\u{feff}') || formats.iter().any(|range| range.contains(&c))
 }
 
 /// The longest line of a program's output in an answer, in characters.
@@ -37,14 +28,65 @@ pub fn list<S: AsRef<str>>(names: &[S], most: usize) -> String {
     }
 }
 
+/// Whether a text holds a character that can't be seen, or that changes how others are shown. No command line that is
+/// granted takes such a text.
+pub fn has_hidden(text: &str) -> bool {
+    text.chars().any(is_hidden)
+}
+
+/// The text with the bytes that `\040` and the like stand for, as in fstab(5), `/proc/self/mountinfo` and getfacl(1). Bytes
+/// that aren't UTF-8 become U+FFFD.
+pub fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, behind)) = rest.split_first() {
+        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &behind[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = behind;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_octal_escape_is_the_byte_that_it_names() {
+        for (escaped, plain) in [
+            ("/mnt/a\\040b", "/mnt/a b"),
+            ("\\303\\244\\134", "ä\\"),
+            ("\\04", "\\04"),
+            ("\\999", "\\999"),
+            ("\\377", "\u{fffd}"),
+            ("", ""),
+        ] {
+            assert_eq!(unescaped(escaped), plain);
+        }
+    }
 
     #[test]
     fn a_long_text_is_cut_and_a_long_list_counts_its_others() {
         assert_eq!((excerpt("äbc", 3), excerpt("äbc", 2)), ("äbc".to_owned(), "äb…".to_owned()));
         assert_eq!(list(&["a", "b"], 2), "a, b");
         assert_eq!(list(&["a", "b", "c", "d"], 2), "a, b and 2 more");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_hidden() {
+        for hidden in ["\n", "\0", "\u{9b}", "\u{ad}", "\u{200b}", "\u{202e}", "\u{e0041}", "\u{feff}"] {
+            assert!(has_hidden(&format!("a{hidden}b")), "{}", hidden.escape_unicode());
+        }
+        for shown in ["", " ~", "äß日€😀", "\u{a0}", "\u{fffd}"] {
+            assert!(!has_hidden(shown), "{}", shown.escape_unicode());
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Access control lists, as `getfacl` prints them (getfacl(1)).
 
 use crate::CommandLine;
+use crate::text::unescaped;
 
 /// Prints the ACLs of those paths that have one.
 pub const GETFACL: CommandLine = CommandLine::new("getfacl --absolute-names --skip-base -- <path>...");
@@ -56,26 +57,6 @@ pub fn acls(text: &str) -> Vec<Acl> {
         }
     }
     all
-}
-
-/// getfacl writes blanks and unprintable characters as `\040`.
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let octal = behind.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| *first == b'\\') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &behind[3..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

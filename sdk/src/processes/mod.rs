@@ -4,6 +4,7 @@
 
 pub mod cgroup;
 pub mod command_line;
+pub mod links;
 pub mod replaced_files;
 mod stat;
 

@@ -1,0 +1,1 @@
+../../host/text/src/characters.rs

@@ -1,0 +1,210 @@
+//! `fw_explain`: whether the first packet of a connection gets in, and by which rule.
+
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::evaluate::{Answer, Decision, End, Verdict};
+use super::packet::{Packet, Protocol};
+use super::{Backend, kernel};
+use crate::{CommandLine, Context, Module, Noted, Output, Problem, Result, text};
+
+const ADDRESSES: CommandLine = CommandLine::new("ip -j address show");
+const ROUTE: CommandLine = CommandLine::new("ip -j route get <address>");
+
+/// The most ends that an answer shows.
+const MOST_ENDS: usize = 6;
+
+/// Asks for the commands that tell the interface of a packet.
+pub(super) fn granted(module: Module) -> Module {
+    module
+        .command(ADDRESSES.read("which addresses the machine has"))
+        .command(ROUTE.read("by which interface a packet comes from there"))
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct ExplainArgs {
+    #[schemars(range(min = 1, max = 65535))]
+    port: u32,
+    #[serde(default)]
+    protocol: Asked,
+    /// Left out: anybody
+    from: Option<String>,
+    to: Option<String>,
+    interface: Option<String>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Asked {
+    #[default]
+    Tcp,
+    Udp,
+}
+
+#[derive(Serialize)]
+pub(super) struct Explained {
+    verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<Decision>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_to: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ends: Vec<End>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interface: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to: Option<IpAddr>,
+}
+
+/// An interface with its addresses.
+struct Interface {
+    name: String,
+    addresses: Vec<IpAddr>,
+}
+
+pub(super) fn explain<B: Backend>(backend: &B, args: ExplainArgs, cx: &Context) -> Result<Noted<Explained>> {
+    let port = u16::try_from(args.port).ok().filter(|port| *port > 0);
+    let port = port.ok_or_else(|| {
+        Problem::validation("INVALID_PORT", format!("{} is no port: expected 1 to 65535", args.port))
+    })?;
+    let from = address("from", args.from.as_deref())?;
+    let to = address("to", args.to.as_deref())?;
+    if let (Some(from), Some(to)) = (from, to)
+        && from.is_ipv6() != to.is_ipv6()
+    {
+        let message =
+            format!("{from} and {to} are of different families: expected two of IPv4 or two of IPv6");
+        return Err(Problem::validation("MIXED_FAMILIES", message));
+    }
+    let mut looks = vec![ADDRESSES.command()];
+    looks.extend(from.map(|from| ROUTE.with([from.to_string()])));
+    let (kernel, outputs) = kernel::read(cx, looks)?;
+    let mut outputs = outputs.into_iter();
+    let interfaces = interfaces(outputs.next())?;
+    let route = outputs.next().and_then(|output| route(output.ok()?));
+    let mut notes = kernel.notes;
+    if let (Some(from), None) = (from, &route) {
+        notes.push(format!("this machine has no route to {from}, so that no answer gets there"));
+    }
+    let interface = interface(args.interface, &interfaces)?;
+    let own: Vec<IpAddr> = interfaces.iter().flat_map(|interface| &interface.addresses).copied().collect();
+    if let Some(to) = to.filter(|to| !own.contains(to)) {
+        let known: Vec<String> = own.iter().map(IpAddr::to_string).collect();
+        let message = format!("{to} is none of this machine's addresses: {}", text::list(&known, 12));
+        return Err(Problem::not_found("ADDRESS_NOT_FOUND", message));
+    }
+    let (device, near) = route.unzip();
+    let protocol = match args.protocol {
+        Asked::Tcp => Protocol::Tcp,
+        Asked::Udp => Protocol::Udp,
+    };
+    let is_on_route = device.as_ref().map(|device| interface.as_ref().is_none_or(|chosen| chosen == device));
+    let packet = Packet {
+        source: from,
+        destination: to.or(near.flatten()),
+        interface: interface.or(device),
+        is_on_route,
+        own,
+        ..Packet::to_port(protocol, port, from.or(to).is_some_and(|address| address.is_ipv6()))
+    };
+    let answer = kernel.ruleset.evaluate(&packet);
+    if from.is_none() && to.is_none() {
+        let other = kernel.ruleset.evaluate(&Packet { is_v6: true, ..packet.clone() });
+        if other.verdict != answer.verdict {
+            notes.push(format!("over IPv6: {}", in_words(&other)));
+        }
+    }
+    if answer.ends.iter().any(|end| end.verdict == Verdict::Accepted && end.sent_to.is_some())
+        && kernel.ruleset.has_containers()
+    {
+        notes.push(format!(
+            "a published port: {}'s rules for the machine itself don't see it",
+            backend.name()
+        ));
+    }
+    Ok(Noted { data: explained(answer, packet), notes })
+}
+
+fn explained(answer: Answer, packet: Packet) -> Explained {
+    let Packet { interface, destination: to, .. } = packet;
+    let mut ends = answer.ends;
+    let first = if answer.verdict == Verdict::Unknown {
+        ends.truncate(MOST_ENDS);
+        None
+    } else {
+        // The end that needs no condition is the ordinary one.
+        ends.sort_by_key(|end| end.when.len());
+        ends.drain(..).next()
+    };
+    let (by, sent_to) = first.map_or((None, None), |end| (end.by, end.sent_to));
+    Explained { verdict: answer.verdict, by, sent_to, ends, interface, to }
+}
+
+fn in_words(answer: &Answer) -> String {
+    let verdict = match answer.verdict {
+        Verdict::Accepted => "accepted",
+        Verdict::Dropped => "dropped",
+        Verdict::Rejected => "rejected",
+        Verdict::Unknown => "unknown",
+    };
+    match answer.ends.first().and_then(|end| end.by.as_ref()) {
+        Some(by) => format!("{verdict} by {} {}: {}", by.table, by.chain, by.rule),
+        None => verdict.to_owned(),
+    }
+}
+
+fn address(name: &str, text: Option<&str>) -> Result<Option<IpAddr>> {
+    let Some(text) = text.filter(|text| *text != "any") else { return Ok(None) };
+    match text.parse::<IpAddr>() {
+        Ok(address) => Ok(Some(address.to_canonical())),
+        Err(_) => {
+            let shown = text::excerpt(text, 60);
+            let message =
+                format!("{name}={shown:?} is no address: expected one of IPv4 or IPv6, such as 192.0.2.7");
+            Err(Problem::validation("INVALID_ADDRESS", message))
+        }
+    }
+}
+
+fn interface(name: Option<String>, known: &[Interface]) -> Result<Option<String>> {
+    let Some(name) = name else { return Ok(None) };
+    if known.iter().any(|interface| interface.name == name) {
+        return Ok(Some(name));
+    }
+    let names: Vec<&str> = known.iter().map(|interface| interface.name.as_str()).collect();
+    let shown = text::excerpt(&name, 60);
+    let message = format!("there is no interface {shown:?}; there are {}", text::list(&names, 12));
+    Err(Problem::not_found("INTERFACE_NOT_FOUND", message))
+}
+
+/// `[{"ifname":"lo","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]}]`
+fn interfaces(output: Option<Result<Output>>) -> Result<Vec<Interface>> {
+    let output =
+        output.unwrap_or_else(|| Err(Problem::unexpected("ip address", "")))?.success("ip address")?;
+    let text = output.text();
+    let parsed: Vec<Value> =
+        serde_json::from_str(&text).map_err(|_| Problem::unexpected("ip -j address show", &text))?;
+    let addresses = |interface: &Value| {
+        let all = interface.get("addr_info").and_then(Value::as_array).into_iter().flatten();
+        all.filter_map(|one| one.get("local")?.as_str()?.parse().ok()).collect()
+    };
+    let read = |interface: &Value| {
+        Some(Interface {
+            name: interface.get("ifname")?.as_str()?.to_owned(),
+            addresses: addresses(interface),
+        })
+    };
+    Ok(parsed.iter().filter_map(read).collect())
+}
+
+/// The interface of the route, and the machine's own address on it: `[{"dst":"10.0.0.5","dev":"eth0","prefsrc":"10.0.0.1"}]`.
+fn route(output: Output) -> Option<(String, Option<IpAddr>)> {
+    let output = output.success("ip route").ok()?;
+    let parsed: Vec<Value> = serde_json::from_str(&output.text()).ok()?;
+    let first = parsed.first()?;
+    let near = first.get("prefsrc").and_then(Value::as_str).and_then(|address| address.parse().ok());
+    Some((first.get("dev")?.as_str()?.to_owned(), near))
+}

@@ -1,0 +1,117 @@
+//! The domain `firewall`: tools whose names, schemas and answers are the same for ufw, firewalld and nftables. A [`Backend`]
+//! knows where its firewall keeps rules and reads them.
+//!
+//! Whether a packet gets in, the kernel's own rules tell, whoever wrote them: see [`Ruleset::evaluate`].
+
+mod evaluate;
+mod explain;
+mod expression;
+mod kernel;
+mod list_rules;
+mod others;
+mod packet;
+mod rule;
+mod ruleset;
+mod status;
+mod text;
+mod unit;
+mod value;
+mod xtables;
+
+use serde::Serialize;
+
+pub use evaluate::{Answer, Decision, End, Verdict};
+pub use kernel::Kernel;
+pub use others::{Published, writer_of};
+pub use packet::{Packet, Protocol};
+pub use rule::{Action, Direction, FirewallRule, Listed};
+pub use ruleset::{Chain, Hook, Rule, Ruleset, Table};
+pub use text::{expression as in_words, rule as rule_in_words};
+pub use unit::{Unit, unit};
+
+use crate::{Context, Module, Result, Tool};
+
+/// A firewall: where a module reads its state and its rules.
+pub trait Backend {
+    /// The firewall's name: `ufw`, `firewalld` or `nftables`.
+    fn name(&self) -> &'static str;
+
+    /// The module without its tools: its name, its grants, and the targets that it serves.
+    fn module(&self) -> Module;
+
+    /// Whether the firewall is active, and what it does by default.
+    fn standing(&self, kernel: &Kernel, cx: &Context) -> Result<Standing>;
+
+    /// The firewall's rules, in their order.
+    fn rules(&self, kernel: &Kernel, cx: &Context) -> Result<Rules>;
+}
+
+/// The state of a firewall.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// Whether the kernel has its rules now.
+    pub active: bool,
+    /// Whether it becomes active at boot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_boot: Option<bool>,
+    /// What happens by default to packets to the machine: `allow`, `deny`, `reject`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incoming: Option<String>,
+    /// What happens by default to packets from the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outgoing: Option<String>,
+    /// What happens by default to packets that go through the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forwarded: Option<String>,
+    /// The zones in use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<Zone>,
+    /// What is unusual, one sentence each.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// A zone of firewalld that is in use.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Zone {
+    /// The name.
+    pub name: String,
+    /// Whether it has what no other zone has.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub default: bool,
+    /// What happens to other packets: `default`, `ACCEPT`, `DROP`, `%%REJECT%%`.
+    pub target: String,
+    /// Its interfaces.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<String>,
+    /// Its sources.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<String>,
+}
+
+/// The rules of a firewall.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// The rules in their order.
+    pub items: Vec<Listed>,
+    /// What is to be said of them, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// The module of a backend, with the tools.
+pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
+    let module = backend().module().grants(kernel::granted).grants(explain::granted).grants(unit::granted);
+    [
+        Tool::new("fw_status", "Firewall: state, defaults, rules in short", move |args, cx: &Context| {
+            status::status(&backend(), args, cx)
+        }),
+        Tool::new("fw_list_rules", "The firewall's rules", move |args, cx: &Context| {
+            list_rules::list_rules(&backend(), args, cx)
+        }),
+        Tool::new("fw_explain", "Would a connection get in, and why", move |args, cx: &Context| {
+            explain::explain(&backend(), args, cx)
+        }),
+    ]
+    .into_iter()
+    .fold(module, Module::tool)
+}
