@@ -1,0 +1,9 @@
+//! The tools, one a file.
+
+pub(crate) mod connections;
+pub(crate) mod dns_show;
+pub(crate) mod explain;
+pub(crate) mod interfaces;
+pub(crate) mod routes_show;
+pub(crate) mod test;
+pub(crate) mod wait;
