@@ -42,6 +42,9 @@ pub struct ExpectedTool {
     /// fails only for such an account.
     #[serde(default)]
     pub without_sudo: Option<String>,
+    /// The error code of the harmless call on the image `bare`, where it is another one there.
+    #[serde(default)]
+    pub fails_on_bare: Option<String>,
     /// Every tool that changes something says this, and no other tool: what the change needs. `root`: root's rights.
     /// `nothing`: no more than the account's own rights, or no change on the image `bare`. Anything else is a program that
     /// the image `bare` lacks.

@@ -10,6 +10,7 @@ mod expected;
 mod hosts;
 mod lab;
 pub mod lingering;
+mod loop_disks;
 mod machine;
 mod plan;
 mod processes;
@@ -29,6 +30,7 @@ pub use expected::{
 };
 pub use hosts::{Host, has_fault_points, host, skipped, warmed, way};
 pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
+pub use loop_disks::{DISKS, NO_DISKS};
 pub use machine::{Helper, Machine, Reach};
 pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with, until_gone};

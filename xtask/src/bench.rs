@@ -2,6 +2,7 @@
 //! means something. Prints a table and writes it as JSON.
 
 mod ansible;
+mod backup;
 mod examples;
 mod incidents;
 mod knowledge;
@@ -57,6 +58,8 @@ pub(crate) enum Part {
     Knowledge,
     /// Bytes of everyday incidents mended by tools, beside the same in a shell
     Incidents,
+    /// A backup of many files, beside rsync
+    Backup,
     /// The memory after a hundred calls of every tool
     Memory,
 }
@@ -87,6 +90,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
             Part::Many => rows.extend(many::calls(&built)?),
             Part::Knowledge => rows.extend(knowledge::calls(&built)?),
             Part::Incidents => rows.extend(incidents::played(&built)?),
+            Part::Backup => rows.extend(backup::copies()?),
             Part::Memory => rows.extend(memory(ours, peer)?),
         }
     }

@@ -134,6 +134,7 @@ class Describe(exports.Describe):
                 tools=[],
                 any_program=[],
                 signals=[],
+                own_programs=[],
             ),
         )
 

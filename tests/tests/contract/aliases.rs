@@ -138,6 +138,48 @@ fn an_alias_never_takes_the_name_of_a_tool_that_ships() {
 }
 
 #[test]
+fn tools_that_ship_take_older_spellings() {
+    let home = Home::new();
+    // Each call is refused by what the argument says under its real name.
+    for (tool, arguments, real, code) in [
+        ("lvm_status", json!({"vg_name": ""}), "lvm_list", None),
+        (
+            "lvm_create_lv",
+            json!({"vg": "vg0", "name": "data", "size": "10"}),
+            "lvm_create_lv",
+            Some("INVALID_SIZE"),
+        ),
+        (
+            "lvm_resize",
+            json!({"lv_path": "vg0/data", "size": "-", "resize_fs": true}),
+            "lvm_resize",
+            Some("INVALID_SIZE"),
+        ),
+        ("mount_remove", json!({"device": "/lsa\nnone"}), "mount_remove", Some("INVALID_PATH")),
+        ("swap_remove", json!({"device": "-a"}), "swap_remove", Some("INVALID_PATH")),
+        ("bak_list", json!({"path": "relative"}), "bak_list", Some("INVALID_DESTINATION")),
+        (
+            "bak_schedule",
+            json!({"name": "a.b", "retention_days": 7}),
+            "bak_schedule",
+            Some("INVALID_SCHEDULE_NAME"),
+        ),
+        (
+            "bak_restore",
+            json!({"source": "/srv/x", "destination": "relative"}),
+            "bak_restore",
+            Some("INVALID_PATH"),
+        ),
+    ] {
+        let (_, answer) = home.call(&modules(), tool, arguments);
+        assert_eq!(answer["tool"], real, "{answer}");
+        if let Some(code) = code {
+            assert_eq!(answer["error_code"], code, "{answer}");
+        }
+    }
+}
+
+#[test]
 fn an_operator_is_shown_what_a_module_answers_to() {
     let file = component("renamed");
     let output = Home::new().run(&modules(), &["modules", "inspect", file.to_str().expect("UTF-8")]);

@@ -12,7 +12,7 @@ use linux_sysadmin_tests::{expected_modules, shipped};
 const WAYS: usize = 120;
 
 /// Values for holes, by the hole's type: ordinary ones, and some that a change would make grave.
-const VALUES: [(&str, &[&str]); 14] = [
+const VALUES: [(&str, &[&str]); 15] = [
     ("unit", &["nginx.service", "ssh.service", "debug-shell.service", "reboot.target", "apt-daily.timer"]),
     ("package", &["nginx", "bash", "glibc", "openssh-server", "sudo"]),
     ("version", &["1.22.1-9", "nginx-1.20.1-1.el9"]),
@@ -27,6 +27,7 @@ const VALUES: [(&str, &[&str]); 14] = [
     ("mode", &["0640"]),
     ("size", &["512M"]),
     ("secret", &["hunter2"]),
+    ("port", &["443", "22"]),
 ];
 
 /// Fills the holes of a pattern and chooses among its alternatives, by one of [`WAYS`]. The grammar is that of

@@ -3,18 +3,22 @@
 //! it runs on a Debian host, and for `over_ssh` it reaches one.
 
 mod everywhere {
+    mod backups;
     mod changing_cron;
     mod changing_services;
     mod changing_services_refused;
     mod commands;
+    mod disks;
     mod everyday;
     mod files;
     mod files_refused;
     mod incidents;
     mod locks;
+    mod logical_volumes;
     mod logs;
     mod machine_info;
     mod machine_settings;
+    mod mounts;
     mod package_upkeep;
     pub(crate) mod packages;
     mod process_signals;

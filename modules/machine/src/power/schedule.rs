@@ -1,6 +1,6 @@
 //! The commands that restart the machine or turn it off, and the time at which they do.
 
-use linux_sysadmin_sdk::{prelude::*, text::is_unseen, time};
+use linux_sysadmin_sdk::{prelude::*, text::has_hidden, time};
 
 pub(crate) const RESTART: CommandLine = CommandLine::new("shutdown -r <text>");
 pub(crate) const RESTART_TOLD: CommandLine = CommandLine::new("shutdown -r <text> <text>");
@@ -64,7 +64,7 @@ pub(crate) fn time(at: Option<&str>) -> Result<String> {
 /// Checks a message to those who are logged in.
 pub(crate) fn message(text: &str) -> Result<()> {
     let length = text.chars().count();
-    match !text.starts_with('-') && (1..=MESSAGE).contains(&length) && !text.chars().any(is_unseen) {
+    match !text.starts_with('-') && (1..=MESSAGE).contains(&length) && !has_hidden(text) {
         true => Ok(()),
         false => Err(Problem::validation(
             "INVALID_MESSAGE",

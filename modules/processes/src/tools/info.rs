@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use linux_sysadmin_sdk::processes::links::{DELETED, Link, is_partial, parse};
 use linux_sysadmin_sdk::processes::{self, Process, Stat, Status, cgroup, command_line, replaced_files};
 use linux_sysadmin_sdk::{Output, Privilege, prelude::*};
 
-use crate::links::{self, DELETED, Link};
-use crate::{limits, sockets};
+use crate::{limits, links, sockets};
 
 /// The greatest number that Linux gives a process on machines of 64 bits, see proc_sys_kernel(5).
 const GREATEST_PID: i64 = 1 << 22;
@@ -247,10 +247,10 @@ struct Links {
 
 impl Links {
     fn of(pid: u32, output: &Output) -> Self {
-        let are_known = !links::is_partial(output, &format!("/proc/{pid}/fd"));
+        let are_known = !is_partial(output, &format!("/proc/{pid}/fd"));
         let mut links = Self { are_known, ..Self::default() };
         let mut files: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-        for Link { pid: of, name, target } in links::parse(output) {
+        for Link { pid: of, name, target } in parse(output) {
             // PID 1 is listed with its namespaces a second time where it is the process itself.
             match name.split_once('/') {
                 Some(("ns", kind)) => {

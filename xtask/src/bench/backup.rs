@@ -1,0 +1,95 @@
+//! Measures the script that makes backups beside the bare rsync that it runs: many small files with a large one that is nearly
+//! all holes, copied anew and once more without a change. Both end when everything is on the disk.
+
+use super::{Row, median};
+use crate::{cmd, workspace};
+use anyhow::{Context, Result};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const FILES: usize = 100_000;
+const FILES_OF_A_DIRECTORY: usize = 1000;
+const SPARSE_BYTES: u64 = 10 << 30;
+/// The rounds of each figure. They are few, since a round writes all files four times.
+const ROUNDS: usize = 3;
+
+/// Gives the figures, or none where rsync is missing.
+pub(super) fn copies() -> Result<Vec<Row>> {
+    if cmd::find_program("rsync").is_none() {
+        eprintln!("xtask: backups aren't measured: there is no rsync");
+        return Ok(Vec::new());
+    }
+    let place = tempfile::Builder::new().prefix("lsa-bench-backup").tempdir_in("/var/tmp")?;
+    let at = |name: &str| place.path().join(name);
+    let (source, script) = (at("source"), at("backup"));
+    fill(&source)?;
+    std::fs::write(&script, text(&at("run"))?)?;
+
+    let (mut ours, mut bare) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for round in 0..ROUNDS {
+        let destination = at(&format!("destination {round}"));
+        std::fs::create_dir(&destination)?;
+        std::fs::set_permissions(&destination, std::fs::Permissions::from_mode(0o700))?;
+        for times in &mut ours {
+            let mut command = Command::new("sh");
+            command.arg(&script).arg("create").arg(format!("--destination={}", destination.display()));
+            times.push(timed(command.arg("--").arg(&source))?);
+        }
+        let [first, second] = ["first", "second"].map(|name| at(&format!("bare {round} {name}")));
+        bare[0].push(copied(Command::new("rsync").arg("-aHAXS"), &source, &first)?);
+        let mut linked = Command::new("rsync");
+        linked.arg("-aHAXS").arg(format!("--link-dest={}", first.display()));
+        bare[1].push(copied(&mut linked, &source, &second)?);
+        for path in [&destination, &first, &second] {
+            std::fs::remove_dir_all(path)?;
+        }
+    }
+    let row = |what: &'static str, [ours, floor]: [&Vec<Duration>; 2]| Row {
+        what: what.into(),
+        unit: "ms",
+        ours: median(ours.clone(), 0.5),
+        floor: median(floor.clone(), 0.5),
+        floor_is: "rsync -aHAXS, sync -f".into(),
+    };
+    Ok(vec![
+        row("first backup of 100000 files, median", [&ours[0], &bare[0]]),
+        row("the next one, nothing changed, median", [&ours[1], &bare[1]]),
+    ])
+}
+
+fn fill(source: &Path) -> Result<()> {
+    for number in 0..FILES {
+        let directory = source.join((number / FILES_OF_A_DIRECTORY).to_string());
+        if number % FILES_OF_A_DIRECTORY == 0 {
+            std::fs::create_dir_all(&directory)?;
+        }
+        std::fs::write(directory.join(number.to_string()), format!("file {number}\n"))?;
+    }
+    std::fs::File::create(source.join("sparse"))?.set_len(SPARSE_BYTES)?;
+    Ok(())
+}
+
+/// The script, with its locks in a place of its own.
+fn text(run: &Path) -> Result<String> {
+    let directory = workspace::root().join("modules/backup/src");
+    let part = |name: &str| {
+        std::fs::read_to_string(directory.join(name)).with_context(|| format!("{name} can't be read"))
+    };
+    let text = [part("engine.sh")?, part("restic.sh")?, part("dispatch.sh")?].concat();
+    Ok(text.replace("RUN=/run/linux-sysadmin-backup", &format!("RUN='{}'", run.display())))
+}
+
+fn copied(rsync: &mut Command, source: &Path, to: &Path) -> Result<Duration> {
+    let started = Instant::now();
+    timed(rsync.arg(source).arg(to))?;
+    timed(Command::new("sync").arg("-f").arg(to))?;
+    Ok(started.elapsed())
+}
+
+fn timed(command: &mut Command) -> Result<Duration> {
+    let started = Instant::now();
+    cmd::run(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))?;
+    Ok(started.elapsed())
+}
