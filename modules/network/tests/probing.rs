@@ -108,10 +108,10 @@ fn without_nc_curl_connects_and_without_both_they_are_named() {
     let curl = |at: &'static str| {
         [
             "curl",
-            "--silent",
-            "--verbose",
             "--output",
             "/dev/null",
+            "--silent",
+            "--verbose",
             "--connect-timeout",
             "4",
             "--max-time",

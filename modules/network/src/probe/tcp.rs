@@ -9,12 +9,13 @@ use super::{NO_PROGRAM, no_program};
 /// Connects and hangs up. The kernel needs three seconds to find that nobody has an address on the own network.
 pub(crate) const NC: CommandLine = CommandLine::new("nc -z -n -v -w 4 -- <address> <port>");
 
-/// Does the same where there is no nc. curl waits for what the other end says, and therefore ends by its time limit.
+/// Does the same where there is no nc. curl waits for what the other end says, and therefore ends by its time limit. The file
+/// comes first: behind an option that the policy doesn't know it could be that option's value.
 const CURL_4: CommandLine = CommandLine::new(
-    "curl --silent --verbose --output /dev/null --connect-timeout 4 --max-time 5 telnet://<address>:<port>",
+    "curl --output /dev/null --silent --verbose --connect-timeout 4 --max-time 5 telnet://<address>:<port>",
 );
 const CURL_6: CommandLine = CommandLine::new(
-    "curl --silent --verbose --output /dev/null --connect-timeout 4 --max-time 5 'telnet://['<address>']:'<port>",
+    "curl --output /dev/null --silent --verbose --connect-timeout 4 --max-time 5 'telnet://['<address>']:'<port>",
 );
 
 /// What became of a connection.
