@@ -299,7 +299,11 @@ impl PlanContext<'_> {
             for undo in &undo {
                 on_heap(|| assessment.undo(undo, before.as_deref())).await?;
             }
-            assessment.ends_step(&action).await;
+            let command = match &action {
+                PreparedAction::Run(command) => Some(command),
+                _ => None,
+            };
+            assessment.ends_step(command).await;
             let diff = match &action {
                 PreparedAction::File(site, _) if removed.len() > MOST_REMOVED_SHOWN => {
                     compared_briefly(&step.action, site)

@@ -12,7 +12,7 @@ use linux_sysadmin_tests::{expected_modules, shipped};
 const WAYS: usize = 120;
 
 /// Values for holes, by the hole's type: ordinary ones, and some that a change would make grave.
-const VALUES: [(&str, &[&str]); 15] = [
+const VALUES: [(&str, &[&str]); 18] = [
     ("unit", &["nginx.service", "ssh.service", "debug-shell.service", "reboot.target", "apt-daily.timer"]),
     ("package", &["nginx", "bash", "glibc", "openssh-server", "sudo"]),
     ("version", &["1.22.1-9", "nginx-1.20.1-1.el9"]),
@@ -28,6 +28,9 @@ const VALUES: [(&str, &[&str]); 15] = [
     ("size", &["512M"]),
     ("secret", &["hunter2"]),
     ("port", &["443", "22"]),
+    ("disk", &["/dev/sda1", "/dev/mapper/vg0-data"]),
+    ("volume", &["data", "vg0"]),
+    ("arg", &["/srv/app", "reboot"]),
 ];
 
 /// Fills the holes of a pattern and chooses among its alternatives, by one of [`WAYS`]. The grammar is that of

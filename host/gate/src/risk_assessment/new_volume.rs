@@ -4,7 +4,6 @@
 
 use super::RiskAssessment;
 use crate::allowed::AllowedCommand;
-use crate::prepare::PreparedAction;
 
 /// The programs that make a file system on the device that they name.
 const MAKERS: [&str; 3] = ["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs"];
@@ -14,11 +13,7 @@ const PLAIN: [&str; 4] = ["--yes", "--zero=y", "--wipesignatures=y", "--wipesign
 
 impl RiskAssessment<'_> {
     /// Notes the volume or file that a step makes, once everything else about the step is assessed.
-    pub async fn ends_step(&mut self, action: &PreparedAction) {
-        let command = match action {
-            PreparedAction::Run(command) => Some(command),
-            _ => None,
-        };
+    pub async fn ends_step(&mut self, command: Option<&AllowedCommand>) {
         let prepared = command.and_then(prepared_by);
         if prepared.is_some() && prepared == self.new_volume.as_deref() {
             return;
@@ -136,10 +131,9 @@ mod tests {
         let mut assessment = RiskAssessment::new(Policy::builtin(), lazy.get(), &target, &facts);
         for line in steps {
             assessment.risks.clear();
-            let action = PreparedAction::Run(command(line));
-            let PreparedAction::Run(command) = &action else { unreachable!() };
+            let command = &command(line);
             assessment.command(command, None).await.unwrap();
-            assessment.ends_step(&action).await;
+            assessment.ends_step(Some(command)).await;
         }
         assessment.risks.iter().map(|(risk, _)| *risk).max()
     }

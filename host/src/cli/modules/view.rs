@@ -337,7 +337,7 @@ mod tests {
         for ((heading, line), (its_heading, first)) in shown.iter().zip([
             (
                 "ITS OWN PROGRAM",
-                "  1. as ROOT, with the SHA-256 0123012301230123012301230123012301230123012301230123012301230123\n       \
+                "  1. as ROOT, with the SHA-256\n     0123012301230123012301230123012301230123012301230123012301230123\n       \
                  /usr/local/lib/linux-sysadmin/copy\n",
             ),
             ("ENDS PROCESSES", "  1. as ROOT, to end, to stop and to continue\n       any process\n"),
@@ -349,7 +349,7 @@ mod tests {
             assert!(heading.starts_with(its_heading) && line.starts_with(first), "{heading}\n{line}");
             assert!(line.lines().all(|line| line.len() <= 80), "{line}");
         }
-        assert_eq!(shown.len(), 5);
+        assert_eq!(shown.len(), 6);
     }
 
     #[test]

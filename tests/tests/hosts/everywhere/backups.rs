@@ -8,6 +8,7 @@ const CLEAN: &str = r"
 systemctl disable --now linux-sysadmin-backup-lsa.timer 2>/dev/null
 rm -rf /srv/lsa-backups /srv/lsa-source /srv/lsa-restored /var/backups/linux-sysadmin-replaced /etc/linux-sysadmin/backup
 rm -rf /usr/local/lib/linux-sysadmin /etc/systemd/system/linux-sysadmin-backup-lsa.*
+rmdir /etc/linux-sysadmin
 systemctl daemon-reload
 ";
 
@@ -111,7 +112,7 @@ async fn a_repository_of_restic_gives_back_what_it_got() {
     if !has_restic {
         return;
     }
-    machine.sh("umask 077; mkdir -p /etc/linux-sysadmin/backup; echo a-password-of-a-test > /etc/linux-sysadmin/backup/restic-password");
+    machine.sh("mkdir -p /etc/linux-sysadmin; umask 077; mkdir -p /etc/linux-sysadmin/backup; echo a-password-of-a-test > /etc/linux-sysadmin/backup/restic-password");
     let first = client.envelope("bak_create", backup.clone()).await;
     assert_eq!(first["status"], "success", "{first}");
     machine.sh("echo changed > '/srv/lsa-source/a b'");
