@@ -45,7 +45,7 @@ impl Filling<'_> {
     fn words(&mut self) -> Vec<String> {
         let mut words = Vec::new();
         loop {
-            match self.rest.peek() {
+            match self.rest.peek().copied() {
                 None | Some(']' | ')' | '|') => return words,
                 Some(' ') => drop(self.rest.next()),
                 // What stands before may be repeated, and stands once.
