@@ -12,10 +12,10 @@ pub fn session_refresh() -> crate::Result<String> {
     crate::bindings::sysadmin::module::session::refresh()
 }
 
-/// The rules that sudo needs on the target, for each module: the module's name and its sudoers fragment.
+/// The sudoers fragment of a module: the rules that it needs on the target. None where there is no such module.
 #[cfg(target_family = "wasm")]
-pub fn sudoers_reference() -> Vec<(String, String)> {
-    crate::bindings::sysadmin::module::session::sudoers_reference()
+pub fn sudoers_reference(module: &str) -> Option<String> {
+    crate::bindings::sysadmin::module::session::sudoers_reference(module)
 }
 
 /// Connections to targets over SSH, see `wit/target-control.wit`.

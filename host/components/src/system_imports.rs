@@ -25,9 +25,9 @@ impl session::Host for State {
         Ok(call.to_guest((session.refresh)().await))
     }
 
-    async fn sudoers_reference(&mut self) -> wasmtime::Result<Vec<(String, String)>> {
+    async fn sudoers_reference(&mut self, module: String) -> wasmtime::Result<Option<String>> {
         let call = self.call()?;
-        Ok((call.system_services.session.as_ref().ok_or_else(missing)?.sudoers)().await)
+        Ok((call.system_services.session.as_ref().ok_or_else(missing)?.sudoers)(module).await)
     }
 }
 

@@ -26,12 +26,9 @@ pub struct SessionService {
     pub snapshot: String,
     /// The same object with facts that are gathered anew.
     pub refresh: Box<dyn Fn() -> BoxFuture<'static, Result<String, Problem>> + Send + Sync>,
-    /// The sudoers fragments, which are found out on the target.
-    pub sudoers: Box<dyn Fn() -> BoxFuture<'static, Fragments> + Send + Sync>,
+    /// The sudoers fragment of the module of this name, which is found out on the target.
+    pub sudoers: Box<dyn Fn(String) -> BoxFuture<'static, Option<String>> + Send + Sync>,
 }
-
-/// The modules, each with the sudoers lines that it needs.
-type Fragments = Vec<(String, String)>;
 
 /// The target-control interface for one call. Its results are JSON, see `wit/target-control.wit`.
 pub trait ConnectionService: Send + Sync {

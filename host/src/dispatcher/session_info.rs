@@ -10,6 +10,7 @@ use host_components::{CONTRACT, Module, SessionService, UnusedModule};
 use host_gate::Safety;
 use host_knowledge::{LazyKnowledge, TargetServices};
 use host_system_mode::Mode;
+use host_system_mode::sudoers::reference;
 use host_target::{Facts, Target};
 
 /// The state from which the session of one call is described.
@@ -59,14 +60,12 @@ impl SessionInfo {
                     Ok(info.snapshot(&facts, true).await)
                 })
             }),
-            sudoers: Box::new(move || {
+            sudoers: Box::new(move |name| {
                 let (info, account) = (sudoers.clone(), account.clone());
                 Box::pin(async move {
-                    let modules = info.modules.registry.modules().iter();
-                    let fragments = modules.map(|module| {
-                        host_system_mode::sudoers::reference(&info.target, module, &account, &info.knowledge)
-                    });
-                    futures_util::future::join_all(fragments).await
+                    let mut modules = info.modules.registry.modules().iter();
+                    let module = modules.find(|module| module.description.name == name)?;
+                    Some(reference(&info.target, module, &account, &info.knowledge).await)
                 })
             }),
         }

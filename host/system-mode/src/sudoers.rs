@@ -83,18 +83,17 @@ pub async fn fragment(
     Ok(fragment)
 }
 
-/// Returns the module's name and its fragment, or why there is none, for showing it.
+/// Returns the fragment, or why there is none, for showing it.
 pub async fn reference(
     target: &Target,
     module: &Module,
     account: &str,
     knowledge: &LazyKnowledge,
-) -> (String, String) {
-    let shown = match fragment(target, module, account, knowledge).await {
+) -> String {
+    match fragment(target, module, account, knowledge).await {
         Ok(fragment) => fragment.to_string(),
         Err(error) => format!("# There is no fragment: {error}\n"),
-    };
-    (module.description.name.clone(), shown)
+    }
 }
 
 /// Returns the requests of the profiles of services that the target has.

@@ -7,9 +7,9 @@ use linux_sysadmin_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Add the sudoers fragment of each module
+    /// A module, whose sudoers fragment is added
     #[serde(default)]
-    show_sudoers_reference: bool,
+    show_sudoers_reference: Option<String>,
     /// Find out anew what the target is, where that has changed since the server started
     #[serde(default)]
     refresh: bool,
@@ -29,8 +29,8 @@ mod host {
         Ok(String::new())
     }
 
-    pub(crate) fn sudoers_reference() -> Vec<(String, String)> {
-        Vec::new()
+    pub(crate) fn sudoers_reference(_: &str) -> Option<String> {
+        None
     }
 }
 
@@ -38,8 +38,8 @@ fn session_info(args: Args, _: &Context) -> Result<Single<snapshot::Info>> {
     let snapshot = if args.refresh { host::session_refresh()? } else { host::session_snapshot() };
     let info = snapshot::info(&snapshot)?;
     Ok(Single(match args.show_sudoers_reference {
-        true => info.with_sudoers(host::sudoers_reference()),
-        false => info,
+        Some(module) => info.with_sudoers(&module, host::sudoers_reference(&module))?,
+        None => info,
     }))
 }
 
@@ -52,7 +52,6 @@ pub fn module() -> Module {
         "What the server knows of itself and its target",
     )
     .license(env!("CARGO_PKG_LICENSE"))
-    // It is not instant: the lines for sudo are many, and a machine that has much to do takes seconds for them.
     .tool(Tool::new(
         "sysadmin_session_info",
         "Target host, distribution, privileges, MAC system, services that are known, modules; call it first",

@@ -117,7 +117,7 @@ pub(crate) struct Info {
     modules: Vec<ModuleInfo>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     setup_hints: Vec<String>,
-    /// The sudoers fragment of each module, where the caller asks for it.
+    /// The sudoers fragment of the module for which the caller asks.
     #[serde(skip_serializing_if = "Option::is_none")]
     sudoers_reference: Option<BTreeMap<String, String>>,
 }
@@ -251,10 +251,16 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
 }
 
 impl Info {
-    /// Adds the sudoers fragment of each module.
-    pub(crate) fn with_sudoers(mut self, fragments: Vec<(String, String)>) -> Self {
-        self.sudoers_reference = Some(fragments.into_iter().collect());
-        self
+    /// Adds the sudoers fragment of a module.
+    pub(crate) fn with_sudoers(mut self, module: &str, fragment: Option<String>) -> Result<Self> {
+        let Some(fragment) = fragment else {
+            let used = self.modules.iter().filter(|module| module.tools.is_some());
+            let names: Vec<&str> = used.map(|module| module.name.as_str()).collect();
+            let message = format!("expected one of {}, found {module:?}", names.join(", "));
+            return Err(Problem::not_found("MODULE_NOT_FOUND", message));
+        };
+        self.sudoers_reference = Some(BTreeMap::from([(module.to_owned(), fragment)]));
+        Ok(self)
     }
 }
 
@@ -291,7 +297,8 @@ fn hints(privilege: &Privileges, config_generated: Option<&str>) -> Vec<String> 
             privilege.user
         ));
         hints.push(
-            "Reference sudoers fragment: run sysadmin_session_info(show_sudoers_reference=true).".to_owned(),
+            "Reference sudoers fragment of a module: run sysadmin_session_info(show_sudoers_reference=NAME)."
+                .to_owned(),
         );
         hints.push(
             "Where sudo allows more than it did when the server started: sysadmin_session_info(refresh=true)."
@@ -385,7 +392,7 @@ mod tests {
             ],
             "setup_hints": [
                 "To enable full functionality, configure passwordless sudo for alice.",
-                "Reference sudoers fragment: run sysadmin_session_info(show_sudoers_reference=true).",
+                "Reference sudoers fragment of a module: run sysadmin_session_info(show_sudoers_reference=NAME).",
                 "Where sudo allows more than it did when the server started: sysadmin_session_info(refresh=true).",
                 "A configuration file with every option was written to \
                  /home/alice/.config/linux-sysadmin/config.yaml: customize it as needed.",
@@ -466,11 +473,14 @@ mod tests {
     }
 
     #[test]
-    fn what_sudo_must_allow_is_shown_by_module_where_it_was_asked_for() {
-        let info = info(&snapshot().to_string()).unwrap();
-        let fragments = vec![("services".to_owned(), "# nothing\n".to_owned())];
-        let reply = serde_json::to_value(info.with_sudoers(fragments)).unwrap();
+    fn what_sudo_must_allow_is_shown_of_the_module_for_which_was_asked() {
+        let told = || info(&snapshot().to_string()).unwrap();
+        let reply = told().with_sudoers("services", Some("# nothing\n".to_owned())).unwrap();
+        let reply = serde_json::to_value(reply).unwrap();
         assert_eq!(reply["sudoers_reference"], json!({"services": "# nothing\n"}));
+        let refused = told().with_sudoers("no-such", None).unwrap_err();
+        assert_eq!(refused.code, "MODULE_NOT_FOUND");
+        assert_eq!(refused.message, "expected one of services, apt, found \"no-such\"");
     }
 
     #[test]

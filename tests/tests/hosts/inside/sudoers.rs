@@ -104,7 +104,7 @@ fn the_fragment_alone_is_enough_for_every_tool_and_sudo_refuses_all_else() {
     assert_eq!(session["data"]["degraded_mode"], true, "{session}");
 
     let fragment = account.run(&[PROGRAM, "modules", "sudoers", "rooted"]);
-    let shown = account.call("sysadmin_session_info", &json!({"show_sudoers_reference": true}));
+    let shown = account.call("sysadmin_session_info", &json!({"show_sudoers_reference": "rooted"}));
     let shown = shown["data"]["sudoers_reference"]["rooted"].as_str().expect("a fragment").to_owned();
     assert!(fragment.starts_with(shown.trim_end()), "both ways show the same");
     assert!(!fragment.contains("NOPASSWD: ALL") && !fragment.contains("SETENV"), "{fragment}");
