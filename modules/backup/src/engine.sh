@@ -537,8 +537,8 @@ create() { # the excludes as options of rsync
   : >"$WORK/begun"
   say "copying to $place"
   {
-    steadily rsync -aHAXS -r --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/listed" "$@" \
-      / "$base/$place/tree/" 2>"$WORK/errors"
+    while IFS= read -r path; do set -- "$@" "$path"; done <"$WORK/sources"
+    steadily rsync -aHAXSR --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "$@" "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
   } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
   check_stuck
@@ -568,7 +568,7 @@ copy_again() { # the excludes as options of rsync
     tries=$((tries + 1))
     sleep 1
     changed_since >"$WORK/again" || unlisted
-    steadily rsync -aHAXS --numeric-ids $choice $extra "--temp-dir=$root/$place/temporary" --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
+    steadily rsync -aHAXS --numeric-ids $choice $extra --from0 "--files-from=$WORK/again" --ignore-missing-args "$@" \
       / "$base/$place/tree/" >/dev/null 2>"$WORK/errors"
     echo $? >"$WORK/code"
   done
@@ -597,7 +597,8 @@ take_up() {
     # Another machine with this one's name may be at work there.
     [ "$(there "cat $old/machine 2>/dev/null || printf %s '$machine'" </dev/null)" = "$machine" ] || continue
     if [ -z "$resume" ] && there "cat $old/request" </dev/null 2>/dev/null | cmp -s - "$WORK/request"; then
-      there "mv $old .incomplete-$name && cd .incomplete-$name && rm -rf dumps temporary && mkdir temporary" </dev/null 2>"$WORK/errors" || unwritable "$old can't be taken up"
+      # rsync writes .NAME.XXXXXX beside each file. Whatever else is called so is copied once more.
+      there "mv $old .incomplete-$name && cd .incomplete-$name && rm -rf dumps && find tree ! -type d -name '.*.??????' -exec rm -f {} +" </dev/null 2>"$WORK/errors" || unwritable "$old can't be taken up"
       resume='--delete --delete-excluded'
       say "note=it goes on from a backup that was interrupted" >>"$WORK/notes"
     else
@@ -606,8 +607,8 @@ take_up() {
   done <"$WORK/incomplete"
   [ -n "$resume" ] && return
   # A destination without a single free inode or block fails here.
-  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree temporary && printf %s '$machine' >machine && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
-  there "cd .incomplete-$name && ln request temporary/link && ln -s request temporary/symlink && rm temporary/*" </dev/null 2>"$WORK/errors" || {
+  there "mkdir .incomplete-$name && cd .incomplete-$name && mkdir tree && printf %s '$machine' >machine && cat >request" <"$WORK/request" 2>"$WORK/errors" || unwritable "the destination can't be written"
+  there "cd .incomplete-$name && ln request link && ln -s request symlink && rm link symlink" </dev/null 2>"$WORK/errors" || {
     there "rm -rf .incomplete-$name" </dev/null
     fail DESTINATION_UNSUITABLE "$destination can't hold links, as vfat and exfat can't ($(complaint "$WORK/errors")): expected ext4, xfs, btrfs or nfs"
   }
@@ -747,7 +748,7 @@ END
   } >"$WORK/info" || unlisted
   there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
   # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
-  there "cd $place && cat >info && rm -rf request temporary machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
+  there "cd $place && cat >info && rm -f request machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
   say "id=$name"
   grep -E '^(started|finished|files|directories|bytes|new_files|new_bytes|note)=' "$WORK/info"
 }

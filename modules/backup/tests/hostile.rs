@@ -221,8 +221,8 @@ fn a_single_file_leaves_nothing_of_a_killed_run_behind() {
     let begun = Instant::now();
     let is_copying = || {
         let found = place.destination_names().into_iter().find(|name| name.starts_with(".incomplete-"));
-        let temporary = found.map(|name| place.path("destination").join(name).join("temporary"));
-        temporary.and_then(|path| fs::read_dir(path).ok()).is_some_and(|files| files.count() > 0)
+        let begun = found.and_then(|name| fs::read_dir(place.backed_up(&name, "")).ok());
+        begun.is_some_and(|files| files.count() > 0)
     };
     while !is_copying() {
         assert!(begun.elapsed() < Duration::from_secs(60), "nothing was copied");

@@ -1,5 +1,5 @@
 //! Measures the script that makes backups beside the bare rsync that it runs: many small files with a large one that is nearly
-//! all holes, copied anew and once more without a change. Both end when everything is on the disk.
+//! all holes, copied anew and once more without a change. Both keep the full paths, and end when everything is on the disk.
 
 use super::{Row, median};
 use crate::{cmd, workspace};
@@ -38,9 +38,9 @@ pub(super) fn copies() -> Result<Vec<Row>> {
             times.push(timed(command.arg("--").arg(&source))?);
         }
         let [first, second] = ["first", "second"].map(|name| at(&format!("bare {round} {name}")));
-        bare[0].push(copied(Command::new("rsync").arg("-aHAXS"), &source, &first)?);
+        bare[0].push(copied(Command::new("rsync").arg("-aHAXSR"), &source, &first)?);
         let mut linked = Command::new("rsync");
-        linked.arg("-aHAXS").arg(format!("--link-dest={}", first.display()));
+        linked.arg("-aHAXSR").arg(format!("--link-dest={}", first.display()));
         bare[1].push(copied(&mut linked, &source, &second)?);
         for path in [&destination, &first, &second] {
             std::fs::remove_dir_all(path)?;
@@ -51,7 +51,7 @@ pub(super) fn copies() -> Result<Vec<Row>> {
         unit: "ms",
         ours: median(ours.clone(), 0.5),
         floor: median(floor.clone(), 0.5),
-        floor_is: "rsync -aHAXS, sync -f".into(),
+        floor_is: "rsync -aHAXSR, sync -f".into(),
     };
     Ok(vec![
         row("first backup of 100000 files, median", [&ours[0], &bare[0]]),
