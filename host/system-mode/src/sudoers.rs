@@ -84,12 +84,7 @@ pub async fn fragment(
 }
 
 /// Returns the fragment, or why there is none, for showing it.
-pub async fn reference(
-    target: &Target,
-    module: &Module,
-    account: &str,
-    knowledge: &LazyKnowledge,
-) -> String {
+pub async fn reference(target: &Target, module: &Module, account: &str, knowledge: &LazyKnowledge) -> String {
     match fragment(target, module, account, knowledge).await {
         Ok(fragment) => fragment.to_string(),
         Err(error) => format!("# There is no fragment: {error}\n"),
