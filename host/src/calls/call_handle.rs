@@ -11,6 +11,7 @@ use super::call_key::CallKey;
 use super::call_pool::CallPool;
 use super::confirmation_channel::{ConfirmationChannel, OpenQuestion};
 use crate::answers::envelope::Envelope;
+use host_base::output_buffer::OutputBuffer;
 use host_base::problem::{Category, Problem};
 use host_gate::CommandLog;
 use host_gate::ProgressReporter;
@@ -49,24 +50,48 @@ pub enum CallEvent {
     Asks(OpenQuestion),
 }
 
-/// The latest progress message of a call.
-#[derive(Clone, Default)]
-pub struct ProgressText(Arc<Mutex<String>>);
+/// The latest progress message of a call, with the line that a command has printed since.
+#[derive(Clone)]
+pub struct ProgressText {
+    latest: Arc<Mutex<ProgressMessage>>,
+    output: Arc<OutputBuffer>,
+}
+
+#[derive(Default)]
+struct ProgressMessage {
+    text: String,
+    /// The number of the first line of output after the message.
+    line: u64,
+}
 
 impl ProgressText {
-    /// The latest message; empty where the call has reported nothing yet.
+    fn new(output: Arc<OutputBuffer>) -> Self {
+        Self { latest: Arc::default(), output }
+    }
+
+    /// The latest message; empty where the call has reported nothing yet. A step may take hours, and its command says how far
+    /// it is.
     pub fn latest(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let ProgressMessage { text, line } = &*self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if text.is_empty() {
+            return String::new();
+        }
+        let printed = self.output.lines_from(*line, false).text;
+        match printed.lines().rfind(|line| !line.trim().is_empty()) {
+            Some(line) if !line.starts_with("$ ") => format!("{text}: {}", excerpt(line, 100)),
+            _ => text.clone(),
+        }
     }
 
     fn sink(&self) -> ProgressReporter {
-        let latest = self.0.clone();
+        let Self { latest, output } = self.clone();
         Arc::new(move |fraction, message| {
             let mut text = excerpt(message, 200);
             if let Some(fraction) = fraction.filter(|fraction| fraction.is_finite()) {
                 text = format!("{text} ({:.0}%)", fraction.clamp(0.0, 1.0) * 100.0);
             }
-            *latest.lock().unwrap_or_else(PoisonError::into_inner) = text;
+            let line = output.lines_from(u64::MAX, false).next;
+            *latest.lock().unwrap_or_else(PoisonError::into_inner) = ProgressMessage { text, line };
         })
     }
 }
@@ -85,7 +110,7 @@ impl CallHandle {
     {
         let (channel, questions) = ConfirmationChannel::new(pool, &info.host);
         let command_log = channel.command_log().clone();
-        let (progress, cancelled) = (ProgressText::default(), CancellationToken::new());
+        let (progress, cancelled) = (ProgressText::new(command_log.output.clone()), CancellationToken::new());
         let running = call(Arc::new(channel), progress.sink(), cancelled.clone());
         let log = command_log.clone();
         // The future is boxed: it is large, and a new task is moved several times before it runs.
@@ -176,5 +201,28 @@ impl CallHandle {
     #[cfg(test)]
     pub(super) fn has_no_question(&self) -> bool {
         self.questions.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_told_with_what_its_command_says_last() {
+        let output = Arc::new(OutputBuffer::default());
+        let progress = ProgressText::new(output.clone());
+        let stream = output.open_stream();
+        stream.write(b"what a look found\n");
+        assert_eq!(progress.latest(), "");
+        let report = progress.sink();
+        report(Some(0.5), "copy the files");
+        assert_eq!(progress.latest(), "copy the files (50%)");
+        output.add_host_line("$ rsync");
+        assert_eq!(progress.latest(), "copy the files (50%)");
+        stream.write(b"10000 files\n20000 files\n\n3000");
+        assert_eq!(progress.latest(), "copy the files (50%): 20000 files");
+        report(None, "the next step");
+        assert_eq!(progress.latest(), "the next step");
     }
 }
