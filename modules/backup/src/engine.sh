@@ -537,7 +537,8 @@ create() { # the excludes as options of rsync
   : >"$WORK/begun"
   say "copying to $place"
   {
-    while IFS= read -r path; do set -- "$@" "$path"; done <"$WORK/sources"
+    # Behind /./ stands the path that rsync keeps, and which its items show without a slash at the beginning.
+    while IFS= read -r path; do set -- "$@" "/.$path"; done <"$WORK/sources"
     steadily rsync -aHAXSR --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "$@" "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
   } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
