@@ -52,8 +52,10 @@ pub enum CallEvent {
 
 /// The latest progress message of a call, with the line that a command has printed since.
 #[derive(Clone)]
-pub struct ProgressText {
-    latest: Arc<Mutex<ProgressMessage>>,
+pub struct ProgressText(Arc<Progress>);
+
+struct Progress {
+    latest: Mutex<ProgressMessage>,
     output: Arc<OutputBuffer>,
 }
 
@@ -66,17 +68,17 @@ struct ProgressMessage {
 
 impl ProgressText {
     fn new(output: Arc<OutputBuffer>) -> Self {
-        Self { latest: Arc::default(), output }
+        Self(Arc::new(Progress { latest: Mutex::default(), output }))
     }
 
     /// The latest message; empty where the call has reported nothing yet. A step may take hours, and its command says how far
     /// it is.
     pub fn latest(&self) -> String {
-        let ProgressMessage { text, line } = &*self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let ProgressMessage { text, line } = &*self.0.latest.lock().unwrap_or_else(PoisonError::into_inner);
         if text.is_empty() {
             return String::new();
         }
-        let printed = self.output.lines_from(*line, false).text;
+        let printed = self.0.output.lines_from(*line, false).text;
         match printed.lines().rfind(|line| !line.trim().is_empty()) {
             Some(line) if !line.starts_with("$ ") => format!("{text}: {}", excerpt(line, 100)),
             _ => text.clone(),
@@ -84,14 +86,14 @@ impl ProgressText {
     }
 
     fn sink(&self) -> ProgressReporter {
-        let Self { latest, output } = self.clone();
+        let progress = self.0.clone();
         Arc::new(move |fraction, message| {
             let mut text = excerpt(message, 200);
             if let Some(fraction) = fraction.filter(|fraction| fraction.is_finite()) {
                 text = format!("{text} ({:.0}%)", fraction.clamp(0.0, 1.0) * 100.0);
             }
-            let line = output.lines_from(u64::MAX, false).next;
-            *latest.lock().unwrap_or_else(PoisonError::into_inner) = ProgressMessage { text, line };
+            let line = progress.output.lines_from(u64::MAX, false).next;
+            *progress.latest.lock().unwrap_or_else(PoisonError::into_inner) = ProgressMessage { text, line };
         })
     }
 }
