@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_test_finds_a_host_by_each_name_of_a_lab() {
-        assert_eq!(slot(Needs::Lab, 1).instead, "debian1=debian2,rhel1=rhel2,bare1=bare2");
+        assert_eq!(slot(Needs::Lab, 2).instead, "debian1=debian2,rhel1=rhel2,bare1=bare2");
         assert_eq!(slot(Needs::Rhel, 1).instead, "debian1=rhel4,rhel1=rhel4,bare1=rhel4");
     }
 }
