@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use place::{Place, Ran, difference, has, is_root, odd_files, place, ran, with_mounts};
+use place::{
+    Place, Ran, difference, give_away, has, is_root, odd_files, of_each_shell, place, ran, with_mounts,
+};
 
 /// A place with a password.
 fn repository() -> Option<Place> {
@@ -80,21 +82,11 @@ fn noise(size: usize) -> Vec<u8> {
 
 #[test]
 fn a_tree_comes_back_as_it_was_by_every_shell() {
-    let shells: [&[&str]; 3] = [&["dash"], &["bash", "--posix"], &["busybox", "sh"]];
-    for shell in shells {
-        let Some(mut place) = repository() else { return };
-        if !has(shell[0]) {
-            println!("skipped: there is no {}", shell[0]);
-            continue;
-        }
-        place.shell = shell.iter().map(|word| (*word).to_owned()).collect();
+    for place in of_each_shell(repository) {
         let source = place.path("source");
         odd_files(&source);
         fs::write(source.join("q\"\\<&>\u{2028}"), "quoted").unwrap();
-        if is_root() {
-            std::os::unix::fs::chown(source.join("-rf"), Some(12345), Some(54321)).unwrap();
-            fs::set_permissions(source.join("-rf"), fs::Permissions::from_mode(0o4751)).unwrap();
-        }
+        give_away(&source.join("-rf"));
         let checked = at(&place, "check", &[]).good();
         assert_eq!(checked.value("repository"), "missing");
         assert!(checked.value("free_kib").parse::<u64>().unwrap() > 0);
@@ -106,7 +98,7 @@ fn a_tree_comes_back_as_it_was_by_every_shell() {
 
         let verified = at(&place, "verify", &["--", id]).good();
         for kind in ["corrupt", "missing", "changed"] {
-            assert_eq!(verified.value(kind), "0", "{shell:?} {}", verified.out);
+            assert_eq!(verified.value(kind), "0", "{:?} {}", place.shell, verified.out);
         }
         assert_eq!(verified.value("entries"), "17", "{}", verified.out);
         let target = format!("--target={}", place.at("restored"));
@@ -115,13 +107,13 @@ fn a_tree_comes_back_as_it_was_by_every_shell() {
         let restored = at(&place, "restore", &[&target, "--", id]).good();
         assert_eq!(restored.value("restored"), "14", "{}", restored.out);
         let there = place.path("restored").join(place.at("source").trim_start_matches('/'));
-        assert_eq!(difference(&source, &there), "", "{shell:?}");
+        assert_eq!(difference(&source, &there), "", "{:?}", place.shell);
         // A second time it goes into what is there.
         fs::write(there.join("tab\tx \\#041"), "other").unwrap();
         fs::remove_file(there.join("dangling")).unwrap();
         let again = at(&place, "restore", &[&target, "--", "latest"]).good();
         assert_eq!((again.value("restored"), again.value("id")), ("1", id), "{}", again.out);
-        assert_eq!(difference(&source, &there), "", "{shell:?}");
+        assert_eq!(difference(&source, &there), "", "{:?}", place.shell);
         assert_eq!(fs::read_dir(place.path("restored")).unwrap().count(), 1, "nothing else is left there");
 
         fs::write(source.join("[x]*?"), "longer than before").unwrap();

@@ -174,6 +174,31 @@ pub fn difference(one: &Path, other: &Path) -> String {
     ran(command.arg(format!("{}/", one.display())).arg(format!("{}/", other.display()))).good().out
 }
 
+/// The shells by which the engine has to run.
+const SHELLS: [&[&str]; 3] = [&["dash"], &["bash", "--posix"], &["busybox", "sh"]];
+
+/// A place for each shell that the machine has; none where `make` has none.
+pub fn of_each_shell(make: impl Fn() -> Option<Place>) -> impl Iterator<Item = Place> {
+    let shells = SHELLS.into_iter().filter(|shell| {
+        let is_there = has(shell[0]);
+        if !is_there {
+            println!("skipped: there is no {}", shell[0]);
+        }
+        is_there
+    });
+    shells.filter_map(move |shell| {
+        Some(Place { shell: shell.iter().map(|word| (*word).to_owned()).collect(), ..make()? })
+    })
+}
+
+/// Gives a file to another account with a mode of its own, where root runs the tests.
+pub fn give_away(file: &Path) {
+    if is_root() {
+        std::os::unix::fs::chown(file, Some(12345), Some(54321)).unwrap();
+        fs::set_permissions(file, fs::Permissions::from_mode(0o4751)).unwrap();
+    }
+}
+
 /// Names and files that break what isn't written with care.
 pub fn odd_files(source: &Path) {
     let names: [&[u8]; 9] = [
