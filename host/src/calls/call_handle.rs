@@ -59,7 +59,7 @@ struct Progress {
     output: Arc<OutputBuffer>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct ProgressMessage {
     text: String,
     /// The number of the first line of output after the message.
@@ -74,14 +74,16 @@ impl ProgressText {
     /// The latest message; empty where the call has reported nothing yet. A step may take hours, and its command says how far
     /// it is.
     pub fn latest(&self) -> String {
-        let ProgressMessage { text, line } = &*self.0.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        // The call reports meanwhile, and doesn't wait until the output is read.
+        let ProgressMessage { text, line } =
+            self.0.latest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if text.is_empty() {
-            return String::new();
+            return text;
         }
-        let printed = self.0.output.lines_from(*line, false).text;
+        let printed = self.0.output.lines_from(line, false).text;
         match printed.lines().rfind(|line| !line.trim().is_empty()) {
             Some(line) if !line.starts_with("$ ") => format!("{text}: {}", excerpt(line, 100)),
-            _ => text.clone(),
+            _ => text,
         }
     }
 
