@@ -1,9 +1,10 @@
-//! The `net_*` tools: they show interfaces, routes, name servers and connections.
+//! The `net_*` tools: they show interfaces, routes, name servers and connections, and change them.
 //!
 //! What the kernel knows of the network is asked of `ip -json` and `ss`. Which program has configured an interface is told
-//! by that program's own state.
+//! by that program's own state. A change is made twice: in the kernel, and where that program has it for the next start.
 #![forbid(unsafe_code)]
 
+mod change;
 mod dns;
 mod explain;
 mod firewall;
@@ -16,9 +17,13 @@ mod sockets;
 mod target;
 mod tools;
 
+use change::owner;
 use explain::way;
 use linux_sysadmin_sdk::{DurationCategory, prelude::*, processes};
-use tools::{connections, dns_show, explain as explain_tool, interfaces, routes_show, test, wait};
+use tools::{
+    addresses_modify, connections, dns_modify, dns_show, explain as explain_tool, interfaces, routes_modify,
+    routes_show, test, wait,
+};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {
@@ -66,6 +71,40 @@ pub fn module() -> Module {
         )
         .duration(DurationCategory::Normal),
     )
+    .tool(
+        Tool::new(
+            "net_routes_modify",
+            "Route, now and at boot; undone if it cuts the connection",
+            routes_modify::net_routes_modify,
+        )
+        .risk(Risk::High)
+        .argument_alias("destination", "to")
+        .argument_alias("gateway", "via")
+        .argument_alias("dev", "interface")
+        .value_alias("action", "delete", "remove")
+        .value_alias("action", "change", "replace"),
+    )
+    .tool(
+        Tool::new(
+            "net_addresses_modify",
+            "Address of an interface, now and at boot; undone if it cuts the connection",
+            addresses_modify::net_addresses_modify,
+        )
+        .risk(Risk::High)
+        .argument_alias("dev", "interface")
+        .value_alias("action", "delete", "remove"),
+    )
+    .tool(
+        Tool::new(
+            "net_dns_modify",
+            "Set name servers and search domains through their owner",
+            dns_modify::net_dns_modify,
+        )
+        .risk(Risk::Moderate)
+        .duration(DurationCategory::Normal)
+        .argument_alias("nameservers", "servers")
+        .argument_alias("domains", "search"),
+    )
 }
 
 fn grants(module: Module) -> Module {
@@ -78,9 +117,15 @@ fn grants(module: Module) -> Module {
         .commands(test::grants())
         .commands(way::grants())
         .commands(firewall::grants())
+        .commands(routes_modify::grants())
+        .commands(addresses_modify::grants())
+        .commands(owner::command_grants())
+        .commands(dns_modify::command_grants())
         .paths(interfaces::grants())
         .paths(managers::grants())
         .paths(dns_show::path_grants())
+        .paths(owner::path_grants())
+        .paths(dns_modify::path_grants())
         .paths(processes::grants())
 }
 

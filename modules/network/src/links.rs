@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use linux_sysadmin_sdk::prelude::*;
 use serde_json::Value;
 
+use crate::change::cidr::Cidr;
 use crate::ip;
 
 /// Prints interfaces with their addresses, kinds and counters.
@@ -57,12 +58,21 @@ pub(crate) struct Address {
     prefixlen: u64,
     scope: String,
     /// The peer's address on a link from point to point.
-    address: Option<String>,
-    dynamic: bool,
+    pub(crate) address: Option<String>,
+    pub(crate) broadcast: Option<String>,
+    pub(crate) noprefixroute: bool,
+    pub(crate) dynamic: bool,
     temporary: bool,
     deprecated: bool,
     tentative: bool,
     dadfailed: bool,
+}
+
+impl Address {
+    /// The address with its length.
+    pub(crate) fn cidr(&self) -> Option<Cidr> {
+        Cidr::read(&format!("{}/{}", self.local, self.prefixlen))
+    }
 }
 
 /// The counters of one direction that tell of a fault, and the names that they have in an answer.
@@ -163,6 +173,11 @@ impl Link {
             FAULTS.iter().filter_map(named).filter(|(_, count)| *count > 0).collect::<Vec<_>>()
         };
         of("rx", &self.stats64.rx).into_iter().chain(of("tx", &self.stats64.tx)).collect()
+    }
+
+    /// The networks that it is in by its addresses.
+    pub(crate) fn networks(&self) -> impl Iterator<Item = Cidr> {
+        self.addr_info.iter().filter_map(Address::cidr).map(|address| address.network())
     }
 
     /// Says whether this is the interface's name, or another one of it.

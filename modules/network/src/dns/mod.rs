@@ -3,4 +3,5 @@
 pub(crate) mod hosts;
 pub(crate) mod owner;
 pub(crate) mod resolv_conf;
+pub(crate) mod resolvconf;
 pub(crate) mod resolved;

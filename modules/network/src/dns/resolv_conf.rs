@@ -31,9 +31,38 @@ pub(crate) fn parse(text: &str) -> ResolvConf {
     found
 }
 
+/// The text with these servers and domains in place of those that it has. Everything else stays.
+pub(crate) fn with(text: &str, servers: &[String], search: &[String]) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let servers = servers.iter().map(|server| format!("nameserver {server}")).collect();
+    let search = if search.is_empty() { Vec::new() } else { vec![format!("search {}", search.join(" "))] };
+    for (keywords, new) in [(["search", "domain"], search), (["nameserver", "nameserver"], servers)] {
+        let is_old =
+            |line: &String| line.split([' ', '\t']).next().is_some_and(|word| keywords.contains(&word));
+        let at = lines.iter().position(is_old).unwrap_or(lines.len());
+        lines.retain(|line| !is_old(line));
+        let at = at.min(lines.len());
+        lines.splice(at..at, new);
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_change_keeps_what_it_is_not_about() {
+        let text =
+            "# ours\ndomain old.example\noptions edns0\nnameserver 192.0.2.1\n; second\nnameserver 192.0.2.2";
+        let servers = ["192.0.2.53".to_owned(), "2001:db8::53".to_owned()];
+        let expected = "# ours\nsearch a.example\noptions edns0\nnameserver 192.0.2.53\nnameserver 2001:db8::53\n; second\n";
+        assert_eq!(with(text, &servers, &["a.example".to_owned()]), expected);
+        assert_eq!(with("", &servers[..1], &[]), "nameserver 192.0.2.53\n");
+        assert_eq!(with("search a\nnameserver 192.0.2.1\n", &[], &[]), "");
+        let found = parse(&with(text, &servers, &["a.example".to_owned()]));
+        assert_eq!((found.servers, found.options), (servers.to_vec(), vec!["edns0".to_owned()]));
+    }
 
     #[test]
     fn the_file_is_read_as_the_library_reads_it() {

@@ -102,7 +102,7 @@ pub(crate) fn net_interfaces(args: InterfacesArgs, cx: &Context) -> Result<Listi
 }
 
 /// Refuses what no interface can be called.
-fn check(name: &str) -> Result<()> {
+pub(crate) fn check(name: &str) -> Result<()> {
     let is_name = !name.is_empty()
         && name.len() <= LONGEST_NAME
         && !name.starts_with('-')
@@ -119,7 +119,8 @@ fn check(name: &str) -> Result<()> {
     Err(Problem::validation("INVALID_INTERFACE", message))
 }
 
-fn unknown(name: &str, all: &[Link]) -> Problem {
+/// The problem where there is no interface of that name.
+pub(crate) fn unknown(name: &str, all: &[Link]) -> Problem {
     let names: Vec<_> = all.iter().map(|link| link.ifname.as_str()).collect();
     let message = format!("there is no interface {name} in the machine's own network namespace");
     Problem::not_found("INTERFACE_NOT_FOUND", message)

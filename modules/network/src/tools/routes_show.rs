@@ -12,8 +12,8 @@ use crate::managers::{Managers, NMCLI_DEVICES};
 
 const RULES_4: CommandLine = CommandLine::new("ip -json -4 rule show");
 const RULES_6: CommandLine = CommandLine::new("ip -json -6 rule show");
-const ROUTES_4: CommandLine = CommandLine::new("ip -json -4 route show table all");
-const ROUTES_6: CommandLine = CommandLine::new("ip -json -6 route show table all");
+pub(crate) const ROUTES_4: CommandLine = CommandLine::new("ip -json -4 route show table all");
+pub(crate) const ROUTES_6: CommandLine = CommandLine::new("ip -json -6 route show table all");
 
 /// Prints how the kernel sends a packet to an address.
 pub(crate) const GET: CommandLine = CommandLine::new("ip -json route get <address>");

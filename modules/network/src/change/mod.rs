@@ -1,0 +1,13 @@
+//! Changes to the network: what is set now, which program keeps it, and whose connection it carries.
+
+pub(crate) mod cidr;
+pub(crate) mod edit;
+mod files;
+mod ifupdown;
+mod netplan;
+mod network_manager;
+mod networkd;
+pub(crate) mod owner;
+pub(crate) mod sessions;
+pub(crate) mod setting;
+pub(crate) mod view;

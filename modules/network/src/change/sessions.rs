@@ -1,0 +1,109 @@
+//! The sessions of SSH on this machine, and the ways that their packets take. A change that touches one of them may cut it.
+
+use std::net::IpAddr;
+
+use linux_sysadmin_sdk::{prelude::*, text};
+
+use super::cidr::Cidr;
+use super::setting::Route;
+use crate::ip;
+use crate::links::Link;
+use crate::sockets;
+use crate::tools::routes_show::{GET, MATCH, Raw};
+
+/// So many ways are looked at. A machine that has more sessions has most of them from one place.
+const MOST: usize = 16;
+
+/// The machine at the other end of sessions, and the way to it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Session {
+    pub(crate) peer: IpAddr,
+    /// This machine's address, to which they are.
+    pub(crate) local: IpAddr,
+    /// The interface through which packets leave.
+    dev: Option<String>,
+    via: Option<IpAddr>,
+    /// The destination of the route that decides.
+    by_route: Option<Cidr>,
+}
+
+/// Finds the sessions. None where the connections can't be listed.
+pub(crate) fn find(cx: &Context) -> Option<Vec<Session>> {
+    let sockets = sockets::all(cx).ok()?;
+    let is_listening = |port: u16| {
+        sockets
+            .iter()
+            .any(|socket| socket.is_listening() && !socket.local.is_udp && socket.local.port == port)
+    };
+    let mut ends: Vec<(IpAddr, IpAddr)> = Vec::new();
+    for socket in sockets.iter().filter(|socket| socket.state == "established" && !socket.local.is_udp) {
+        let (Some(local), Some((peer, _))) = (socket.local.address, socket.remote) else { continue };
+        // A process that isn't told may be the session's.
+        let names = socket.local.names();
+        let is_ssh = names.is_empty() || names.iter().any(|name| name.starts_with("sshd"));
+        if is_ssh && is_listening(socket.local.port) && !peer.is_loopback() && !ends.contains(&(peer, local))
+        {
+            ends.push((peer, local));
+        }
+    }
+    ends.sort_unstable();
+    ends.truncate(MOST);
+    let ways = ends.iter().map(|(peer, _)| GET.with([peer.to_string()]));
+    let routes = ends.iter().map(|(peer, _)| MATCH.with([peer.to_string()]));
+    let outputs = cx.run_all(ways.chain(routes).collect());
+    let mut raws = outputs.into_iter().map(|output| ip::objects::<Raw>(output.ok()?).ok()?.list.pop());
+    let ways: Vec<_> = raws.by_ref().take(ends.len()).collect();
+    let sessions = ends.into_iter().zip(ways.into_iter().zip(raws)).map(|((peer, local), (way, route))| {
+        let way = way.unwrap_or_default();
+        let by_route = route.and_then(|route| match route.dst.as_str() {
+            "default" => Some(Cidr::everything(peer.is_ipv6())),
+            dst => Cidr::read(dst),
+        });
+        let via = way.next_hop().and_then(|via| via.parse().ok());
+        Session { peer, local, dev: way.dev, via, by_route }
+    });
+    Some(sessions.collect())
+}
+
+impl Session {
+    /// Whether a route that is removed decides about its packets.
+    pub(crate) fn loses(&self, route: &Route) -> bool {
+        match (route.table, self.by_route) {
+            (None, Some(decides)) => {
+                decides == route.to && self.dev.as_ref().is_none_or(|dev| *dev == route.dev)
+            }
+            // Rules may send its packets to another table.
+            _ => route.to.contains(self.peer),
+        }
+    }
+
+    /// Whether a network that is added takes its packets, or those to its gateway, away from the route that has them now.
+    pub(crate) fn is_taken_by(&self, to: Cidr, links: &[Link]) -> bool {
+        let decides = self.by_route.map_or(0, |route| route.length);
+        let is_taken = to.contains(self.peer) && to.length >= decides;
+        let takes_gateway = self.via.is_some_and(|via| {
+            let own = links.iter().flat_map(Link::networks).filter(|network| network.contains(via));
+            to.contains(via) && to.length >= own.map(|network| network.length).max().unwrap_or(0)
+        });
+        is_taken || takes_gateway
+    }
+
+    /// Whether it is to this address, or to a machine of its network.
+    pub(crate) fn needs(&self, address: Cidr) -> bool {
+        let network = address.network();
+        self.local == address.address
+            || self.by_route == Some(network)
+            || self.via.is_some_and(|via| network.contains(via))
+    }
+}
+
+/// Sentences for a person who has to decide, one for all sessions that a change touches.
+pub(crate) fn warning(touched: &[&Session]) -> Option<String> {
+    let mut peers: Vec<String> = touched.iter().map(|session| session.peer.to_string()).collect();
+    peers.dedup();
+    let to = &touched.first()?.local;
+    Some(format!(
+        "it touches the way of the SSH session from {} to {to}, which may be the one in use",
+        text::list(&peers, 5)
+    ))
+}
