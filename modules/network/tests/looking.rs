@@ -41,16 +41,31 @@ fn named<'a>(data: &'a Value, name: &str) -> &'a Value {
 fn a_tool_takes_little_of_a_models_context() {
     for tool in module().description().tools {
         let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 350, "{bytes} bytes: {} {}", tool.name, tool.input_schema);
-        assert_eq!(tool.risk, Risk::ReadOnly);
+        let changes = tool.name.ends_with("_modify");
+        assert!(
+            bytes <= if changes { 700 } else { 350 },
+            "{bytes} bytes: {} {}",
+            tool.name,
+            tool.input_schema
+        );
+        assert_eq!(tool.risk == Risk::ReadOnly, !changes, "{}", tool.name);
     }
 }
 
 #[test]
-fn no_grant_writes_or_is_without_a_reason() {
+fn no_grant_is_without_a_reason_and_none_writes_beyond_the_network() {
     let capabilities = module().description().capabilities;
+    let places = [
+        "/etc/netplan/",
+        "/etc/systemd/network/",
+        "/etc/network/",
+        "/etc/resolv.conf",
+        "/etc/resolvconf/",
+        "/etc/systemd/resolved.conf.d",
+    ];
     for grant in capabilities.paths {
-        assert!(!grant.write && !grant.reason.is_empty(), "{}", grant.glob);
+        let is_networks = places.iter().any(|place| grant.glob.starts_with(place));
+        assert!((!grant.write || is_networks) && !grant.reason.is_empty(), "{}", grant.glob);
     }
     for grant in capabilities.commands {
         assert!(!grant.reason.is_empty(), "{}", grant.pattern);

@@ -43,9 +43,9 @@ pub(crate) struct DnsModifyArgs {
 
 #[derive(Serialize)]
 pub(crate) struct Outcome {
-    /// True for a dry run.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    would_set: bool,
+    /// What a dry run would have done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    would: Option<&'static str>,
     #[serde(flatten)]
     dns: Dns,
     /// What was set before, where it was changed.
@@ -104,7 +104,7 @@ pub(crate) fn net_dns_modify(args: DnsModifyArgs, cx: &Context) -> Result<Noted<
         let notes = vec!["it is so already: nothing was changed".to_owned()];
         let set_in = place.set_in();
         return Ok(Noted {
-            data: Outcome { would_set: false, dns, was: None, owner: place.owner, set_in },
+            data: Outcome { would: None, dns, was: None, owner: place.owner, set_in },
             notes,
         });
     }
@@ -118,7 +118,7 @@ pub(crate) fn net_dns_modify(args: DnsModifyArgs, cx: &Context) -> Result<Noted<
         change = change.step(Step::run(ADDRESSES.with([check])));
     }
     let applied = cx.apply(change)?;
-    let data = Outcome { would_set: applied.dry_run, dns, was: Some(was), owner, set_in };
+    let data = Outcome { would: applied.dry_run.then_some("set"), dns, was: Some(was), owner, set_in };
     Ok(Noted { data, notes })
 }
 
