@@ -19,6 +19,7 @@ mod everywhere {
     mod machine_info;
     mod machine_settings;
     mod mounts;
+    mod networks;
     mod package_upkeep;
     pub(crate) mod packages;
     mod process_signals;
@@ -38,6 +39,7 @@ mod debian {
     mod plans_interrupted;
     mod plans_undo;
     mod repositories;
+    mod unreachable;
 }
 
 mod rhel {

@@ -5,6 +5,7 @@ mod any_host;
 mod bare;
 mod itself;
 mod machine_power;
+mod network_cut;
 mod same_answers;
 mod ssh_host_keys;
 mod ssh_known_hosts;
