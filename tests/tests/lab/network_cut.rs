@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 const WAY: Way = Way::Elicitation;
 
+/// Has the server notice soon that nothing comes back.
+const QUICK: &str = "ssh:\n  keepalive_interval: 1\n  keepalive_max_missed: 2\n";
+
 /// The address of the machine at the other end of the session.
 const PEER: &str =
     "ss -Htn state established '( sport = :22 )' | awk '{print $4}' | sed 's/:[0-9]*$//' | sort -u | tail -n 1";
@@ -41,6 +44,7 @@ async fn cuts(lab: &Lab, name: &str, tool: &str, arguments: impl FnOnce(&str, &s
 #[tokio::test]
 async fn a_route_and_an_address_that_cut_the_session_off_come_back() {
     let Some(lab) = Lab::new("a_route_and_an_address_that_cut_the_session_off_come_back") else { return };
+    lab.settle_for(QUICK);
     // Nobody has this address, and it is in the network of the lab's hosts.
     let route = cuts(&lab, "debian1", "net_routes_modify", |peer, own| {
         let network = own.rsplit_once('.').expect("an address").0;

@@ -250,7 +250,9 @@ impl Format for Ifupdown {
                 })
             };
             let undoing: Vec<usize> = numbers.filter(undoes).collect();
-            undoing.iter().rev().for_each(|number| drop(lines.remove(*number)));
+            for number in undoing.into_iter().rev() {
+                lines.remove(number);
+            }
         }
         Ok(Some(text_of(&lines)))
     }
@@ -288,7 +290,9 @@ impl Format for Ifupdown {
                 .filter(|number| words(texts[*number]).is_some_and(|(name, _)| names.contains(&name)))
                 .collect();
             let at = old.first().copied().unwrap_or(first.lines.end);
-            old.iter().rev().for_each(|number| drop(lines.remove(*number)));
+            for number in old.into_iter().rev() {
+                lines.remove(number);
+            }
             if !values.is_empty() {
                 lines.insert(at, new);
             }

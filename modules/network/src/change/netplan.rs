@@ -285,13 +285,17 @@ fn replace(lines: &mut Vec<String>, list: Node, new: &[Value]) -> Option<()> {
     let mut gone = Vec::new();
     for (value, range) in old {
         match wanted.iter().position(|wanted| *wanted == value) {
-            Some(at) => drop(wanted.remove(at)),
+            Some(at) => {
+                wanted.remove(at);
+            }
             None => gone.push(range),
         }
     }
     let added: Vec<String> = wanted.iter().flat_map(|value| item(value, depth)).collect();
     lines.splice(list.end..list.end, added);
-    gone.into_iter().rev().for_each(|range| drop(lines.drain(range)));
+    for range in gone.into_iter().rev() {
+        lines.drain(range);
+    }
     Some(())
 }
 

@@ -190,10 +190,14 @@ impl Format for Networkd {
             match old.split_first() {
                 Some((first, rest)) if !values.is_empty() => {
                     lines[*first] = new;
-                    rest.iter().rev().for_each(|number| drop(lines.remove(*number)));
+                    for number in rest.iter().rev() {
+                        lines.remove(*number);
+                    }
                 }
                 _ => {
-                    old.iter().rev().for_each(|number| drop(lines.remove(*number)));
+                    for number in old.iter().rev() {
+                        lines.remove(*number);
+                    }
                     if !values.is_empty() {
                         into_network(&mut lines, name, &[values.join(" ")]);
                     }
