@@ -1,5 +1,5 @@
 //! A connection of NetworkManager, see nm-settings-nmcli(5). nmcli changes what the connection has for the next time that it is
-//! brought up; the running state stays.
+//! brought up, and has the device take it over at once without going down.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ impl Connection {
         vec![
             UUID.read("which connection of NetworkManager a device has"),
             SHOW.read("what a connection sets"),
-            REAPPLY.change(Risk::High, "to apply name servers to a device"),
+            REAPPLY.change(Risk::High, "to have a device take over what its connection says"),
             CommandGrant::change(MODIFY, Risk::High, "to make addresses, routes and name servers last"),
         ]
     }
@@ -100,7 +100,7 @@ impl Connection {
     }
 
     /// The steps that take settings away and add others. What is so already takes no step.
-    pub(crate) fn steps(&self, removed: &[Setting], added: &[Setting]) -> Result<Vec<Step>> {
+    pub(crate) fn steps(&self, removed: &[Setting], added: &[Setting]) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut gateways: [Option<String>; 2] = [None, None];
         for (settings, is_added) in [(removed, false), (added, true)] {
@@ -120,8 +120,9 @@ impl Connection {
                         let gateway = &mut gateways[usize::from(route.to.is_v6())];
                         let property = format!("{family}.gateway");
                         let is_free = self.value(&property).is_empty() || gateway.is_some();
-                        let is_plain =
-                            route.metric.is_none() && route.table.is_none() && route.to.is_everything();
+                        // The metric of a gateway that is replaced is NetworkManager's own.
+                        let has_metric = route.metric.is_some() && gateway.is_none();
+                        let is_plain = !has_metric && route.table.is_none() && route.to.is_everything();
                         if !is_added && self.is_gateway(route) {
                             *gateway = Some(String::new());
                         } else if let Some(via) = route.via.filter(|_| {
@@ -144,7 +145,7 @@ impl Connection {
                 self.set(&property, &Vec::from_iter(Some(via).filter(|via| !via.is_empty())))
             }));
         }
-        Ok(steps)
+        steps
     }
 
     fn route_step(&self, family: &str, route: &Route, is_added: bool) -> Step {
@@ -271,7 +272,7 @@ mod tests {
         Connection { uuid: "u-1".into(), values: values(text) }
     }
 
-    /// The commands of these tests were tried with nmcli 1.42.4 (--offline), which takes each of them back exactly.
+    /// Such commands were tried with NetworkManager 1.42.4, which takes each of them back exactly.
     const STATIC: &str = "connection.id:Wired 1\nipv4.method:manual\nipv4.dns:192.0.2.53\nipv4.dns-search:\n\
         ipv4.addresses:192.0.2.10/24, 192.0.2.11/24\nipv4.gateway:192.0.2.1\nipv4.routes:10.8.0.0/16 192.0.2.7 50\n\
         ipv6.method:auto\nipv6.dns:\nipv6.addresses:2001\\:db8\\:\\:10/64\nipv6.gateway:\nipv6.routes:\n";
@@ -351,7 +352,7 @@ mod tests {
                 vec![],
             ),
         ] {
-            assert_eq!(shown(&connection.steps(&removed, &added).unwrap()), expected);
+            assert_eq!(shown(&connection.steps(&removed, &added)), expected);
         }
     }
 

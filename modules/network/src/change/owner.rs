@@ -44,6 +44,8 @@ pub(crate) struct Kept {
     pub(crate) after_undo: Vec<Command>,
     /// Where it is set: a file or a connection.
     pub(crate) set_in: Option<String>,
+    /// Whether the steps change the running state as well.
+    pub(crate) applies: bool,
 }
 
 impl Kept {
@@ -128,14 +130,27 @@ impl Owner {
     }
 
     /// The steps after which the removed settings aren't set at the next start, and the added ones are. What is so already
-    /// takes no step.
-    pub(crate) fn keep(&mut self, removed: &[Setting], added: &[Setting], cx: &Context) -> Result<Kept> {
+    /// takes no step. NetworkManager has the device take it over at once, since it gives routes a metric of its own.
+    pub(crate) fn keep(
+        &mut self,
+        removed: &[Setting],
+        added: &[Setting],
+        device: &str,
+        cx: &Context,
+    ) -> Result<Kept> {
         let mut kept = Kept::default();
         match &mut self.keeper {
             Keeper::Nobody => {}
             Keeper::NetworkManager(connection) => {
-                kept.steps = connection.steps(removed, added)?;
-                kept.set_in = Some(connection.name()).filter(|_| !kept.steps.is_empty());
+                let is_set = added.iter().any(|setting| connection.has(setting));
+                kept.steps = connection.steps(removed, added);
+                kept.applies = !kept.steps.is_empty();
+                kept.set_in = Some(connection.name()).filter(|_| kept.applies || is_set);
+                if kept.applies {
+                    let reapply = Connection::reapply(device);
+                    kept.steps.push(Step::run(reapply.clone()).uninterruptible());
+                    kept.after_undo.push(reapply);
+                }
             }
             Keeper::Networkd(files) | Keeper::Netplan(files) | Keeper::Ifupdown(files) => {
                 for setting in removed {

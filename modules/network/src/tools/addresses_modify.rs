@@ -80,7 +80,7 @@ fn add(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted<Ou
         return Err(Problem::new("ADDRESS_IN_USE", Category::State, message).remedy("Remove that one first"));
     }
     let mut owner = Owner::of(link, &view.managers, cx)?;
-    let kept = owner.keep(&[], &[Setting::Address(address)], cx)?;
+    let kept = owner.keep(&[], &[Setting::Address(address)], &link.ifname, cx)?;
     let mut notes = Vec::new();
     let is_kept = kept.steps.is_empty();
     match (runs, is_kept) {
@@ -97,10 +97,13 @@ fn add(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted<Ou
     if runs && is_kept {
         return Ok(Noted { data: outcome, notes });
     }
+    let applies = kept.applies;
     let mut change = kept.add_to(Change::new(format!("Add the address {address} to {}", link.ifname)));
-    if !runs {
+    if !runs && !applies {
         let add = command("add", address, broadcast(address), link, &[]);
         change = change.step(Step::run(add).undo(command("del", address, None, link, &[])));
+    }
+    if !runs || applies {
         change = view.guarded(change, &Reach { address: Some((address, true)), ..Reach::default() });
     }
     modify::apply(change, "add", outcome, notes, cx)
@@ -109,7 +112,7 @@ fn add(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted<Ou
 fn remove(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted<Outcome>> {
     let own = link.addr_info.iter().find(|own| own.cidr() == Some(address));
     let mut owner = Owner::of(link, &view.managers, cx)?;
-    let kept = owner.keep(&[Setting::Address(address)], &[], cx)?;
+    let kept = owner.keep(&[Setting::Address(address)], &[], &link.ifname, cx)?;
     let mut notes = Vec::new();
     let outcome = Outcome::removed(words(address, link), &owner, kept.set_in.clone());
     let change = Change::new(format!("Remove the address {address} from {}", link.ifname));
@@ -136,6 +139,7 @@ fn remove(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted
         notes.push(format!("{name} doesn't set this address: it was added by somebody else"));
     }
     let along = along(address, link, view)?;
+    let applies = kept.applies;
     let mut change = kept.add_to(change);
     let mut step = Step::run(command("del", address, None, link, &[])).undo(put_back(own, address, link));
     for (other, cidr) in &along.addresses {
@@ -157,7 +161,8 @@ fn remove(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted
             change.warning(format!("these routes need it: {}", linux_sysadmin_sdk::text::list(&list, 6)));
     }
     let reach = Reach { removed: along.routes, address: Some((address, false)), ..Reach::default() };
-    let change = view.guarded(change.step(step), &reach);
+    // The owner that applies the change itself puts back what it has set itself.
+    let change = view.guarded(if applies { change } else { change.step(step) }, &reach);
     modify::apply(change, "remove", outcome, notes, cx)
 }
 

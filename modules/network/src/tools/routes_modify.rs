@@ -191,10 +191,14 @@ fn unreachable(via: IpAddr, link: Option<&Link>) -> Problem {
 fn add(asked: &Asked, view: &View, cx: &Context) -> Result<Noted<Outcome>> {
     let route = asked.route(view)?;
     let link = view.link(&route.dev)?;
+    let mut owner = Owner::of(link, &view.managers, cx)?;
+    let setting = Setting::Route(route.clone());
+    // The owner may have given the route a metric of its own.
+    let is_set = owner.place_of(&setting).is_some();
     let mut runs = false;
     for (_, other) in asked.meant(view, false)? {
         let Ok(other) = other else { continue };
-        if other.is_same_as(&route) {
+        if other.is_same_as(&route) || is_set && route.has_set(&other) && other.dev == route.dev {
             runs = true;
         } else if other.is_for(&route) {
             let message = format!("there is a route to it: {}", other.in_words());
@@ -202,26 +206,27 @@ fn add(asked: &Asked, view: &View, cx: &Context) -> Result<Noted<Outcome>> {
                 .remedy("action=replace changes it; another metric adds a second one, of which the lower metric counts"));
         }
     }
-    let mut owner = Owner::of(link, &view.managers, cx)?;
-    let kept = owner.keep(&[], &[Setting::Route(route.clone())], cx)?;
-    let mut change = Change::new(format!("Add the route {}", route.in_words()));
+    let kept = owner.keep(&[], &[setting], &link.ifname, cx)?;
     let mut notes = Vec::new();
-    let does_nothing = runs && kept.steps.is_empty();
-    match (runs, kept.steps.is_empty()) {
+    let is_kept = kept.steps.is_empty();
+    match (runs, is_kept) {
         (true, true) => notes.push("there is this route already: nothing was changed".to_owned()),
         (true, false) => notes.push("it was there already, and not set for the next start".to_owned()),
-        (false, true) if kept.set_in.is_some() => {
+        (false, true) if is_set => {
             notes.push("it was set for the next start already, and wasn't there".to_owned());
         }
         _ => {}
     }
     let outcome = modify::outcome(route.in_words(), &owner, kept.set_in.clone(), link, &mut notes);
-    if does_nothing {
+    if runs && is_kept {
         return Ok(Noted { data: outcome, notes });
     }
-    change = kept.add_to(change);
-    if !runs {
+    let applies = kept.applies;
+    let mut change = kept.add_to(Change::new(format!("Add the route {}", route.in_words())));
+    if !runs && !applies {
         change = change.step(Step::run(route.command("add")).undo(route.command("del")));
+    }
+    if !runs || applies {
         change = view.guarded(change, &Reach { added: vec![route], ..Reach::default() });
     }
     modify::apply(change, "add", outcome, notes, cx)
@@ -236,14 +241,17 @@ fn remove(asked: &Asked, view: &View, cx: &Context) -> Result<Noted<Outcome>> {
     let route = removable(printed, route)?;
     let link = view.link(&route.dev)?;
     let mut owner = Owner::of(link, &view.managers, cx)?;
-    let kept = owner.keep(&[Setting::Route(route.clone())], &[], cx)?;
+    let kept = owner.keep(&[Setting::Route(route.clone())], &[], &link.ifname, cx)?;
     let mut notes = Vec::new();
     if kept.set_in.is_none() {
         notes.push(not_kept(&route, &owner));
     }
     let outcome = Outcome::removed(route.in_words(), &owner, kept.set_in.clone());
-    let step = Step::run(route.command("del")).undo(route.command("add"));
-    let change = kept.add_to(Change::new(format!("Remove the route {}", route.in_words()))).step(step);
+    let applies = kept.applies;
+    let mut change = kept.add_to(Change::new(format!("Remove the route {}", route.in_words())));
+    if !applies {
+        change = change.step(Step::run(route.command("del")).undo(route.command("add")));
+    }
     let change = view.guarded(change, &Reach { removed: vec![route], ..Reach::default() });
     modify::apply(change, "remove", outcome, notes, cx)
 }
@@ -266,7 +274,7 @@ fn remove_setting(asked: &Asked, view: &View, cx: &Context) -> Result<Noted<Outc
         is_onlink: false,
     };
     let mut owner = Owner::of(link, &view.managers, cx)?;
-    let kept = owner.keep(&[Setting::Route(route.clone())], &[], cx)?;
+    let kept = owner.keep(&[Setting::Route(route.clone())], &[], &link.ifname, cx)?;
     if kept.steps.is_empty() {
         return Ok(nothing(asked));
     }
@@ -304,15 +312,15 @@ fn replace(asked: &Asked, view: &View, cx: &Context) -> Result<Noted<Outcome>> {
     let kept = if old.dev == new.dev {
         let is_kept = owner.place_of(&removed).is_some();
         let gone = if runs { &[][..] } else { std::slice::from_ref(&removed) };
-        let kept = owner.keep(gone, &[added], cx)?;
+        let kept = owner.keep(gone, &[added], &link.ifname, cx)?;
         if !is_kept && owner.name.is_some() {
             notes.push(not_kept(&old, &owner));
         }
         kept
     } else {
         let mut former = Owner::of(from, &view.managers, cx)?;
-        change = former.keep(&[removed], &[], cx)?.add_to(change);
-        owner.keep(&[], &[added], cx)?
+        change = former.keep(&[removed], &[], &from.ifname, cx)?.add_to(change);
+        owner.keep(&[], &[added], &link.ifname, cx)?
     };
     let is_kept = kept.steps.is_empty();
     let mut outcome = modify::outcome(new.in_words(), &owner, kept.set_in.clone(), link, &mut notes);
@@ -321,9 +329,12 @@ fn replace(asked: &Asked, view: &View, cx: &Context) -> Result<Noted<Outcome>> {
         return Ok(Noted { data: outcome, notes });
     }
     outcome.was = Some(old.in_words());
+    let applies = kept.applies;
     change = kept.add_to(change);
-    if !runs {
+    if !runs && !applies {
         change = change.step(Step::run(new.command("replace")).undo(old.command("replace")));
+    }
+    if !runs || applies {
         change = view.guarded(change, &Reach { removed: vec![old], added: vec![new], ..Reach::default() });
     }
     modify::apply(change, "replace", outcome, notes, cx)
