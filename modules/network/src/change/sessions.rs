@@ -107,3 +107,72 @@ pub(crate) fn warning(touched: &[&Session]) -> Option<String> {
         text::list(&peers, 5)
     ))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use linux_sysadmin_sdk::testkit::FakeTarget;
+
+    const NAMESPACE: &str = include_str!("../../tests/data/namespace.txt");
+
+    fn found(sockets: &str) -> Option<Vec<Session>> {
+        find(&FakeTarget::new().transcript(NAMESPACE).answer(&["ss", "-Htunap"], 0, sockets, "").context())
+    }
+
+    /// As ss of iproute2 6.1.0 prints connections.
+    const LISTENING: &str = "tcp LISTEN 0 128 *:22 *:* users:((\"sshd\",pid=400,fd=3))\n\
+        tcp LISTEN 0 128 *:80 *:* users:((\"nginx\",pid=600,fd=3))\n";
+
+    #[test]
+    fn a_session_is_from_outside_and_to_a_port_that_sshd_has() {
+        for (line, is_session) in [
+            ("tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000 users:((\"sshd\",pid=502,fd=4))", true),
+            (
+                "tcp ESTAB 0 0 [::ffff:192.0.2.10]:22 [::ffff:198.51.100.20]:50000 users:((\"sshd-session\",pid=502,fd=4))",
+                true,
+            ),
+            // Whose it is can't be told.
+            ("tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000", true),
+            ("tcp ESTAB 0 0 192.0.2.10:80 198.51.100.20:50000 users:((\"nginx\",pid=601,fd=4))", false),
+            ("tcp ESTAB 0 0 192.0.2.10:50000 198.51.100.20:22 users:((\"ssh\",pid=700,fd=4))", false),
+            ("tcp ESTAB 0 0 127.0.0.1:22 127.0.0.1:50000 users:((\"sshd\",pid=502,fd=4))", false),
+            ("tcp TIME-WAIT 0 0 192.0.2.10:22 198.51.100.20:50000", false),
+        ] {
+            let sessions = found(&format!("{LISTENING}{line}\n{line}\n")).unwrap();
+            assert_eq!(sessions.len(), usize::from(is_session), "{line}");
+        }
+        assert_eq!(found("").unwrap(), Vec::new());
+        assert_eq!(found("garbage\n"), None);
+    }
+
+    #[test]
+    fn a_network_takes_a_session_where_it_is_narrower_than_what_it_has() {
+        let line = "tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000 users:((\"sshd\",pid=502,fd=4))\n";
+        let session = found(&format!("{LISTENING}{line}")).unwrap().remove(0);
+        assert_eq!((session.dev.as_deref(), session.by_route), (Some("eth0"), Some(Cidr::everything(false))));
+        let links: Vec<Link> = serde_json::from_str(
+            r#"[{"ifname":"eth0","addr_info":[{"local":"192.0.2.10","prefixlen":24}]}]"#,
+        )
+        .unwrap();
+        for (network, is_taken) in [
+            ("198.51.100.0/24", true),
+            ("0.0.0.0/0", true),
+            ("203.0.113.0/24", false),
+            // The gateway itself, and a network around it that its own interface's is narrower than.
+            ("192.0.2.1/32", true),
+            ("192.0.0.0/16", false),
+            ("::/0", false),
+        ] {
+            assert_eq!(session.is_taken_by(Cidr::read(network).unwrap(), &links), is_taken, "{network}");
+        }
+        for (address, is_needed) in [
+            ("192.0.2.10/24", true),
+            ("192.0.2.11/24", true),
+            ("10.8.0.1/16", false),
+            ("2001:db8::1/64", false),
+        ] {
+            assert_eq!(session.needs(Cidr::read(address).unwrap()), is_needed, "{address}");
+        }
+    }
+}
