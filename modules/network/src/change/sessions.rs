@@ -88,16 +88,16 @@ impl Session {
         is_taken || takes_gateway
     }
 
-    /// Whether it is to this address, or to a machine of its network.
-    pub(crate) fn needs(&self, address: Cidr) -> bool {
+    /// Whether it is to this address. Where no other address is in the same network, also whether its packets go through
+    /// that network.
+    pub(crate) fn needs(&self, address: Cidr, has_others: bool) -> bool {
         let network = address.network();
-        self.local == address.address
-            || self.by_route == Some(network)
-            || self.via.is_some_and(|via| network.contains(via))
+        let is_through = self.by_route == Some(network) || self.via.is_some_and(|via| network.contains(via));
+        self.local == address.address || is_through && !has_others
     }
 }
 
-/// Sentences for a person who has to decide, one for all sessions that a change touches.
+/// The sentence about the sessions that a change touches, for the person who decides.
 pub(crate) fn warning(touched: &[&Session]) -> Option<String> {
     let mut peers: Vec<String> = touched.iter().map(|session| session.peer.to_string()).collect();
     peers.dedup();
@@ -172,7 +172,9 @@ mod tests {
             ("10.8.0.1/16", false),
             ("2001:db8::1/64", false),
         ] {
-            assert_eq!(session.needs(Cidr::read(address).unwrap()), is_needed, "{address}");
+            assert_eq!(session.needs(Cidr::read(address).unwrap(), false), is_needed, "{address}");
         }
+        assert!(!session.needs(Cidr::read("192.0.2.11/24").unwrap(), true));
+        assert!(session.needs(Cidr::read("192.0.2.10/24").unwrap(), true));
     }
 }

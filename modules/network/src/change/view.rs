@@ -8,7 +8,7 @@ use super::cidr::Cidr;
 use super::sessions::{self, Session};
 use super::setting::{Printed, Route};
 use crate::ip;
-use crate::links::{self, LINKS, Link};
+use crate::links::{self, Address, LINKS, Link};
 use crate::managers::{Managers, NMCLI_DEVICES};
 use crate::tools::interfaces;
 use crate::tools::routes_show::{ROUTES_4, ROUTES_6};
@@ -105,12 +105,22 @@ impl View {
         change
     }
 
+    fn addresses(&self) -> impl Iterator<Item = Cidr> {
+        self.links.iter().flat_map(|link| &link.addr_info).filter_map(Address::cidr)
+    }
+
     fn touches(&self, session: &Session, reach: &Reach) -> bool {
         reach.removed.iter().any(|route| session.loses(route))
             || reach.added.iter().any(|route| session.is_taken_by(route.to, &self.links))
             || match reach.address {
                 Some((address, true)) => session.is_taken_by(address.network(), &self.links),
-                Some((address, false)) => session.needs(address),
+                Some((address, false)) => {
+                    let gone = || std::iter::once(&address).chain(&reach.along);
+                    let stays = |own: &Cidr| !gone().any(|gone| gone == own);
+                    let has_others =
+                        self.addresses().any(|own| own.network() == address.network() && stays(&own));
+                    gone().any(|gone| session.needs(*gone, has_others))
+                }
                 None => false,
             }
     }
@@ -123,4 +133,6 @@ pub(crate) struct Reach {
     pub(crate) added: Vec<Route>,
     /// An address, and whether it is added.
     pub(crate) address: Option<(Cidr, bool)>,
+    /// The addresses of the same network that may go along with one that is removed.
+    pub(crate) along: Vec<Cidr>,
 }

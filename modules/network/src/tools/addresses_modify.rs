@@ -160,7 +160,9 @@ fn remove(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted
         change =
             change.warning(format!("these routes need it: {}", linux_sysadmin_sdk::text::list(&list, 6)));
     }
-    let reach = Reach { removed: along.routes, address: Some((address, false)), ..Reach::default() };
+    let others = along.addresses.iter().map(|(_, cidr)| *cidr).collect();
+    let reach =
+        Reach { removed: along.routes, address: Some((address, false)), along: others, ..Reach::default() };
     // The owner that applies the change itself puts back what it has set itself.
     let change = view.guarded(if applies { change } else { change.step(step) }, &reach);
     modify::apply(change, "remove", outcome, notes, cx)
