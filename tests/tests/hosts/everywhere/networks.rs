@@ -41,8 +41,10 @@ async fn routes_and_addresses_are_there_now_and_after_their_owner_starts_anew() 
     let before = machine.read(FILE);
     let running = machine.sh("ip -4 address show dev lsa0; ip -4 route show");
     for (tool, arguments) in [("net_routes_modify", route("add")), ("net_addresses_modify", address("add"))] {
-        let preview = machine.shows(&mut client, tool, &arguments).await;
-        let added = machine.does(&mut client, tool, &arguments, &preview).await;
+        machine.shows(&mut client, tool, &arguments).await;
+        let added = client.envelope(tool, arguments.clone()).await;
+        assert_eq!(added["status"], "success", "{added}");
+        machine.nothing_is_left_behind();
         let data = &added["data"];
         assert_eq!((&data["owner"], &data["set_in"]), (&json!("systemd-networkd"), &json!(FILE)), "{added}");
         machine.holds_already(&mut client, tool, &arguments).await;
@@ -87,13 +89,17 @@ async fn name_servers_are_set_and_put_back_where_a_name_breaks() {
     assert_eq!((&undone["status"], &undone["failed_step"]), (&json!("error"), &json!(1)), "{undone}");
     assert_eq!(machine.read("/etc/resolv.conf"), before);
 
-    let arguments = json!({"servers": ["198.19.7.98", "127.0.0.1"], "search": ["corp.lsa"], "check": "localhost"});
+    let arguments = json!({"servers": ["198.19.7.98", "127.0.0.1"], "search": ["corp.lsa"]});
     let preview = machine.shows(&mut client, "net_dns_modify", &arguments).await;
     let set = machine.does(&mut client, "net_dns_modify", &arguments, &preview).await;
     assert_eq!(set["data"]["owner"], "nobody", "{set}");
     let text = "# ours\nnameserver 198.19.7.98\nnameserver 127.0.0.1\noptions timeout:1 attempts:1\nsearch corp.lsa\n";
     assert_eq!(machine.read("/etc/resolv.conf"), text);
     machine.holds_already(&mut client, "net_dns_modify", &arguments).await;
+
+    let checked = json!({"servers": ["127.0.0.1"], "check": "localhost"});
+    let set = client.envelope("net_dns_modify", checked).await;
+    assert_eq!(set["status"], "success", "{set}");
 
     machine.sh("rm /etc/resolv.conf; ln -s /run/lsa-nowhere /etc/resolv.conf");
     let servers = json!({"servers": ["127.0.0.1"]});
