@@ -4,7 +4,7 @@ use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text};
 
 use super::dns_show::LEADS_TO;
 use crate::change::cidr;
-use crate::change::edit::Dns;
+use crate::change::edit::{self, Dns};
 use crate::change::owner::{Kept, Owner};
 use crate::dns::resolv_conf::{self, MOST_SERVERS, RESOLV_CONF};
 use crate::dns::{owner, resolvconf, resolved};
@@ -193,7 +193,7 @@ fn place(interface: Option<&str>, cx: &Context) -> Result<Place> {
     match owner::of(target.as_deref(), text.as_deref().unwrap_or_default())
         .map(|owner| (owner.name, owner.set_in))
     {
-        None => plain(target, text, named, cx),
+        None => plain(target, text, named),
         Some(("systemd-resolved", _)) if !is_active => {
             let message = format!("{RESOLV_CONF} is systemd-resolved's, which isn't running");
             Err(Problem::new("RESOLVER_DOWN", Category::State, message)
@@ -270,7 +270,7 @@ fn only<'a>(mut links: impl Iterator<Item = &'a Link>) -> Result<Option<&'a Link
 }
 
 /// A file that belongs to nobody else.
-fn plain(target: Option<String>, text: Option<String>, named: Option<&Link>, _cx: &Context) -> Result<Place> {
+fn plain(target: Option<String>, text: Option<String>, named: Option<&Link>) -> Result<Place> {
     if let Some(target) = target {
         let (code, what) = match text {
             Some(_) => ("RESOLV_CONF_IS_SYMLINK", "of which no program is known that writes it"),
@@ -324,12 +324,12 @@ fn by_resolvconf(
     let mut having = Vec::new();
     for link in candidates {
         let owner = Owner::of(link, managers, cx)?;
+        let is_named = named.is_some();
         match owner.dns() {
-            Some(now) if owner.name == Some("ifupdown") && (named.is_some() || !now.is_empty()) => {
+            Some(now) if owner.name == Some("ifupdown") && (is_named || !now.is_empty()) => {
                 having.push((link, owner, now));
             }
-            None if named.is_some() => return Err(not_supported("resolvconf", set_in)),
-            Some(_) if named.is_some() => return Err(not_supported("resolvconf", set_in)),
+            _ if is_named => return Err(not_supported("resolvconf", set_in)),
             _ => {}
         }
     }
@@ -408,16 +408,14 @@ fn resolved_plan(mut change: Change, dns: &Dns, cx: &Context) -> Result<Change> 
         change = change.step(Step::make_directory(RESOLVED_DIRECTORY, 0o755));
     }
     // An empty value takes back what other files say.
-    let mut contents = "[Resolve]\n".to_owned();
+    let mut lines = vec!["[Resolve]".to_owned()];
     for (name, values) in [("DNS", &dns.servers), ("Domains", &dns.search)] {
-        contents.push_str(&format!("{name}=\n"));
-        if !values.is_empty() {
-            contents.push_str(&format!("{name}={}\n", values.join(" ")));
-        }
+        lines.push(format!("{name}="));
+        lines.extend((!values.is_empty()).then(|| format!("{name}={}", values.join(" "))));
     }
     let restart = RESTART_RESOLVED.command().as_root();
     Ok(change
-        .step(Step::write(RESOLVED_OWN, contents))
+        .step(Step::write(RESOLVED_OWN, edit::text_of(&lines)))
         .step(Step::run(restart.clone()).uninterruptible())
         .after_undo(restart)
         .affects(RESOLVED_SERVICE))
