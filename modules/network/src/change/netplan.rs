@@ -128,6 +128,10 @@ impl Netplan {
         keys.extend(path);
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
         set_lines(&mut lines, &keys, new).ok_or_else(|| not_editable(&keys))?;
+        if tree.is_null() {
+            // A new file says which version of the format it has.
+            tree = parse("network:\n  version: 2\n")?;
+        }
         set_tree(&mut tree, &keys, new);
         let changed = text_of(&lines);
         match parse(&changed) {
