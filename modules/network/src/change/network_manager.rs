@@ -219,7 +219,7 @@ fn in_nmcli(route: &Route) -> String {
     words.join(" ")
 }
 
-/// Reads routes as nmcli prints them: `10.8.0.0/16 192.0.2.1 50 table=7, …`, and with names in older versions, as in 1.42,
+/// Reads routes as nmcli prints them: `10.8.0.0/16 192.0.2.1 50 table=7, …`, and with names,
 /// `ip = 10.8.0.0/16, nh = 192.0.2.1, mt = 50; …`, with or without braces. What can't be read is left out.
 fn routes(text: &str) -> Vec<(Route, String)> {
     let one = |words: &mut dyn Iterator<Item = &str>| {
