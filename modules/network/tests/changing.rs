@@ -198,7 +198,7 @@ fn a_generated_file_is_never_edited() {
     let text = "[Route]\nDestination=10.9.0.0/16\nGateway=192.0.2.7\n";
     let expected = [
         Step::make_directory(directory, 0o755),
-        Step::write(format!("{directory}/90-linux-sysadmin.conf"), text),
+        Step::write(format!("{directory}/90-linux-sysadmin.conf"), text).mode(0o644),
     ];
     assert_eq!(plan.steps()[..2], expected);
 }

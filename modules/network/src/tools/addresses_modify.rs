@@ -104,7 +104,10 @@ fn add(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted<Ou
         change = change.step(Step::run(add).undo(command("del", address, None, link, &[])));
     }
     if !runs || applies {
-        change = view.guarded(change, &Reach { address: Some((address, true)), ..Reach::default() });
+        // A second address of a network that the interface is in takes no packet from anybody.
+        let is_new = !link.networks().any(|own| own == address.network());
+        let reach = Reach { address: is_new.then_some((address, true)), ..Reach::default() };
+        change = view.guarded(change, &reach);
     }
     modify::apply(change, "add", outcome, notes, cx)
 }
