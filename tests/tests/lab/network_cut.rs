@@ -10,8 +10,7 @@ const WAY: Way = Way::Elicitation;
 const QUICK: &str = "ssh:\n  keepalive_interval: 1\n  keepalive_max_missed: 2\n";
 
 /// The address of the machine at the other end of the session.
-const PEER: &str =
-    "ss -Htn state established '( sport = :22 )' | awk '{print $4}' | sed 's/:[0-9]*$//' | sort -u | tail -n 1";
+const PEER: &str = "ss -Htn state established '( sport = :22 )' | awk '{print $4}' | sed 's/:[0-9]*$//' | sort -u | tail -n 1";
 /// The address of the host with its length.
 const OWN: &str = "ip -4 -oneline address show dev eth0 scope global | awk '{print $4}' | head -n 1";
 const NETWORK: &str = "ip -4 address show dev eth0 | grep inet; ip -4 route show | sort";
@@ -33,7 +32,11 @@ async fn cuts(lab: &Lab, name: &str, tool: &str, arguments: impl FnOnce(&str, &s
     let text = asked.text();
     assert!(text.contains("critical") && text.contains(&format!("SSH session from {peer}")), "{text}");
     let envelope = client.answers(&asked, "accept").await;
-    assert_eq!((&envelope["status"], &envelope["error_category"]), (&json!("error"), &json!("network")), "{envelope}");
+    assert_eq!(
+        (&envelope["status"], &envelope["error_category"]),
+        (&json!("error"), &json!("network")),
+        "{envelope}"
+    );
 
     host.until(NO_GUARD);
     assert_eq!(host.run(&["sh", "-c", NETWORK]), before, "{name}");
@@ -50,8 +53,11 @@ async fn a_route_and_an_address_that_cut_the_session_off_come_back() {
         let network = own.rsplit_once('.').expect("an address").0;
         json!({"action": "add", "to": peer, "via": format!("{network}.250")})
     });
-    let address = cuts(&lab, "rhel1", "net_addresses_modify", |_, own| {
-        json!({"action": "remove", "interface": "eth0", "address": own})
-    });
+    let address = cuts(
+        &lab,
+        "rhel1",
+        "net_addresses_modify",
+        |_, own| json!({"action": "remove", "interface": "eth0", "address": own}),
+    );
     tokio::join!(route, address);
 }

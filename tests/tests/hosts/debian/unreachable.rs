@@ -23,7 +23,8 @@ printf 'server:\n local-zone: "lsa." static\n local-zone: "las." static\n local-
 systemctl restart unbound
 "#;
 
-const READY: &str = "ip netns exec lsa-far ss -Htln | grep -q ':8080 ' && ss -Htln | grep -q '127.0.0.1:8090 '";
+const READY: &str =
+    "ip netns exec lsa-far ss -Htln | grep -q ':8080 ' && ss -Htln | grep -q '127.0.0.1:8090 '";
 
 /// Takes away one fault.
 const MEND: &str = "
@@ -72,7 +73,12 @@ fn faults() -> Vec<(String, Value, &'static str, &'static str)> {
             "name",
             "the search list is corp.las: db.corp.lsa is 198.19.7.1",
         ),
-        (format!("nft '{}'", DROP.replace("HOOK", "output")), far(8080), "firewall", "this machine's own firewall"),
+        (
+            format!("nft '{}'", DROP.replace("HOOK", "output")),
+            far(8080),
+            "firewall",
+            "this machine's own firewall",
+        ),
         (
             format!("ip netns exec lsa-far nft '{}'", DROP.replace("HOOK", "input")),
             far(8080),
@@ -98,7 +104,8 @@ async fn each_of_eight_faults_is_named_and_none_where_there_is_none() {
     for (plant, arguments, step, words) in faults() {
         machine.sh(&plant);
         let answer = client.envelope("net_explain", arguments.clone()).await;
-        let told = (&answer["status"], &answer["data"]["fails_at"], answer["summary"].as_str().unwrap_or_default());
+        let told =
+            (&answer["status"], &answer["data"]["fails_at"], answer["summary"].as_str().unwrap_or_default());
         assert_eq!((told.0, told.1), (&json!("success"), &json!(step)), "{plant}: {answer}");
         assert!(told.2.contains(words), "{plant}: {answer}");
         machine.sh(&format!("{MEND}true"));

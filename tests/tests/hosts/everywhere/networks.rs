@@ -55,21 +55,41 @@ async fn routes_and_addresses_are_there_now_and_after_their_owner_starts_anew() 
     machine.sh("systemctl stop systemd-networkd.socket systemd-networkd; ip address flush dev lsa0; systemctl start systemd-networkd");
     machine.until(has_both);
     machine.until(CONFIGURED);
-    for (tool, arguments) in [("net_addresses_modify", address("remove")), ("net_routes_modify", route("remove"))] {
+    for (tool, arguments) in
+        [("net_addresses_modify", address("remove")), ("net_routes_modify", route("remove"))]
+    {
         let removed = client.envelope(tool, arguments).await;
         assert_eq!(removed["status"], "success", "{removed}");
     }
     assert_eq!(machine.read(FILE), before);
-    let words = |text: &str| text.lines().map(str::trim).map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+    let words = |text: &str| {
+        text.lines().map(str::trim).map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+    };
     let plain = |text: String| words(&text.replace(" proto static", ""));
     assert_eq!(plain(machine.sh("ip -4 address show dev lsa0; ip -4 route show")), plain(running));
 
     for (tool, arguments, code) in [
-        ("net_routes_modify", json!({"action": "add", "to": "any", "via": "203.0.113.1"}), "GATEWAY_UNREACHABLE"),
-        ("net_routes_modify", json!({"action": "add", "to": "10.99.0.1/16", "via": "198.19.7.1"}), "INVALID_NETWORK"),
+        (
+            "net_routes_modify",
+            json!({"action": "add", "to": "any", "via": "203.0.113.1"}),
+            "GATEWAY_UNREACHABLE",
+        ),
+        (
+            "net_routes_modify",
+            json!({"action": "add", "to": "10.99.0.1/16", "via": "198.19.7.1"}),
+            "INVALID_NETWORK",
+        ),
         ("net_routes_modify", json!({"action": "remove", "to": "198.19.7.0/24"}), "KERNEL_ROUTE"),
-        ("net_addresses_modify", json!({"action": "add", "interface": "lsa9", "address": "198.19.8.2/24"}), "INTERFACE_NOT_FOUND"),
-        ("net_addresses_modify", json!({"action": "add", "interface": "lsa1", "address": "198.19.7.2/24"}), "ADDRESS_IN_USE"),
+        (
+            "net_addresses_modify",
+            json!({"action": "add", "interface": "lsa9", "address": "198.19.8.2/24"}),
+            "INTERFACE_NOT_FOUND",
+        ),
+        (
+            "net_addresses_modify",
+            json!({"action": "add", "interface": "lsa1", "address": "198.19.7.2/24"}),
+            "ADDRESS_IN_USE",
+        ),
     ] {
         machine.refuses(&mut client, tool, &arguments, code).await;
     }
