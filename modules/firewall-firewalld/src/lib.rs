@@ -1,13 +1,15 @@
 //! The firewall with firewalld: its zones in use, with what runs and what is kept for the next start.
 #![forbid(unsafe_code)]
 
+mod changes;
+mod element;
 mod rich_rule;
 mod service;
 mod zone;
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::firewall::{self, Backend, Kernel, Listed, Rules, Standing, Zone};
+use linux_sysadmin_sdk::firewall::{self, Backend, FirewallRule, Kernel, Listed, Proposal, Rules, Standing, Zone};
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{Privilege, text};
 
@@ -120,6 +122,7 @@ impl Backend for Firewalld {
         .license(env!("CARGO_PKG_LICENSE"))
         .serves("firewall_backend", &["firewalld"])
         .grants(granted)
+        .grants(changes::granted)
     }
 
     fn standing(&self, _: &Kernel, cx: &Context) -> Result<Standing> {
@@ -151,14 +154,7 @@ impl Backend for Firewalld {
     fn rules(&self, _: &Kernel, cx: &Context) -> Result<Rules> {
         let zones = read(cx)?;
         let used = zones.in_use();
-        let mut services: Vec<String> = Vec::new();
-        for block in
-            zones.runtime.iter().chain(&zones.permanent).filter(|block| used.contains(&block.name.as_str()))
-        {
-            services.extend(block.words("services"));
-            services.extend(block.lines("rich rules").iter().filter_map(|rule| rich_rule::service(rule)));
-        }
-        let ports = service::ports(services, cx);
+        let ports = service_ports(&zones, &used, cx);
         let mut rules = Rules::default();
         let mut differing = Vec::new();
         for name in used {
@@ -166,7 +162,8 @@ impl Backend for Firewalld {
                 zone::find(blocks, name).map_or_else(Vec::new, |block| block_rules(block, &ports))
             };
             let (runtime, permanent) = (of(&zones.runtime), of(&zones.permanent));
-            let merged = if zones.is_running { merged(runtime, permanent) } else { permanent };
+            let merged =
+                joined(if zones.is_running { merged(runtime, permanent) } else { permanent });
             if merged.iter().any(|rule| rule.only.is_some()) {
                 differing.push(name);
             }
@@ -181,10 +178,63 @@ impl Backend for Firewalld {
         // firewalld's own policy lets IPv6 find its neighbours.
         let policies = zones.policies.iter().filter(|policy| policy.name != "allow-host-ipv6");
         for policy in policies.filter(|policy| !policy.words("ingress-zones").is_empty()) {
-            rules.items.extend(block_rules(policy, &ports));
+            rules.items.extend(joined(block_rules(policy, &ports)));
         }
         Ok(rules)
     }
+
+    fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::adding(rule, kernel, cx)
+    }
+
+    fn removing(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::removing(rule, kernel, cx)
+    }
+
+    fn enabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::enabling(kernel, cx)
+    }
+
+    fn disabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::disabling(kernel, cx)
+    }
+}
+
+/// The ports of the services that these zones name.
+fn service_ports(zones: &Zones, used: &[&str], cx: &Context) -> Ports {
+    let mut services: Vec<String> = Vec::new();
+    for block in zones.runtime.iter().chain(&zones.permanent).filter(|block| used.contains(&block.name.as_str())) {
+        services.extend(block.words("services"));
+        services.extend(block.lines("rich rules").iter().filter_map(|rule| rich_rule::service(rule)));
+    }
+    service::ports(services, cx)
+}
+
+/// The rules with two that differ only in the protocols TCP and UDP as one of any protocol.
+fn joined(rules: Vec<Listed>) -> Vec<Listed> {
+    let with = |listed: &Listed, protocol: &str| {
+        let rule = listed.rule.clone().map(|rule| FirewallRule { protocol: protocol.to_owned(), ..rule });
+        Listed { rule, ..listed.clone() }
+    };
+    let mut left = rules;
+    let mut joined = Vec::new();
+    while !left.is_empty() {
+        let first = left.remove(0);
+        let other = match first.rule.as_ref().filter(|rule| rule.port.is_some()) {
+            Some(rule) if rule.protocol == "tcp" => Some("udp"),
+            Some(rule) if rule.protocol == "udp" => Some("tcp"),
+            _ => None,
+        };
+        let pair = other.map(|other| with(&first, other));
+        match left.iter().position(|later| Some(later) == pair.as_ref()) {
+            Some(at) => {
+                left.remove(at);
+                joined.push(with(&first, "any"));
+            }
+            None => joined.push(first),
+        }
+    }
+    joined
 }
 
 /// What happens to packets that no rule of the zone concerns.

@@ -66,11 +66,14 @@ fn unified(line: &str) -> Option<(Option<&'static str>, FirewallRule, Option<Str
             "family=ipv6" => family = Some("ipv6"),
             "source" => rule.source = Some(value("address")?),
             "destination" => rule.destination = Some(value("address")?),
-            "port" if rule.port.is_none() && service.is_none() => {
+            "port" if rule.port.is_none() && service.is_none() && rule.protocol == "any" => {
                 rule.port = Some(value("port")?.replace('-', ":"));
                 rule.protocol = value("protocol").filter(|name| ["tcp", "udp"].contains(&name.as_str()))?;
             }
-            "service" if rule.port.is_none() && service.is_none() => service = Some(value("name")?),
+            "protocol" if rule.port.is_none() && service.is_none() && rule.protocol == "any" => {
+                rule.protocol = value("value").filter(|name| ["tcp", "udp"].contains(&name.as_str()))?;
+            }
+            "service" if rule.port.is_none() && service.is_none() && rule.protocol == "any" => service = Some(value("name")?),
             "accept" | "drop" | "reject" if !has_decided => {
                 has_decided = true;
                 rule.action = match word {

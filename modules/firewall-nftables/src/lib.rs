@@ -1,10 +1,12 @@
-//! The firewall with nftables alone: the rules of all tables, as the kernel has them.
+//! The firewall with nftables alone: the rules of all tables, as the kernel has them, and a table of the tools' own.
 #![forbid(unsafe_code)]
 
-mod unified;
+mod changes;
+mod own_table;
 
 use linux_sysadmin_sdk::firewall::{
-    self, Backend, Chain, Direction, Hook, Kernel, Listed, Rules, Standing, Table, writer_of,
+    self, Backend, Chain, Direction, FirewallRule, Hook, Kernel, Listed, Proposal, Rules, Standing, Table,
+    unified, writer_of,
 };
 use linux_sysadmin_sdk::prelude::*;
 
@@ -26,6 +28,7 @@ impl Backend for Nftables {
         Module::new("firewall-nftables", env!("CARGO_PKG_VERSION"), "firewall", "The firewall with nftables")
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("firewall_backend", &["nftables"])
+            .grants(changes::granted)
     }
 
     fn standing(&self, kernel: &Kernel, cx: &Context) -> Result<Standing> {
@@ -51,7 +54,7 @@ impl Backend for Nftables {
         })
     }
 
-    fn rules(&self, kernel: &Kernel, _: &Context) -> Result<Rules> {
+    fn rules(&self, kernel: &Kernel, cx: &Context) -> Result<Rules> {
         let mut rules = Rules::default();
         let mut left_out: Vec<&str> = Vec::new();
         for table in kernel.ruleset.tables() {
@@ -68,7 +71,40 @@ impl Backend for Nftables {
         if !left_out.is_empty() {
             rules.notes.push(format!("the rules of {} aren't listed", left_out.join(", ")));
         }
+        // A machine may have nft without the files of nftables.service.
+        let kept = changes::Files::read(cx).map_or_else(|_| Vec::new(), |files| files.rules);
+        if own_table::in_kernel(kernel).is_none() {
+            if !kept.is_empty() {
+                rules.notes.push("`permanent` rules are kept, and hold from fw_enable on".to_owned());
+            }
+            let listed = kept.into_iter().map(|rule| Listed {
+                place: Some(changes::place(&rule)),
+                only: Some("permanent"),
+                ..Listed::of(rule)
+            });
+            rules.items.extend(listed);
+        }
         Ok(rules)
+    }
+
+    fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::adding(rule, kernel, cx)
+    }
+
+    fn removing(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::removing(rule, kernel, cx)
+    }
+
+    fn enabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::enabling(kernel, cx)
+    }
+
+    fn disabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::disabling(kernel, cx)
+    }
+
+    fn is_on(&self, kernel: &Kernel, _: &Context) -> Result<bool> {
+        Ok(own_table::in_kernel(kernel).is_some())
     }
 }
 
@@ -87,7 +123,7 @@ fn listed(table: &Table, chain: &Chain, rule: &firewall::Rule) -> Listed {
         "output" => Some(Direction::Out),
         _ => None,
     });
-    let unified = direction.and_then(|direction| unified::rule(rule, direction));
+    let unified = direction.and_then(|direction| unified(rule, direction));
     let family = match (table.family.as_str(), &unified) {
         ("ip", Some(rule)) if rule.source.is_none() && rule.destination.is_none() => Some("ipv4"),
         ("ip6", Some(rule)) if rule.source.is_none() && rule.destination.is_none() => Some("ipv6"),

@@ -4,9 +4,7 @@ use linux_sysadmin_sdk::firewall::Standing;
 
 /// The state of ufw. `is_loaded` says whether the kernel has its chains.
 pub(crate) fn standing(config: &str, defaults: &str, is_loaded: bool) -> Standing {
-    let is_yes =
-        |text: &str, name: &str| setting(text, name).is_some_and(|value| value.eq_ignore_ascii_case("yes"));
-    let is_enabled = is_yes(config, "ENABLED");
+    let is_enabled = is_enabled(config);
     let policy = |name: &str| setting(defaults, name).map(action);
     let mut notes = Vec::new();
     match (is_enabled, is_loaded) {
@@ -18,7 +16,7 @@ pub(crate) fn standing(config: &str, defaults: &str, is_loaded: bool) -> Standin
         (false, true) => notes.push("ufw is disabled, but the kernel still has its rules".to_owned()),
         (true, true) => {}
     }
-    if is_enabled && !is_yes(defaults, "IPV6") {
+    if is_enabled && !filters_ipv6(defaults) {
         notes.push("ufw doesn't filter IPv6 (IPV6=no in /etc/default/ufw)".to_owned());
     }
     Standing {
@@ -30,6 +28,25 @@ pub(crate) fn standing(config: &str, defaults: &str, is_loaded: bool) -> Standin
         notes,
         ..Standing::default()
     }
+}
+
+/// Whether ufw becomes active at each start.
+pub(crate) fn is_enabled(config: &str) -> bool {
+    is_yes(config, "ENABLED")
+}
+
+/// Whether ufw filters IPv6 as well.
+pub(crate) fn filters_ipv6(defaults: &str) -> bool {
+    is_yes(defaults, "IPV6")
+}
+
+/// What happens by default to packets to the machine: `ACCEPT`, `DROP` or `REJECT`.
+pub(crate) fn input_policy(defaults: &str) -> &str {
+    setting(defaults, "DEFAULT_INPUT_POLICY").unwrap_or_default()
+}
+
+fn is_yes(text: &str, name: &str) -> bool {
+    setting(text, name).is_some_and(|value| value.eq_ignore_ascii_case("yes"))
 }
 
 fn action(policy: &str) -> String {

@@ -1,11 +1,13 @@
 //! The firewall with ufw. Its rules are read from its own files, because `ufw status` is a table for people.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod config;
 mod tuple;
+mod user_rules;
 
 use linux_sysadmin_sdk::Privilege;
-use linux_sysadmin_sdk::firewall::{Backend, Kernel, Listed, Rules, Standing};
+use linux_sysadmin_sdk::firewall::{Backend, FirewallRule, Kernel, Listed, Proposal, Rules, Standing};
 use linux_sysadmin_sdk::prelude::*;
 
 const RULES: &str = "/etc/ufw/user.rules";
@@ -41,6 +43,7 @@ impl Backend for Ufw {
             .license(env!("CARGO_PKG_LICENSE"))
             .serves("firewall_backend", &["ufw"])
             .grants(files)
+            .grants(changes::granted)
     }
 
     fn standing(&self, kernel: &Kernel, cx: &Context) -> Result<Standing> {
@@ -59,6 +62,22 @@ impl Backend for Ufw {
         };
         let inactive = (!is_loaded(kernel)).then(|| "ufw is inactive: none of its rules holds".to_owned());
         Ok(Rules { items: both(ipv4, ipv6), notes: inactive.into_iter().collect() })
+    }
+
+    fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::adding(rule, kernel, cx)
+    }
+
+    fn removing(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::removing(rule, kernel, cx)
+    }
+
+    fn enabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::enabling(kernel, cx)
+    }
+
+    fn disabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
+        changes::disabling(kernel, cx)
     }
 }
 

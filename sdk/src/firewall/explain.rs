@@ -4,25 +4,15 @@ use std::net::IpAddr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::evaluate::{Answer, Decision, End, Verdict};
 use super::packet::{Packet, Protocol};
+use super::interfaces::{self, Interface};
 use super::{Backend, kernel};
-use crate::{CommandLine, Context, Module, Noted, Output, Problem, Result, text};
-
-const ADDRESSES: CommandLine = CommandLine::new("ip -j address show");
-const ROUTE: CommandLine = CommandLine::new("ip -j route get <address>");
+use crate::{Context, Noted, Problem, Result, text};
 
 /// The most ends that an answer shows.
 const MOST_ENDS: usize = 6;
-
-/// Asks for the commands that tell the interface of a packet.
-pub(super) fn granted(module: Module) -> Module {
-    module
-        .command(ADDRESSES.read("which addresses the machine has"))
-        .command(ROUTE.read("by which interface a packet comes from there"))
-}
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ExplainArgs {
@@ -59,12 +49,6 @@ pub(super) struct Explained {
     to: Option<IpAddr>,
 }
 
-/// An interface with its addresses.
-struct Interface {
-    name: String,
-    addresses: Vec<IpAddr>,
-}
-
 pub(super) fn explain<B: Backend>(backend: &B, args: ExplainArgs, cx: &Context) -> Result<Noted<Explained>> {
     let port = u16::try_from(args.port).ok().filter(|port| *port > 0);
     let port = port.ok_or_else(|| {
@@ -79,12 +63,12 @@ pub(super) fn explain<B: Backend>(backend: &B, args: ExplainArgs, cx: &Context) 
             format!("{from} and {to} are of different families: expected two of IPv4 or two of IPv6");
         return Err(Problem::validation("MIXED_FAMILIES", message));
     }
-    let mut looks = vec![ADDRESSES.command()];
-    looks.extend(from.map(|from| ROUTE.with([from.to_string()])));
+    let mut looks = vec![interfaces::look()];
+    looks.extend(from.map(interfaces::route_look));
     let (kernel, outputs) = kernel::read(cx, looks)?;
     let mut outputs = outputs.into_iter();
-    let interfaces = interfaces(outputs.next())?;
-    let route = outputs.next().and_then(|output| route(output.ok()?));
+    let interfaces = interfaces::read(outputs.next())?;
+    let route = outputs.next().and_then(|output| interfaces::route(output.ok()?));
     let mut notes = kernel.notes;
     if let (Some(from), None) = (from, &route) {
         notes.push(format!("this machine has no route to {from}, so that no answer gets there"));
@@ -178,33 +162,4 @@ fn interface(name: Option<String>, known: &[Interface]) -> Result<Option<String>
     let shown = text::excerpt(&name, 60);
     let message = format!("there is no interface {shown:?}; there are {}", text::list(&names, 12));
     Err(Problem::not_found("INTERFACE_NOT_FOUND", message))
-}
-
-/// `[{"ifname":"lo","addr_info":[{"family":"inet","local":"127.0.0.1","prefixlen":8}]}]`
-fn interfaces(output: Option<Result<Output>>) -> Result<Vec<Interface>> {
-    let output =
-        output.unwrap_or_else(|| Err(Problem::unexpected("ip address", "")))?.success("ip address")?;
-    let text = output.text();
-    let parsed: Vec<Value> =
-        serde_json::from_str(&text).map_err(|_| Problem::unexpected("ip -j address show", &text))?;
-    let addresses = |interface: &Value| {
-        let all = interface.get("addr_info").and_then(Value::as_array).into_iter().flatten();
-        all.filter_map(|one| one.get("local")?.as_str()?.parse().ok()).collect()
-    };
-    let read = |interface: &Value| {
-        Some(Interface {
-            name: interface.get("ifname")?.as_str()?.to_owned(),
-            addresses: addresses(interface),
-        })
-    };
-    Ok(parsed.iter().filter_map(read).collect())
-}
-
-/// The interface of the route, and the machine's own address on it: `[{"dst":"10.0.0.5","dev":"eth0","prefsrc":"10.0.0.1"}]`.
-fn route(output: Output) -> Option<(String, Option<IpAddr>)> {
-    let output = output.success("ip route").ok()?;
-    let parsed: Vec<Value> = serde_json::from_str(&output.text()).ok()?;
-    let first = parsed.first()?;
-    let near = first.get("prefsrc").and_then(Value::as_str).and_then(|address| address.parse().ok());
-    Some((first.get("dev")?.as_str()?.to_owned(), near))
 }

@@ -1,35 +1,48 @@
 //! The domain `firewall`: tools whose names, schemas and answers are the same for ufw, firewalld and nftables. A [`Backend`]
-//! knows where its firewall keeps rules and reads them.
+//! knows where its firewall keeps rules, reads them, and proposes the steps that change them. What is the same for all is done
+//! here: the arguments are checked, the effect on packets is told before anything is changed, and a change that could cut off
+//! somebody who is logged in becomes critical and is undone by the machine itself, unless the host reaches it anew.
 //!
 //! Whether a packet gets in, the kernel's own rules tell, whoever wrote them: see [`Ruleset::evaluate`].
 
+mod asked;
+mod effect;
 mod evaluate;
 mod explain;
 mod expression;
+mod interfaces;
 mod kernel;
 mod list_rules;
 mod others;
 mod packet;
+mod proposal;
 mod rule;
+mod rules;
 mod ruleset;
 mod status;
+mod switch;
 mod text;
+mod unified;
 mod unit;
 mod value;
+mod ways_in;
 mod xtables;
 
 use serde::Serialize;
 
 pub use evaluate::{Answer, Decision, End, Verdict};
+pub use interfaces::interface_towards;
 pub use kernel::Kernel;
 pub use others::{Published, writer_of};
 pub use packet::{Packet, Protocol};
+pub use proposal::{After, Proposal};
 pub use rule::{Action, Direction, FirewallRule, Listed};
 pub use ruleset::{Chain, Hook, Rule, Ruleset, Table};
 pub use text::{expression as in_words, rule as rule_in_words};
+pub use unified::unified;
 pub use unit::{Unit, unit};
 
-use crate::{Context, Module, Result, Tool};
+use crate::{Context, Module, Result, Risk, Tool};
 
 /// A firewall: where a module reads its state and its rules.
 pub trait Backend {
@@ -44,6 +57,23 @@ pub trait Backend {
 
     /// The firewall's rules, in their order.
     fn rules(&self, kernel: &Kernel, cx: &Context) -> Result<Rules>;
+
+    /// The steps that add a rule behind the others, now and for the next start. A rule that is there takes none.
+    fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
+
+    /// The steps that remove a rule that is listed.
+    fn removing(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
+
+    /// The steps that make the firewall active now and at each start. A firewall that is takes none.
+    fn enabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
+
+    /// The steps that make it inactive now and at each start. A firewall that is takes none.
+    fn disabling(&self, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
+
+    /// Whether the kernel has what [`Backend::enabling`] gives it.
+    fn is_on(&self, kernel: &Kernel, cx: &Context) -> Result<bool> {
+        Ok(self.standing(kernel, cx)?.active)
+    }
 }
 
 /// The state of a firewall.
@@ -98,9 +128,17 @@ pub struct Rules {
     pub notes: Vec<String>,
 }
 
+impl Rules {
+    /// Whether the rule is among them, whatever its comment is.
+    pub fn has(&self, rule: &FirewallRule) -> bool {
+        self.items.iter().any(|known| known.rule.as_ref().is_some_and(|own| own.is_same(rule)))
+    }
+}
+
 /// The module of a backend, with the tools.
 pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
-    let module = backend().module().grants(kernel::granted).grants(explain::granted).grants(unit::granted);
+    let looks = [kernel::granted, interfaces::granted, unit::granted, asked::granted, ways_in::granted];
+    let module = looks.into_iter().fold(backend().module(), Module::grants);
     [
         Tool::new("fw_status", "Firewall: state, defaults, rules in short", move |args, cx: &Context| {
             status::status(&backend(), args, cx)
@@ -111,6 +149,22 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         Tool::new("fw_explain", "Would a connection get in, and why", move |args, cx: &Context| {
             explain::explain(&backend(), args, cx)
         }),
+        Tool::new("fw_add_rule", "Add a rule behind the others", move |args, cx: &Context| {
+            rules::add(&backend(), args, cx)
+        })
+        .risk(Risk::Moderate),
+        Tool::new("fw_remove_rule", "Remove a rule, given as fw_list_rules shows it", move |args, cx: &Context| {
+            rules::remove(&backend(), args, cx)
+        })
+        .risk(Risk::Moderate),
+        Tool::new("fw_enable", "Activate the firewall, which keeps out what no rule allows", move |args, cx: &Context| {
+            switch::enable(&backend(), args, cx)
+        })
+        .risk(Risk::Critical),
+        Tool::new("fw_disable", "Deactivate the firewall; its rules are kept", move |args, cx: &Context| {
+            switch::disable(&backend(), args, cx)
+        })
+        .risk(Risk::Critical),
     ]
     .into_iter()
     .fold(module, Module::tool)

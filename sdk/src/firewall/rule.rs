@@ -1,9 +1,15 @@
 //! The unified rule: what all firewalls have in common. What a firewall's own rule says beyond that is shown as it is.
 
-use serde::Serialize;
+use std::net::IpAddr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ruleset::Rule;
+use super::unified;
 
 /// What happens to the packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Action {
     /// They pass.
@@ -15,7 +21,7 @@ pub enum Action {
 }
 
 /// The direction, seen from the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// To the machine.
@@ -25,7 +31,7 @@ pub enum Direction {
 }
 
 /// A rule in the words that all firewalls share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirewallRule {
     /// What happens.
     pub action: Action,
@@ -81,6 +87,12 @@ impl Listed {
         Self { raw: Some(text.into()), ..Self::default() }
     }
 
+    /// Whether it is this rule in both families, whatever its comment is.
+    pub fn is(&self, rule: &FirewallRule) -> bool {
+        let has_address = rule.source.is_some() || rule.destination.is_some();
+        (self.family.is_none() || has_address) && self.rule.as_ref().is_some_and(|own| own.is_same(rule))
+    }
+
     /// The rule in one line.
     pub(super) fn in_words(&self) -> String {
         let mut line = match &self.rule {
@@ -97,7 +109,34 @@ impl Listed {
 }
 
 impl FirewallRule {
-    fn in_words(&self) -> String {
+    /// Whether it is the same rule, whatever the comments are.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let without = |rule: &Self| Self { comment: None, ..rule.clone() };
+        without(self) == without(other)
+    }
+
+    /// Whether its addresses are of IPv6. `None` where it has none.
+    pub fn is_v6(&self) -> Option<bool> {
+        self.source.as_ref().or(self.destination.as_ref()).map(|address| address.contains(':'))
+    }
+
+    /// The first address of the source.
+    pub fn first_source(&self) -> Option<IpAddr> {
+        first_address(self.source.as_deref()?)
+    }
+
+    /// The first address of the destination.
+    pub(super) fn first_destination(&self) -> Option<IpAddr> {
+        first_address(self.destination.as_deref()?)
+    }
+
+    /// The rule as nft's JSON would show it in a table of the family `inet`.
+    pub fn kernel_rule(&self) -> Rule {
+        Rule { expr: unified::expressions(self), comment: self.comment.clone(), ..Rule::default() }
+    }
+
+    /// The rule in one line.
+    pub fn in_words(&self) -> String {
         let action = match self.action {
             Action::Allow => "allow",
             Action::Deny => "deny",
@@ -113,4 +152,8 @@ impl FirewallRule {
         }
         line
     }
+}
+
+fn first_address(network: &str) -> Option<IpAddr> {
+    network.split('/').next()?.parse().ok()
 }

@@ -71,6 +71,27 @@ pub struct Rule {
     pub line: Option<String>,
 }
 
+impl Table {
+    /// A table of the family `inet` with one chain, which filters packets to the machine.
+    pub fn of_input(name: &str, rules: Vec<Rule>, policy_accepts: bool) -> Self {
+        let hook = Hook {
+            kind: "filter".to_owned(),
+            name: "input".to_owned(),
+            priority: 0,
+            policy_accepts,
+            devices: Vec::new(),
+        };
+        let chain = Chain { name: "input".to_owned(), hook: Some(hook), rules };
+        Self {
+            family: "inet".to_owned(),
+            name: name.to_owned(),
+            is_dormant: Some(false),
+            chains: vec![chain],
+            ..Self::default()
+        }
+    }
+}
+
 impl Ruleset {
     /// Reads the output of `nft -j list ruleset`.
     pub fn parse(text: &str) -> Result<Self> {
@@ -94,6 +115,19 @@ impl Ruleset {
     /// The table of this family and name.
     pub fn table(&self, family: &str, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.family == family && table.name == name)
+    }
+
+    /// The rules of a chain, to change them in a copy of the rule set.
+    pub fn chain_mut(&mut self, family: &str, table: &str, chain: &str) -> Option<&mut Vec<Rule>> {
+        let table = self.tables.iter_mut().find(|one| one.family == family && one.name == table)?;
+        table.chains.iter_mut().find(|one| one.name == chain).map(|chain| &mut chain.rules)
+    }
+
+    /// The rule set with a table in place of the one that has its family and name.
+    pub fn with_table(mut self, table: Table) -> Self {
+        self.tables.retain(|known| known.family != table.family || known.name != table.name);
+        self.tables.push(table);
+        self
     }
 
     /// Whether a rule of the family holds what only iptables-save can show.

@@ -44,6 +44,11 @@ async fn what_changes_something_says_what_it_needs() {
         }
         for (module, expected) in expected_tools() {
             let (Some(needs), tool) = (expected.needs.as_deref(), &expected.name) else { continue };
+            if let Some(fails) = &expected.fails_on_bare {
+                let envelope = client.envelope(tool, expected.harmless.clone()).await;
+                assert_eq!(envelope["error_code"], **fails, "{reach:?} {tool}: {envelope}");
+                continue;
+            }
             if needs == "nothing" {
                 let envelope = client.envelope(tool, expected.harmless.clone()).await;
                 let code = envelope["error_code"].as_str().unwrap_or_default();
