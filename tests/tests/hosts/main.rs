@@ -12,6 +12,7 @@ mod everywhere {
     mod everyday;
     mod files;
     mod files_refused;
+    mod firewalls;
     mod incidents;
     mod locks;
     mod logical_volumes;

@@ -3,6 +3,7 @@
 
 mod any_host;
 mod bare;
+mod firewall_lockout;
 mod itself;
 mod machine_power;
 mod network_cut;

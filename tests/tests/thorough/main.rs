@@ -8,6 +8,7 @@ mod alone {
 
 mod everywhere {
     mod files;
+    mod firewall_packets;
 }
 
 mod inside {
