@@ -20,7 +20,7 @@ macro_rules! change_pattern {
              |--add-port=<port>/<protocol>|--add-port=<port>-<port>/<protocol>\
              |--remove-port=<port>/<protocol>|--remove-port=<port>-<port>/<protocol>\
              |--add-service=<text>|--remove-service=<text>\
-             |--add-service-to-zone=<text>|--remove-service-from-zone=<text>)"
+             |--remove-service-from-zone=<text>)"
         )
     };
 }
@@ -35,7 +35,7 @@ const ZONES_OF_PACKAGE: &str = "/usr/lib/firewalld/zones";
 
 /// Asks for firewalld's commands, and for the zones' files, whose copies put them back byte for byte.
 pub(crate) fn granted(module: Module) -> Module {
-    let change = |pattern: &str, reason: &str| CommandGrant::change(pattern, Risk::Moderate, reason);
+    let change = |pattern: &str, reason: &str| CommandGrant::change(pattern, Risk::High, reason);
     module
         .command(change(change_pattern!("firewall-cmd"), "change a zone's rules for now"))
         .command(change(change_pattern!("firewall-cmd --permanent"), "change a zone's rules for each start"))
@@ -138,16 +138,13 @@ pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Re
     let has_it = |name: &&&str| {
         ways(&zones).into_iter().any(|(_, blocks)| {
             let listed = zone::find(blocks, name).map_or_else(Vec::new, |block| block_rules(block, &ports));
-            parts.iter().any(|part| listed.iter().any(|known| known.is(part)))
+            parts.iter().all(|part| listed.iter().any(|known| known.is(part)))
         })
     };
     let having: Vec<&str> = used.iter().filter(has_it).copied().collect();
     let (likely, interface) = zone_of(rule, &zones, cx);
     let zone = match having[..] {
-        [] => {
-            let message = format!("`{}` is a rule of a policy, which this tool doesn't change", rule.in_words());
-            return Err(Problem::new("NOT_A_ZONES_RULE", Category::State, message));
-        }
+        [] => return Ok(Proposal::new("", After::Same)),
         [only] => only.to_owned(),
         _ if having.contains(&likely.as_str()) => likely,
         _ => {

@@ -21,9 +21,8 @@ impl Element {
         match self {
             Self::Rich(rule) => format!("--{verb}-rich-rule={rule}"),
             Self::Port(port) => format!("--{verb}-port={port}"),
-            Self::Service(name) if is_offline => {
-                format!("--{verb}-service-{}-zone={name}", if adds { "to" } else { "from" })
-            }
+            // The offline program takes `--remove-service` for an option of the old lokkit.
+            Self::Service(name) if is_offline && !adds => format!("--remove-service-from-zone={name}"),
             Self::Service(name) => format!("--{verb}-service={name}"),
         }
     }

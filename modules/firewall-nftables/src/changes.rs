@@ -21,8 +21,8 @@ const PLACES: [(&str, &str); 2] =
 /// Asks for the table's file, and for what loads it.
 pub(crate) fn granted(module: Module) -> Module {
     module
-        .command(LOAD.change(Risk::Moderate, "have the kernel's own table as its file says"))
-        .command(DELETE.change(Risk::Moderate, "take the tools' own table out of the kernel"))
+        .command(LOAD.change(Risk::High, "have the kernel's own table as its file says"))
+        .command(DELETE.change(Risk::High, "take the tools' own table out of the kernel"))
         .command(ENABLE.change(Risk::Critical, "have the table at each start"))
         .command(DISABLE.change(Risk::Critical, "undo that"))
         .paths(PLACES.map(|(config, _)| PathGrant::read(config, "what nftables.service loads").as_root_if_available()))
@@ -125,13 +125,7 @@ pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Re
     let before = rules.len();
     rules.retain(|known| !known.is_same(rule));
     if rules.len() == before {
-        let message = format!(
-            "`{}` is no rule of the table {FAMILY} {NAME}: this tool changes no other table, since another program or the \
-             administrator keeps it",
-            rule.in_words()
-        );
-        return Err(Problem::new("NOT_OWN_RULE", Category::State, message)
-            .remedy("fw_list_rules shows where the rule is; change it where it is kept"));
+        return Ok(Proposal::new("", After::Same));
     }
     changed(&files, &rules, rule, format!("Remove `{}` from the table {FAMILY} {NAME}", rule.in_words()), kernel, cx)
 }

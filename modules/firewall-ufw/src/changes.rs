@@ -28,10 +28,10 @@ pub(crate) fn granted(module: Module) -> Module {
     let files = [(RULES, "ufw's rules"), (RULES_OF_IPV6, "its rules for IPv6"), (CONFIG, "whether ufw is enabled")];
     module
         .command(CommandGrant::change(rule_pattern!("", " [comment <text>]"), Risk::Moderate, "add a rule"))
-        .command(CommandGrant::change(rule_pattern!("delete ", ""), Risk::Moderate, "remove a rule"))
+        .command(CommandGrant::change(rule_pattern!("delete ", ""), Risk::High, "remove a rule"))
         .command(ENABLE.change(Risk::Critical, "make ufw active"))
         .command(DISABLE.change(Risk::Critical, "make ufw inactive"))
-        .command(RELOAD.change(Risk::Moderate, "have the kernel's rules as the files have them after an undo"))
+        .command(RELOAD.change(Risk::High, "have the kernel's rules as the files have them after an undo"))
         .paths(files.map(|(path, what)| PathGrant::write(path, &format!("{what}, which an undo puts back"))))
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Re
     let after = state.after(kernel, texts.collect());
     let known = both(tuple::rules(&state.ipv4), state.ipv6.as_deref().map_or_else(Vec::new, tuple::rules));
     let known = known.into_iter().filter_map(|known| known.rule).find(|known| known.is_same(rule));
-    let known = known.unwrap_or_else(|| rule.clone());
+    let Some(known) = known else { return Ok(Proposal::new("", After::Same)) };
     let step = Step::run(command(rule, true)).undo(command(&known, false)).uninterruptible();
     Ok(Proposal {
         steps: vec![step],

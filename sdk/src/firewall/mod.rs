@@ -61,7 +61,7 @@ pub trait Backend {
     /// The steps that add a rule behind the others, now and for the next start. A rule that is there takes none.
     fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
 
-    /// The steps that remove a rule that is listed.
+    /// The steps that remove a rule. A rule that the firewall hasn't got takes none.
     fn removing(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
 
     /// The steps that make the firewall active now and at each start. A firewall that is takes none.
@@ -126,13 +126,6 @@ pub struct Rules {
     pub items: Vec<Listed>,
     /// What is to be said of them, one sentence each.
     pub notes: Vec<String>,
-}
-
-impl Rules {
-    /// Whether the rule is among them, whatever its comment is.
-    pub fn has(&self, rule: &FirewallRule) -> bool {
-        self.items.iter().any(|known| known.rule.as_ref().is_some_and(|own| own.is_same(rule)))
-    }
 }
 
 /// The module of a backend, with the tools.

@@ -61,11 +61,10 @@ pub(super) fn remove<B: Backend>(backend: &B, args: RuleArgs, cx: &Context) -> R
     let rule = args.checked(cx)?;
     let (kernel, outputs) = kernel::read(cx, ways_in::looks())?;
     let ways = WaysIn::read(outputs, cx);
-    let listed = backend.rules(&kernel, cx)?;
-    if !listed.has(&rule) {
-        return Err(not_found(backend, &rule, &listed));
-    }
     let proposal = backend.removing(&rule, &kernel, cx)?;
+    if proposal.steps.is_empty() {
+        return Err(not_found(backend, &rule, &backend.rules(&kernel, cx)?));
+    }
     carried_out(backend, Doing::Remove, &rule, (&kernel, &ways), proposal, cx)
 }
 
@@ -102,11 +101,14 @@ fn carried_out<B: Backend>(
 /// Programs of firewalls may end well without having done anything.
 fn verify<B: Backend>(backend: &B, doing: Doing, rule: &FirewallRule, cx: &Context) -> Result<()> {
     let (kernel, _) = kernel::read(cx, Vec::new())?;
-    let is_there = backend.rules(&kernel, cx)?.has(rule);
-    if is_there == (doing == Doing::Add) {
+    let is_done = match doing {
+        Doing::Add => backend.adding(rule, &kernel, cx)?.steps.is_empty(),
+        Doing::Remove => backend.removing(rule, &kernel, cx)?.steps.is_empty(),
+    };
+    if is_done {
         return Ok(());
     }
-    let is = if is_there { "is still there" } else { "isn't there" };
+    let is = if doing == Doing::Remove { "is still there" } else { "isn't there" };
     let message = format!("{} reported success, but the rule {is}", backend.name());
     Err(Problem::new("RULE_NOT_APPLIED", Category::Other, message).remedy("fw_list_rules shows the rules"))
 }
@@ -125,6 +127,12 @@ fn others<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<String> {
 }
 
 fn not_found<B: Backend>(backend: &B, rule: &FirewallRule, listed: &Rules) -> Problem {
+    if let Some(known) = listed.items.iter().find(|known| known.is(rule)) {
+        let place = known.place.as_deref().unwrap_or("another place");
+        let message = format!("`{}` is a rule of {place}, which this tool doesn't change", rule.in_words());
+        return Problem::new("NOT_OWN_RULE", Category::State, message)
+            .remedy("Change it where the administrator or another program keeps it");
+    }
     let is_near = |known: &&super::Listed| match &known.rule {
         Some(own) => own.port == rule.port || own.source.is_some() && own.source == rule.source,
         None => false,
