@@ -45,10 +45,21 @@ fn call(target: FakeTarget, tool: &str, arguments: Value) -> Result<(Value, Vec<
 fn a_tool_takes_little_of_a_models_context() {
     let description = module().description();
     let names: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["fw_status", "fw_list_rules", "fw_explain"]);
+    let all = [
+        "fw_status",
+        "fw_list_rules",
+        "fw_explain",
+        "fw_add_rule",
+        "fw_remove_rule",
+        "fw_enable",
+        "fw_disable",
+    ];
+    assert_eq!(names, all);
     for tool in &description.tools {
         let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 350, "{bytes} bytes: {tool:?}");
+        // A rule has seven arguments.
+        let most = if tool.name.ends_with("_rule") { 620 } else { 350 };
+        assert!(bytes <= most, "{bytes} bytes: {tool:?}");
     }
 }
 

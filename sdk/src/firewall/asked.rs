@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::rule::{Action, Direction, FirewallRule};
+use super::rule::{self, FirewallRule};
 use crate::{CommandLine, Context, Module, Problem, Result, text};
 
 const SERVICE: CommandLine = CommandLine::new("getent services <text>");
@@ -30,6 +30,22 @@ pub(super) struct RuleArgs {
     source: Option<String>,
     destination: Option<String>,
     comment: Option<String>,
+}
+
+// The words of the schema, without the descriptions that the rule's own types have.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Allow,
+    Deny,
+    Reject,
+}
+
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Direction {
+    In,
+    Out,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -70,7 +86,15 @@ impl RuleArgs {
             Port::Number(number) => (Some(port(&number.to_string())?.to_string()), asked.to_owned()),
             Port::Text(text) => ports(&text, asked, cx)?,
         };
-        let (action, direction) = (self.action, self.direction);
+        let action = match self.action {
+            Action::Allow => rule::Action::Allow,
+            Action::Deny => rule::Action::Deny,
+            Action::Reject => rule::Action::Reject,
+        };
+        let direction = match self.direction {
+            Direction::In => rule::Direction::In,
+            Direction::Out => rule::Direction::Out,
+        };
         let comment = self.comment.map(checked_comment).transpose()?.filter(|comment| !comment.is_empty());
         Ok(FirewallRule { action, direction, port, protocol, source, destination, comment })
     }

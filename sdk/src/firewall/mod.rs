@@ -142,14 +142,14 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         Tool::new("fw_explain", "Would a connection get in, and why", move |args, cx: &Context| {
             explain::explain(&backend(), args, cx)
         }),
-        Tool::new("fw_add_rule", "Add a rule behind the others", move |args, cx: &Context| {
+        of_rule(Tool::new("fw_add_rule", "Add a rule behind the others", move |args, cx: &Context| {
             rules::add(&backend(), args, cx)
-        })
-        .risk(Risk::Moderate),
-        Tool::new("fw_remove_rule", "Remove a rule, given as fw_list_rules shows it", move |args, cx: &Context| {
-            rules::remove(&backend(), args, cx)
-        })
-        .risk(Risk::Moderate),
+        })),
+        of_rule(Tool::new(
+            "fw_remove_rule",
+            "Remove a rule, given as fw_list_rules shows it",
+            move |args, cx: &Context| rules::remove(&backend(), args, cx),
+        )),
         Tool::new("fw_enable", "Activate the firewall, which keeps out what no rule allows", move |args, cx: &Context| {
             switch::enable(&backend(), args, cx)
         })
@@ -161,4 +161,14 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     ]
     .into_iter()
     .fold(module, Module::tool)
+}
+
+/// A tool that changes one rule. It takes the words of the firewalls' own programs as well.
+fn of_rule(tool: Tool) -> Tool {
+    tool.risk(Risk::Moderate)
+        .argument_alias("proto", "protocol")
+        .argument_alias("from", "source")
+        .argument_alias("to", "destination")
+        .value_alias("action", "accept", "allow")
+        .value_alias("action", "drop", "deny")
 }
