@@ -39,14 +39,20 @@ pub(crate) fn granted(module: Module) -> Module {
     module
         .command(change(change_pattern!("firewall-cmd"), "change a zone's rules for now"))
         .command(change(change_pattern!("firewall-cmd --permanent"), "change a zone's rules for each start"))
-        .command(change(change_pattern!("firewall-offline-cmd"), "change a zone's rules where firewalld doesn't run"))
+        .command(change(
+            change_pattern!("firewall-offline-cmd"),
+            "change a zone's rules where firewalld doesn't run",
+        ))
         .command(ENABLE.change(Risk::Critical, "have firewalld at each start"))
         .command(DISABLE.change(Risk::Critical, "have no firewalld at the next start"))
         .command(START.change(Risk::Critical, "start firewalld"))
         .command(STOP.change(Risk::Critical, "stop firewalld"))
         .path(PathGrant::write("/etc/firewalld/zones/*.xml", "a zone's rules, which an undo puts back"))
         .path(PathGrant::read("/etc/firewalld/zones/*.xml", "a zone's rules").as_root_if_available())
-        .path(PathGrant::read("/usr/lib/firewalld/zones/*.xml", "the zones that the package brings").as_root_if_available())
+        .path(
+            PathGrant::read("/usr/lib/firewalld/zones/*.xml", "the zones that the package brings")
+                .as_root_if_available(),
+        )
 }
 
 /// The way by which a command changes rules.
@@ -204,10 +210,13 @@ fn changed(kernel: &Kernel, chain: &str, change: impl FnOnce(&mut Vec<Rule>) -> 
 fn zone_of(rule: &FirewallRule, zones: &Zones, cx: &Context) -> (String, Option<String>) {
     let all = if zones.is_running { &zones.runtime } else { &zones.permanent };
     let interface = firewall::interface_towards(rule.first_source(), cx);
-    let of_source =
-        all.iter().find(|block| rule.source.as_ref().is_some_and(|source| block.words("sources").contains(source)));
-    let of_interface =
-        || all.iter().find(|block| interface.as_ref().is_some_and(|name| block.words("interfaces").contains(name)));
+    let of_source = all
+        .iter()
+        .find(|block| rule.source.as_ref().is_some_and(|source| block.words("sources").contains(source)));
+    let of_interface = || {
+        all.iter()
+            .find(|block| interface.as_ref().is_some_and(|name| block.words("interfaces").contains(name)))
+    };
     let zone = of_source.or_else(of_interface).map_or(&zones.default, |block| &block.name);
     (zone.clone(), interface)
 }
@@ -271,9 +280,8 @@ pub(crate) fn disabling(_: &Kernel, cx: &Context) -> Result<Proposal> {
 /// tables: which zone it comes to isn't known before firewalld runs.
 fn table(block: &zone::Block, ports: &Ports) -> Table {
     let listed = block_rules(block, ports);
-    let is_deny = |listed: &&Listed| {
-        listed.rule.as_ref().is_none_or(|rule| rule.action != firewall::Action::Allow)
-    };
+    let is_deny =
+        |listed: &&Listed| listed.rule.as_ref().is_none_or(|rule| rule.action != firewall::Action::Allow);
     let (deny, allow): (Vec<_>, Vec<_>) = listed.iter().partition(is_deny);
     let rule = |listed: &&Listed| match (&listed.rule, listed.family) {
         (Some(rule), None) => Some(rule.kernel_rule()),

@@ -39,7 +39,8 @@ pub(crate) fn parts(rule: &FirewallRule) -> Result<Vec<FirewallRule>> {
         return Ok(vec![of("tcp"), of("udp")]);
     }
     if rule.source.is_none() && rule.destination.is_none() {
-        let message = "firewalld has no rule for every packet: expected a port, a protocol, a source or a destination";
+        let message =
+            "firewalld has no rule for every packet: expected a port, a protocol, a source or a destination";
         return Err(Problem::validation("RULE_TOO_WIDE", message));
     }
     Ok(vec![rule])

@@ -9,7 +9,9 @@ mod zone;
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::firewall::{self, Backend, FirewallRule, Kernel, Listed, Proposal, Rules, Standing, Zone};
+use linux_sysadmin_sdk::firewall::{
+    self, Backend, FirewallRule, Kernel, Listed, Proposal, Rules, Standing, Zone,
+};
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{Privilege, text};
 
@@ -162,8 +164,7 @@ impl Backend for Firewalld {
                 zone::find(blocks, name).map_or_else(Vec::new, |block| block_rules(block, &ports))
             };
             let (runtime, permanent) = (of(&zones.runtime), of(&zones.permanent));
-            let merged =
-                joined(if zones.is_running { merged(runtime, permanent) } else { permanent });
+            let merged = joined(if zones.is_running { merged(runtime, permanent) } else { permanent });
             if merged.iter().any(|rule| rule.only.is_some()) {
                 differing.push(name);
             }
@@ -203,7 +204,9 @@ impl Backend for Firewalld {
 /// The ports of the services that these zones name.
 fn service_ports(zones: &Zones, used: &[&str], cx: &Context) -> Ports {
     let mut services: Vec<String> = Vec::new();
-    for block in zones.runtime.iter().chain(&zones.permanent).filter(|block| used.contains(&block.name.as_str())) {
+    for block in
+        zones.runtime.iter().chain(&zones.permanent).filter(|block| used.contains(&block.name.as_str()))
+    {
         services.extend(block.words("services"));
         services.extend(block.lines("rich rules").iter().filter_map(|rule| rich_rule::service(rule)));
     }

@@ -73,7 +73,9 @@ fn unified(line: &str) -> Option<(Option<&'static str>, FirewallRule, Option<Str
             "protocol" if rule.port.is_none() && service.is_none() && rule.protocol == "any" => {
                 rule.protocol = value("value").filter(|name| ["tcp", "udp"].contains(&name.as_str()))?;
             }
-            "service" if rule.port.is_none() && service.is_none() && rule.protocol == "any" => service = Some(value("name")?),
+            "service" if rule.port.is_none() && service.is_none() && rule.protocol == "any" => {
+                service = Some(value("name")?)
+            }
             "accept" | "drop" | "reject" if !has_decided => {
                 has_decided = true;
                 rule.action = match word {

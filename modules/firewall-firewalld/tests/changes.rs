@@ -26,7 +26,12 @@ fn kernel(nft: &str, unit: &str) -> FakeTarget {
         .answer(&["ip", "-j", "route", "get", "192.168.2.0"], 0, route, "")
         .answer(&["ip", "-j", "route", "get", "192.0.2.7"], 0, route, "")
         .answer(&["ss", "-Htnp", "state", "established"], 0, session, "")
-        .answer(&["ss", "-Hltunp"], 0, "tcp LISTEN 0 128 0.0.0.0:5432 0.0.0.0:* users:((\"sshd\",pid=1,fd=3))\n", "")
+        .answer(
+            &["ss", "-Hltunp"],
+            0,
+            "tcp LISTEN 0 128 0.0.0.0:5432 0.0.0.0:* users:((\"sshd\",pid=1,fd=3))\n",
+            "",
+        )
         .answer(&UNIT, 0, unit, "")
         .file("/usr/lib/firewalld/services/ssh.xml", include_str!("data/ssh.xml"))
         .file("/usr/lib/firewalld/services/http.xml", include_str!("data/http.xml"))
@@ -45,7 +50,8 @@ fn running(zones: &str) -> FakeTarget {
 }
 
 fn stopped(zones: &str) -> FakeTarget {
-    let refused = |target: FakeTarget, argv: &[&str]| target.answer(argv, 252, "", "FirewallD is not running\n");
+    let refused =
+        |target: FakeTarget, argv: &[&str]| target.answer(argv, 252, "", "FirewallD is not running\n");
     let target = kernel(r#"{"nftables": []}"#, "ActiveState=inactive\nUnitFileState=disabled\n");
     let target = refused(target, &["firewall-cmd", "--get-default-zone"]);
     let target = refused(target, &["firewall-cmd", "--list-all-zones"]);
@@ -67,7 +73,10 @@ fn then(target: FakeTarget, zones: &str) -> FakeTarget {
 fn with_rich(rules: &[&str]) -> String {
     let (before, rest) = ZONES.split_once("public (active)").unwrap();
     let lines: String = rules.iter().map(|rule| format!("\t{rule}\n")).collect();
-    format!("{before}public (active){}", rest.replacen("  rich rules: \n", &format!("  rich rules: \n{lines}"), 1))
+    format!(
+        "{before}public (active){}",
+        rest.replacen("  rich rules: \n", &format!("  rich rules: \n{lines}"), 1)
+    )
 }
 
 fn call(target: FakeTarget, tool: &str, arguments: Value) -> Result<(Value, Vec<String>), Problem> {
@@ -95,7 +104,10 @@ fn steps(verbs: [&str; 2], element: &str) -> [Step; 2] {
 
 #[test]
 fn a_rule_of_any_protocol_takes_a_rich_rule_for_each_and_is_listed_as_one() {
-    let rich = ["rule port port=\"7000-7010\" protocol=\"tcp\" accept", "rule port port=\"7000-7010\" protocol=\"udp\" accept"];
+    let rich = [
+        "rule port port=\"7000-7010\" protocol=\"tcp\" accept",
+        "rule port port=\"7000-7010\" protocol=\"udp\" accept",
+    ];
     let after = with_rich(&rich);
     let target = then(running(ZONES), &after);
     let plans = target.plans();
@@ -141,7 +153,8 @@ fn addresses_name_their_family_and_protocols_may_have_no_port() {
         let after = with_rich(&[rich]);
         let target = then(running(ZONES), &after);
         let plans = target.plans();
-        call(target, "fw_add_rule", arguments.clone()).unwrap_or_else(|problem| panic!("{arguments}: {problem:?}"));
+        call(target, "fw_add_rule", arguments.clone())
+            .unwrap_or_else(|problem| panic!("{arguments}: {problem:?}"));
         let expected = steps(["add", "remove"], &format!("rich-rule={rich}"));
         let found = only(&plans).steps();
         assert_eq!(found[found.len() - 2..], expected, "{arguments}");
@@ -163,13 +176,13 @@ fn a_port_and_a_service_are_removed_as_what_they_are() {
 
 #[test]
 fn a_change_that_cuts_off_this_session_is_critical_and_undoes_itself() {
-    let rich = "rule family=\"ipv4\" source address=\"192.168.2.0/24\" port port=\"5432\" protocol=\"tcp\" accept";
+    let rich =
+        "rule family=\"ipv4\" source address=\"192.168.2.0/24\" port port=\"5432\" protocol=\"tcp\" accept";
     let gone = ZONES.replace(&format!("\t{rich}\n"), "");
     assert_ne!(gone, ZONES);
     let target = then(running(ZONES), &gone);
     let plans = target.plans();
-    let arguments =
-        json!({"action": "allow", "direction": "in", "port": 5432, "protocol": "tcp", "source": "192.168.2.0/24"});
+    let arguments = json!({"action": "allow", "direction": "in", "port": 5432, "protocol": "tcp", "source": "192.168.2.0/24"});
     call(target, "fw_remove_rule", arguments).unwrap();
     let head = Change::new("Remove `allow in 5432/tcp from 192.168.2.0/24` from zone public")
         .warning(
@@ -178,7 +191,8 @@ fn a_change_that_cuts_off_this_session_is_critical_and_undoes_itself() {
         .risk(Risk::Critical)
         .guard(60)
         .step(Step::write(ZONE_FILE, XML));
-    let expected = steps(["remove", "add"], &format!("rich-rule={rich}")).into_iter().fold(head, Change::step);
+    let expected =
+        steps(["remove", "add"], &format!("rich-rule={rich}")).into_iter().fold(head, Change::step);
     assert_eq!(only(&plans), expected);
 }
 
@@ -200,7 +214,9 @@ fn where_firewalld_does_not_run_the_files_are_changed() {
     let arguments = json!({"action": "allow", "direction": "in", "port": 81, "protocol": "tcp"});
     let (_, notes) = call(target, "fw_add_rule", arguments).unwrap();
     assert_eq!(notes.last().unwrap(), "firewalld is inactive: its rules hold from fw_enable on");
-    let command = |verb: &str| firewall("firewall-offline-cmd", &["--zone=public", &format!("--{verb}-rich-rule={rich}")]);
+    let command = |verb: &str| {
+        firewall("firewall-offline-cmd", &["--zone=public", &format!("--{verb}-rich-rule={rich}")])
+    };
     assert_eq!(only(&plans).steps(), [Step::run(command("add")).undo(command("remove")).uninterruptible()]);
 }
 

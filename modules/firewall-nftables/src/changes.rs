@@ -7,8 +7,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::own_table::{self, FAMILY, NAME};
 
-const LOAD: CommandLine =
-    CommandLine::new("nft -f <path:/etc/{nftables,nftables.d}/linux-sysadmin.nft>");
+const LOAD: CommandLine = CommandLine::new("nft -f <path:/etc/{nftables,nftables.d}/linux-sysadmin.nft>");
 const DELETE: CommandLine = CommandLine::new("nft delete table inet linux_sysadmin");
 const ENABLE: CommandLine = CommandLine::new("systemctl enable -- nftables.service");
 const DISABLE: CommandLine = CommandLine::new("systemctl disable -- nftables.service");
@@ -25,9 +24,14 @@ pub(crate) fn granted(module: Module) -> Module {
         .command(DELETE.change(Risk::High, "take the tools' own table out of the kernel"))
         .command(ENABLE.change(Risk::Critical, "have the table at each start"))
         .command(DISABLE.change(Risk::Critical, "undo that"))
-        .paths(PLACES.map(|(config, _)| PathGrant::read(config, "what nftables.service loads").as_root_if_available()))
+        .paths(
+            PLACES.map(|(config, _)| {
+                PathGrant::read(config, "what nftables.service loads").as_root_if_available()
+            }),
+        )
         .paths(PLACES.map(|(_, directory)| {
-            PathGrant::read(&format!("{directory}/linux-sysadmin.nft"), "the tools' own table").as_root_if_available()
+            PathGrant::read(&format!("{directory}/linux-sysadmin.nft"), "the tools' own table")
+                .as_root_if_available()
         }))
         .path(PathGrant::write("/etc/nftables/linux-sysadmin.nft", "the tools' own table"))
         .path(PathGrant::write("/etc/nftables.d/linux-sysadmin.nft", "the tools' own table"))
@@ -60,7 +64,13 @@ impl Files {
             let (settings, own) = (found(texts.next())?, found(texts.next())?);
             let Some(settings) = settings else { continue };
             let rules = own.as_deref().map_or_else(Vec::new, own_table::rules);
-            return Ok(Self { config: (config, settings), directory, path: path(directory), text: own, rules });
+            return Ok(Self {
+                config: (config, settings),
+                directory,
+                path: path(directory),
+                text: own,
+                rules,
+            });
         }
         let message = format!("nftables.service has no file: expected {} or {}", PLACES[0].0, PLACES[1].0);
         Err(Problem::new("NO_NFTABLES_CONF", Category::State, message)
@@ -116,7 +126,14 @@ pub(crate) fn adding(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Resu
         return Ok(Proposal { place: Some(place(rule)), ..Proposal::new("", After::Same) });
     }
     rules.push(rule.clone());
-    changed(&files, &rules, rule, format!("Add `{}` to the table {FAMILY} {NAME}", rule.in_words()), kernel, cx)
+    changed(
+        &files,
+        &rules,
+        rule,
+        format!("Add `{}` to the table {FAMILY} {NAME}", rule.in_words()),
+        kernel,
+        cx,
+    )
 }
 
 pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {
@@ -127,7 +144,14 @@ pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Re
     if rules.len() == before {
         return Ok(Proposal::new("", After::Same));
     }
-    changed(&files, &rules, rule, format!("Remove `{}` from the table {FAMILY} {NAME}", rule.in_words()), kernel, cx)
+    changed(
+        &files,
+        &rules,
+        rule,
+        format!("Remove `{}` from the table {FAMILY} {NAME}", rule.in_words()),
+        kernel,
+        cx,
+    )
 }
 
 fn changed(
@@ -139,14 +163,15 @@ fn changed(
     cx: &Context,
 ) -> Result<Proposal> {
     let mut steps = files.write(rules, cx)?;
-    let (mut after, mut after_undo) = (After::Same, Vec::new());
+    let (mut before, mut after, mut after_undo) = (None, After::Same, Vec::new());
     if own_table::in_kernel(kernel).is_some() {
         // Once the undo has put the file back, it is loaded again.
         steps.push(Step::run(files.load()).uninterruptible());
         after_undo.push(files.load());
+        before = Some(kernel.ruleset.clone().with_table(own_table::table(&files.rules)));
         after = After::Rules(kernel.ruleset.clone().with_table(own_table::table(rules)));
     }
-    Ok(Proposal { steps, after_undo, place: Some(place(rule)), ..Proposal::new(summary, after) })
+    Ok(Proposal { steps, after_undo, before, place: Some(place(rule)), ..Proposal::new(summary, after) })
 }
 
 pub(crate) fn enabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
@@ -171,7 +196,8 @@ pub(crate) fn enabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
         steps.push(Step::run(files.load()).undo(DELETE.command().as_root()).uninterruptible());
     }
     let after = After::Rules(Ruleset::with_table(kernel.ruleset.clone(), own_table::table(rules)));
-    let summary = format!("Load the table {FAMILY} {NAME}, now and at each start: it drops what no rule allows");
+    let summary =
+        format!("Load the table {FAMILY} {NAME}, now and at each start: it drops what no rule allows");
     Ok(Proposal { steps, notes, ..Proposal::new(summary, after) })
 }
 

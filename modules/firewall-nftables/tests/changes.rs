@@ -100,31 +100,37 @@ fn a_rule_is_removed_and_added_by_a_new_file_that_is_loaded() {
     let removal = after(active(), &kernel, &file);
     let plans = removal.plans();
     let (data, _) = call(removal, "fw_remove_rule", arguments.clone()).unwrap();
-    assert_eq!((data["in"].as_str(), data["verdict"].as_str()), (Some("inet linux_sysadmin input"), Some("dropped")));
+    assert_eq!(
+        (data["in"].as_str(), data["verdict"].as_str()),
+        (Some("inet linux_sysadmin input"), Some("dropped"))
+    );
     let words = "`reject in any from 192.0.2.7`";
     assert_eq!(only(&plans), written(&file, &format!("Remove {words} from the table inet linux_sysadmin")));
 
     // A rule comes behind the others.
     let (kernel, file) = without("ip saddr 192.0.2.8 meta", "192.0.2.8");
-    let arguments =
-        json!({"action": "allow", "direction": "in", "port": "any", "protocol": "tcp", "source": "192.0.2.8"});
-    let added = target(&kernel, "enabled").file("/etc/nftables.conf", format!("{CONF}{INCLUDE}")).file(PATH, file);
+    let arguments = json!({"action": "allow", "direction": "in", "port": "any", "protocol": "tcp", "source": "192.0.2.8"});
+    let added =
+        target(&kernel, "enabled").file("/etc/nftables.conf", format!("{CONF}{INCLUDE}")).file(PATH, file);
     let added = after(added, KERNEL, FILE);
     let plans = added.plans();
     let (data, _) = call(added, "fw_add_rule", arguments).unwrap();
     assert_eq!(data["verdict"], "accepted", "{data}");
-    assert_eq!(only(&plans), written(FILE, "Add `allow in any/tcp from 192.0.2.8` to the table inet linux_sysadmin"));
+    assert_eq!(
+        only(&plans),
+        written(FILE, "Add `allow in any/tcp from 192.0.2.8` to the table inet linux_sysadmin")
+    );
 }
 
 #[test]
 fn a_rule_for_packets_that_leave_is_one_of_the_other_chain() {
     let (kernel, file) = without("ip daddr 192.0.2.9", "192.0.2.9");
-    let before = target(&kernel, "enabled").file("/etc/nftables.conf", format!("{CONF}{INCLUDE}")).file(PATH, file);
+    let before =
+        target(&kernel, "enabled").file("/etc/nftables.conf", format!("{CONF}{INCLUDE}")).file(PATH, file);
     let added =
         before.answer_after(&["nft", "-j", "list", "ruleset"], 0, KERNEL, "").recording("").file(PATH, FILE);
     let plans = added.plans();
-    let arguments =
-        json!({"action": "deny", "direction": "out", "port": 443, "protocol": "tcp", "destination": "192.0.2.9"});
+    let arguments = json!({"action": "deny", "direction": "out", "port": 443, "protocol": "tcp", "destination": "192.0.2.9"});
     let (data, _) = call(added, "fw_add_rule", arguments).unwrap();
     assert_eq!(data["in"], "inet linux_sysadmin output");
     assert_eq!(only(&plans).steps()[0], Step::write(PATH, FILE).mode(0o644));
@@ -170,11 +176,13 @@ fn the_table_is_loaded_and_included_and_guarded() {
     assert_eq!(*config, Step::write("/etc/nftables.conf", format!("{CONF}{INCLUDE}")));
     assert_eq!(*unit, Step::run(systemctl("enable")).undo(systemctl("disable")));
     assert_eq!(*loaded, Step::run(load()).undo(delete()).uninterruptible());
-    let head = Change::new("Load the table inet linux_sysadmin, now and at each start: it drops what no rule allows")
-        .warning(said)
-        .warning("this cuts off logins at port 22 (sshd)")
-        .risk(Risk::Critical)
-        .guard(60);
+    let head = Change::new(
+        "Load the table inet linux_sysadmin, now and at each start: it drops what no rule allows",
+    )
+    .warning(said)
+    .warning("this cuts off logins at port 22 (sshd)")
+    .risk(Risk::Critical)
+    .guard(60);
     assert_eq!(change, steps.into_iter().fold(head, Change::step));
 }
 
@@ -186,9 +194,10 @@ fn the_table_is_taken_away_and_its_rules_stay() {
         .file("/etc/nftables.conf", CONF);
     let plans = target.plans();
     call(target, "fw_disable", json!({})).unwrap();
-    let expected = Change::new("Take the table inet linux_sysadmin away, now and at each start; its file stays")
-        .step(Step::write("/etc/nftables.conf", CONF))
-        .step(Step::run(delete()).undo(load()).uninterruptible());
+    let expected =
+        Change::new("Take the table inet linux_sysadmin away, now and at each start; its file stays")
+            .step(Step::write("/etc/nftables.conf", CONF))
+            .step(Step::run(delete()).undo(load()).uninterruptible());
     assert_eq!(only(&plans), expected);
 
     let kept = inactive;

@@ -25,7 +25,8 @@ macro_rules! rule_pattern {
 
 /// Asks for ufw's commands, and for its files, whose copies put them back byte for byte.
 pub(crate) fn granted(module: Module) -> Module {
-    let files = [(RULES, "ufw's rules"), (RULES_OF_IPV6, "its rules for IPv6"), (CONFIG, "whether ufw is enabled")];
+    let files =
+        [(RULES, "ufw's rules"), (RULES_OF_IPV6, "its rules for IPv6"), (CONFIG, "whether ufw is enabled")];
     module
         .command(CommandGrant::change(rule_pattern!("", " [comment <text>]"), Risk::Moderate, "add a rule"))
         .command(CommandGrant::change(rule_pattern!("delete ", ""), Risk::High, "remove a rule"))
@@ -87,6 +88,15 @@ impl State {
         After::Rules(ruleset)
     }
 
+    /// The same with the texts as they are, since the kernel prints its rules in other words.
+    fn before(&self, kernel: &Kernel, rule: &FirewallRule) -> Option<Ruleset> {
+        let texts = self.texts(rule).into_iter().map(|(family, text)| (family, text.to_owned()));
+        match self.after(kernel, texts.collect()) {
+            After::Rules(ruleset) => Some(ruleset),
+            After::Same | After::Unknown => None,
+        }
+    }
+
     /// Steps that write the files as they are.
     fn kept(&self) -> Vec<Step> {
         let ipv6 = self.ipv6.iter().map(|text| Step::write(RULES_OF_IPV6, text.as_str()));
@@ -122,6 +132,7 @@ pub(crate) fn adding(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Resu
         steps: vec![step],
         after_undo: vec![RELOAD.command().as_root()],
         kept: state.kept(),
+        before: state.before(kernel, rule),
         ..Proposal::new(format!("Have ufw {}", rule.in_words()), after)
     })
 }
@@ -139,6 +150,7 @@ pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Re
         steps: vec![step],
         after_undo: vec![RELOAD.command().as_root()],
         kept: state.kept(),
+        before: state.before(kernel, rule),
         ..Proposal::new(format!("Remove ufw's rule `{}`", rule.in_words()), after)
     })
 }
@@ -157,7 +169,9 @@ pub(crate) fn enabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
     }
     let kept = std::iter::once(Step::write(CONFIG, state.config.as_str())).chain(state.kept());
     Ok(Proposal {
-        steps: vec![Step::run(ENABLE.command().as_root()).undo(DISABLE.command().as_root()).uninterruptible()],
+        steps: vec![
+            Step::run(ENABLE.command().as_root()).undo(DISABLE.command().as_root()).uninterruptible(),
+        ],
         kept: kept.collect(),
         ..Proposal::new("Make ufw active, now and at each start", after.map_or(After::Unknown, After::Rules))
     })
@@ -192,7 +206,8 @@ fn command(rule: &FirewallRule, is_delete: bool) -> Command {
         command = command.args(["proto", &rule.protocol]);
     }
     let address = |address: &Option<String>| address.as_deref().unwrap_or("any").to_owned();
-    command = command.args(["from".to_owned(), address(&rule.source), "to".to_owned(), address(&rule.destination)]);
+    command =
+        command.args(["from".to_owned(), address(&rule.source), "to".to_owned(), address(&rule.destination)]);
     if let Some(port) = &rule.port {
         command = command.args(["port", port]);
     }

@@ -86,14 +86,9 @@ fn read<const N: usize>(cx: &Context, paths: [&str; N]) -> [Result<String>; N] {
     paths.map(|path| texts.next().unwrap_or_else(|| Err(Problem::unexpected(path, ""))))
 }
 
-/// ufw is in the way where packets come to its chains.
+/// Whether the kernel has ufw's rules.
 fn is_loaded(kernel: &Kernel) -> bool {
-    let chains = kernel.ruleset.tables().iter().flat_map(|table| &table.chains);
-    let rules = chains.filter(|chain| chain.hook.is_some()).flat_map(|chain| &chain.rules);
-    rules
-        .flat_map(|rule| &rule.expr)
-        .filter_map(|part| part.get("jump"))
-        .any(|to| to.get("target").is_some_and(|target| target == "ufw-before-input"))
+    kernel.ruleset.active_firewalls().contains(&"ufw")
 }
 
 /// A rule that ufw has made for both families is one rule.

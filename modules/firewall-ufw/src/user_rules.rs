@@ -37,8 +37,7 @@ pub(crate) fn without(text: &str, rule: &FirewallRule) -> String {
     for line in text.split_inclusive('\n') {
         if line.starts_with("### tuple ### ") {
             let listed = tuple::rules(line);
-            is_in_it =
-                listed.iter().any(|listed| listed.rule.as_ref().is_some_and(|own| own.is_same(rule)));
+            is_in_it = listed.iter().any(|listed| listed.rule.as_ref().is_some_and(|own| own.is_same(rule)));
         }
         if !is_in_it {
             kept.push_str(line);

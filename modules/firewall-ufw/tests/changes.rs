@@ -23,7 +23,7 @@ const SESSION: &str = "0      0      [::ffff:192.168.0.1]:8005    [::ffff:192.16
     0      0               192.168.0.1:49945          192.168.0.9:22    users:((\"ssh\",pid=873,fd=3))\n";
 
 fn target(nft: &str, conf: &str) -> FakeTarget {
-    let ruled = |text: &'static str| if nft == NONE { "" } else { text };
+    let ruled = |text: &'static str| if nft.contains("ufw-user-input") { text } else { "" };
     let mut target = FakeTarget::new()
         .answer(&["nft", "-j", "list", "ruleset"], 0, nft, "")
         .answer(&["iptables-save"], 0, ruled(SAVED), "")
@@ -104,8 +104,7 @@ fn a_rule_is_added_by_ufw_itself_and_looked_at_afterwards() {
     let step = Step::run(quick(&format!("allow {words} comment x")))
         .undo(quick(&format!("delete allow {words}")))
         .uninterruptible();
-    let expected =
-        Change::new("Have ufw allow in 9999/tcp # x").step(step).after_undo(ufw("reload"));
+    let expected = Change::new("Have ufw allow in 9999/tcp # x").step(step).after_undo(ufw("reload"));
     assert_eq!(only(&plans), expected);
 }
 
@@ -129,7 +128,11 @@ fn a_rule_that_is_there_takes_nothing() {
             vec!["the rule is there already: nothing was changed"],
         ),
         (
-            rule("deny", json!(53), json!({"protocol": "udp", "source": "10.0.0.1", "destination": "10.0.0.2/32", "comment": "c"})),
+            rule(
+                "deny",
+                json!(53),
+                json!({"protocol": "udp", "source": "10.0.0.1", "destination": "10.0.0.2/32", "comment": "c"}),
+            ),
             vec!["its comment is another one: \"none\"", "the rule is there already: nothing was changed"],
         ),
     ] {
@@ -150,7 +153,8 @@ fn an_allow_that_another_table_overrules_is_refused_with_the_rule() {
     let all = format!("{},{other}", NFT.trim_end().strip_suffix("]}").unwrap());
     let target = target(&all, CONF);
     let plans = target.plans();
-    let problem = call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp"}))).unwrap_err();
+    let problem =
+        call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp"}))).unwrap_err();
     assert_eq!(problem.code, "RULE_WITHOUT_EFFECT");
     assert!(problem.message.contains("`tcp dport 9999 drop` in inet other in"), "{}", problem.message);
     assert!(plans.borrow().is_empty());
@@ -202,9 +206,13 @@ fn sessions_that_cannot_be_seen_are_taken_for_cut_off() {
     let mut target = then_added(active());
     target.distro.extra = vec![("ssh_client".to_owned(), "198.51.100.9".to_owned())];
     let plans = target.plans();
-    call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp", "comment": "x"}))).unwrap();
+    call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp", "comment": "x"})))
+        .unwrap();
     let plan = format!("{:?}", only(&plans));
-    assert!(plan.contains("which sessions this cuts off isn't known") && plan.contains("guard: Some"), "{plan}");
+    assert!(
+        plan.contains("which sessions this cuts off isn't known") && plan.contains("guard: Some"),
+        "{plan}"
+    );
 }
 
 #[test]
@@ -223,7 +231,8 @@ fn ufw_is_switched_on_with_a_guard_and_with_what_it_cuts_off() {
     let plans = target.plans();
     let (data, _) = call(target, "fw_enable", json!({})).unwrap();
     assert_eq!(json!([data["firewall"], data["active"], data["at_boot"]]), json!(["ufw", true, true]));
-    let said = "this cuts off this server's own session from 192.168.7.7 at port 8005, logins at port 8005 (sshd)";
+    let said =
+        "this cuts off this server's own session from 192.168.7.7 at port 8005, logins at port 8005 (sshd)";
     let expected = Change::new("Make ufw active, now and at each start")
         .warning(said)
         .risk(Risk::Critical)
@@ -269,7 +278,8 @@ fn what_is_as_asked_for_takes_nothing_and_a_success_without_effect_is_an_error()
 fn an_inactive_ufw_keeps_the_rule_for_later() {
     let target = then_added(inactive());
     let (data, notes) =
-        call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp", "comment": "x"}))).unwrap();
+        call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp", "comment": "x"})))
+            .unwrap();
     assert!(data.get("verdict").is_none(), "{data}");
     assert_eq!(notes, ["ufw is inactive: its rules hold from fw_enable on"]);
 }
@@ -279,22 +289,67 @@ fn what_cannot_be_a_rule_is_refused_with_what_was_expected() {
     let ipv6_off = || active().file("/etc/default/ufw", DEFAULTS.replace("IPV6=yes", "IPV6=no"));
     let no_service = |name: &str| active().answer(&["getent", "services", name], 2, "", "");
     for (target, arguments, code, said) in [
-        (active(), rule("allow", json!(0), json!({})), "INVALID_PORT", "\"0\" is no port: expected 1 to 65535"),
+        (
+            active(),
+            rule("allow", json!(0), json!({})),
+            "INVALID_PORT",
+            "\"0\" is no port: expected 1 to 65535",
+        ),
         (active(), rule("allow", json!(65536), json!({})), "INVALID_PORT", "\"65536\" is no port"),
         (active(), rule("allow", json!(-1), json!({})), "INVALID_PORT", "is no port"),
         (active(), rule("allow", json!("+22"), json!({})), "INVALID_PORT", "is no port"),
         (active(), rule("allow", json!(""), json!({})), "INVALID_PORT", "is no port"),
         (active(), rule("allow", json!("80,443"), json!({})), "INVALID_PORT", "\"80,443\" is no port"),
-        (active(), rule("allow", json!("9000:8000"), json!({})), "INVALID_PORT", "reversed: expected 8000:9000"),
+        (
+            active(),
+            rule("allow", json!("9000:8000"), json!({})),
+            "INVALID_PORT",
+            "reversed: expected 8000:9000",
+        ),
         (active(), rule("allow", json!("1:65536"), json!({})), "INVALID_PORT", "\"65536\" is no port"),
         (active(), rule("allow", json!("8000:8010"), json!({})), "PROTOCOL_NEEDED", "expected tcp or udp"),
-        (no_service("nosuch"), rule("allow", json!("nosuch"), json!({})), "UNKNOWN_SERVICE", "expected its port's number"),
-        (active(), rule("allow", json!(22), json!({"source": "10.0.0.1/8"})), "INVALID_ADDRESS", "expected 10.0.0.0/8, or 10.0.0.1 alone"),
-        (active(), rule("allow", json!(22), json!({"source": "2001:db8::1/32"})), "INVALID_ADDRESS", "expected 2001:db8::/32"),
-        (active(), rule("allow", json!(22), json!({"source": "0.0.0.0/0"})), "INVALID_ADDRESS", "leave it out"),
-        (active(), rule("allow", json!(22), json!({"source": "::ffff:1.2.3.4"})), "INVALID_ADDRESS", "stands for 1.2.3.4"),
-        (active(), rule("allow", json!(22), json!({"source": "10.0.0.0/33"})), "INVALID_ADDRESS", "no network"),
-        (active(), rule("allow", json!(22), json!({"source": "-x"})), "INVALID_ADDRESS", "\"-x\" is no address"),
+        (
+            no_service("nosuch"),
+            rule("allow", json!("nosuch"), json!({})),
+            "UNKNOWN_SERVICE",
+            "expected its port's number",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"source": "10.0.0.1/8"})),
+            "INVALID_ADDRESS",
+            "expected 10.0.0.0/8, or 10.0.0.1 alone",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"source": "2001:db8::1/32"})),
+            "INVALID_ADDRESS",
+            "expected 2001:db8::/32",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"source": "0.0.0.0/0"})),
+            "INVALID_ADDRESS",
+            "leave it out",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"source": "::ffff:1.2.3.4"})),
+            "INVALID_ADDRESS",
+            "stands for 1.2.3.4",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"source": "10.0.0.0/33"})),
+            "INVALID_ADDRESS",
+            "no network",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"source": "-x"})),
+            "INVALID_ADDRESS",
+            "\"-x\" is no address",
+        ),
         (
             active(),
             rule("allow", json!(22), json!({"source": "10.0.0.1", "destination": "::1"})),
@@ -304,8 +359,18 @@ fn what_cannot_be_a_rule_is_refused_with_what_was_expected() {
         (active(), rule("allow", json!(22), json!({"comment": "a\nb"})), "INVALID_COMMENT", "one line"),
         (active(), rule("allow", json!(22), json!({"comment": "it's"})), "INVALID_COMMENT", "without quotes"),
         (active(), rule("allow", json!(22), json!({"comment": "a\"b"})), "INVALID_COMMENT", "without quotes"),
-        (active(), rule("allow", json!(22), json!({"comment": "x".repeat(121)})), "INVALID_COMMENT", "at most 120"),
-        (ipv6_off(), rule("allow", json!(22), json!({"source": "2001:db8::/32"})), "IPV6_NOT_FILTERED", "IPV6=no"),
+        (
+            active(),
+            rule("allow", json!(22), json!({"comment": "x".repeat(121)})),
+            "INVALID_COMMENT",
+            "at most 120",
+        ),
+        (
+            ipv6_off(),
+            rule("allow", json!(22), json!({"source": "2001:db8::/32"})),
+            "IPV6_NOT_FILTERED",
+            "IPV6=no",
+        ),
     ] {
         let problem = call(target, "fw_add_rule", arguments.clone()).unwrap_err();
         assert_eq!(problem.code, code, "{arguments}: {}", problem.message);
@@ -322,7 +387,8 @@ fn a_service_is_its_port_and_any_stands_for_everything() {
     let target = active().answer(&["getent", "services", "https"], 0, "https                 443/tcp\n", "");
     let plans = target.plans();
     // The rule isn't in the files afterwards, which are those of before.
-    let problem = call(target, "fw_add_rule", rule("deny", json!("https"), json!({"source": "any"}))).unwrap_err();
+    let problem =
+        call(target, "fw_add_rule", rule("deny", json!("https"), json!({"source": "any"}))).unwrap_err();
     assert_eq!(problem.code, "RULE_NOT_APPLIED");
     assert!(format!("{:?}", only(&plans)).contains("\"deny\", \"in\", \"proto\", \"tcp\""));
     let target = active();
@@ -331,4 +397,44 @@ fn a_service_is_its_port_and_any_stands_for_everything() {
     let words = "deny in from 203.0.113.0/24 to any";
     let step = Step::run(quick(words)).undo(quick(&format!("delete {words}"))).uninterruptible();
     assert_eq!(only(&plans).steps(), [step]);
+}
+
+#[test]
+fn empty_chains_of_a_switched_off_ufw_are_no_active_one() {
+    // What ufw leaves of its chains by `ufw disable`.
+    let chain = |name: &str, more: &str| {
+        format!(r#"{{"chain": {{"family": "ip", "table": "filter", "name": "{name}", "handle": 1{more}}}}}"#)
+    };
+    let hook = r#", "type": "filter", "hook": "input", "prio": 0, "policy": "accept""#;
+    let left = format!(
+        r#"{{"nftables": [{{"table": {{"family": "ip", "name": "filter", "handle": 1}}}}, {}, {},
+        {{"rule": {{"family": "ip", "table": "filter", "chain": "INPUT", "handle": 9, "expr": [
+            {{"counter": {{"packets": 0, "bytes": 0}}}}, {{"jump": {{"target": "ufw-before-input"}}}}]}}}}]}}"#,
+        chain("ufw-before-input", ""),
+        chain("INPUT", hook)
+    );
+    let off = || {
+        target(&left, "ENABLED=no\n").answer(&["iptables-save"], 0, "", "").answer(
+            &["ip6tables-save"],
+            0,
+            "",
+            "",
+        )
+    };
+    let (data, notes) = call(off(), "fw_status", json!({})).unwrap();
+    assert_eq!(
+        (data["active"].as_bool(), notes[0].as_str()),
+        (Some(false), "ufw is inactive: none of its rules holds")
+    );
+    let (_, notes) = call(off(), "fw_disable", json!({})).unwrap();
+    assert!(notes[0].starts_with("ufw is inactive already"), "{notes:?}");
+}
+
+#[test]
+fn a_rule_for_an_inactive_ufw_beside_an_active_firewalld_is_refused() {
+    let other = r#"{"nftables": [{"table": {"family": "inet", "name": "firewalld", "handle": 1}}]}"#;
+    let problem =
+        call(target(other, "ENABLED=no\n"), "fw_add_rule", rule("allow", json!(80), json!({}))).unwrap_err();
+    assert_eq!(problem.code, "OTHER_FIREWALL_ACTIVE");
+    assert!(problem.remediation[0].contains("distro.firewall_backend: firewalld"), "{problem:?}");
 }

@@ -79,8 +79,7 @@ pub(super) fn of_new_rule(rule: &FirewallRule, before: &Answers, after: &Answers
     let (against, all) = (after.of_fate(!lets_in), after.0.len());
     if lets_in && all > 0 && against.len() == all {
         let by = decided(against[0]);
-        let message =
-            format!("`{}` would have no effect: {by} stands in its way", rule.in_words());
+        let message = format!("`{}` would have no effect: {by} stands in its way", rule.in_words());
         return Err(Problem::new("RULE_WITHOUT_EFFECT", Category::State, message)
             .remedy("Remove or change that rule first; fw_explain shows it"));
     }

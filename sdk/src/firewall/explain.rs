@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::evaluate::{Answer, Decision, End, Verdict};
-use super::packet::{Packet, Protocol};
 use super::interfaces::{self, Interface};
+use super::packet::{Packet, Protocol};
 use super::{Backend, kernel};
 use crate::{Context, Noted, Problem, Result, text};
 

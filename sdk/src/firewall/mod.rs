@@ -150,9 +150,11 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
             "Remove a rule, given as fw_list_rules shows it",
             move |args, cx: &Context| rules::remove(&backend(), args, cx),
         )),
-        Tool::new("fw_enable", "Activate the firewall, which keeps out what no rule allows", move |args, cx: &Context| {
-            switch::enable(&backend(), args, cx)
-        })
+        Tool::new(
+            "fw_enable",
+            "Activate the firewall, which keeps out what no rule allows",
+            move |args, cx: &Context| switch::enable(&backend(), args, cx),
+        )
         .risk(Risk::Critical),
         Tool::new("fw_disable", "Deactivate the firewall; its rules are kept", move |args, cx: &Context| {
             switch::disable(&backend(), args, cx)

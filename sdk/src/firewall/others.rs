@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::ruleset::{Rule, Ruleset};
+use super::ruleset::{Rule, Ruleset, Table};
 use super::text;
 
 /// The beginnings of chains' and tables' names, with the program that writes them.
@@ -54,6 +54,35 @@ impl Ruleset {
         found.sort_unstable();
         found.dedup();
         found
+    }
+
+    /// Those of ufw and firewalld whose rules packets come to. ufw leaves empty chains behind where it is switched off.
+    pub fn active_firewalls(&self) -> Vec<&'static str> {
+        let mut active = Vec::new();
+        let is_ufw = |table: &Table| {
+            let rules =
+                |name: &str| table.chains.iter().find(|chain| chain.name == name).map(|chain| &chain.rules);
+            ["ufw-before-input", "ufw6-before-input"].iter().any(|name| {
+                let has_rules = rules(name).is_some_and(|rules| !rules.is_empty());
+                let bases = table.chains.iter().filter(|chain| chain.hook.is_some());
+                let mut jumps = bases
+                    .flat_map(|chain| &chain.rules)
+                    .flat_map(|rule| &rule.expr)
+                    .filter_map(|part| part.get("jump"));
+                has_rules && jumps.any(|to| to.get("target").is_some_and(|target| target == name))
+            })
+        };
+        if self.tables().iter().any(is_ufw) {
+            active.push("ufw");
+        }
+        // With its backend iptables, firewalld has no table of its own.
+        let is_firewalld = |table: &Table| {
+            table.name == "firewalld" || table.chains.iter().any(|chain| chain.name == "INPUT_ZONES")
+        };
+        if self.tables().iter().any(is_firewalld) {
+            active.push("firewalld");
+        }
+        active
     }
 
     /// Whether a program that runs containers has written rules.

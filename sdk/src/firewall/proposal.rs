@@ -31,6 +31,8 @@ pub struct Proposal {
     /// Steps that write files of the firewall as they are. A plan with a guard begins with them, so that its undo puts the
     /// files back byte for byte.
     pub kept: Vec<Step>,
+    /// The kernel's rules before the change, where the backend has built those after it anew, so that both can be compared.
+    pub before: Option<Ruleset>,
     /// The kernel's rules after the change.
     pub after: After,
     /// The zone, or the table and the chain.
@@ -49,6 +51,7 @@ impl Proposal {
             steps: Vec::new(),
             after_undo: Vec::new(),
             kept: Vec::new(),
+            before: None,
             after,
             place: None,
             interface: None,
@@ -57,7 +60,8 @@ impl Proposal {
     }
 
     /// The ways in that it closes.
-    pub(super) fn cut(&self, before: &Ruleset, ways: &WaysIn) -> Option<Cut> {
+    pub(super) fn cut(&self, kernel: &Ruleset, ways: &WaysIn) -> Option<Cut> {
+        let before = self.before.as_ref().unwrap_or(kernel);
         match &self.after {
             After::Same => None,
             After::Rules(after) => Some(ways.cut(before, after)),

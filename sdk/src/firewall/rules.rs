@@ -8,6 +8,7 @@ use super::evaluate::{Decision, Verdict};
 use super::kernel::{self, Kernel};
 use super::proposal::{After, Proposal};
 use super::rule::{Direction, FirewallRule};
+use super::ruleset::Ruleset;
 use super::ways_in::{self, WaysIn};
 use super::{Backend, Rules};
 use crate::{Category, Context, Noted, Problem, Result, text};
@@ -43,9 +44,11 @@ pub(super) fn add<B: Backend>(backend: &B, args: RuleArgs, cx: &Context) -> Resu
     let mut proposal = backend.adding(&rule, &kernel, cx)?;
     if proposal.steps.is_empty() {
         proposal.notes.push("the rule is there already: nothing was changed".to_owned());
-        let data = Outcome { would: None, rule: rule.in_words(), place: proposal.place, verdict: None, by: None };
+        let data =
+            Outcome { would: None, rule: rule.in_words(), place: proposal.place, verdict: None, by: None };
         return Ok(Noted { data, notes: proposal.notes });
     }
+    check_active(backend, &kernel, &proposal.after)?;
     if let After::Rules(after) = &proposal.after {
         let packets = effect::packets(&rule, proposal.interface.as_deref(), &ways.own_addresses());
         let before = Answers::of(&kernel.ruleset, &packets);
@@ -65,6 +68,7 @@ pub(super) fn remove<B: Backend>(backend: &B, args: RuleArgs, cx: &Context) -> R
     if proposal.steps.is_empty() {
         return Err(not_found(backend, &rule, &backend.rules(&kernel, cx)?));
     }
+    check_active(backend, &kernel, &proposal.after)?;
     carried_out(backend, Doing::Remove, &rule, (&kernel, &ways), proposal, cx)
 }
 
@@ -83,14 +87,12 @@ fn carried_out<B: Backend>(
     let (place, after, notes) = (proposal.place.clone(), proposal.after.clone(), proposal.notes.clone());
     let cut = proposal.cut(&kernel.ruleset, ways);
     let applied = cx.apply(proposal.plan(cut.as_ref(), false))?;
+    let is_inactive = matches!(after, After::Same);
     let ruleset = match (applied.dry_run, after) {
-        (_, After::Same) | (true, After::Unknown) => None,
         (true, After::Rules(after)) => Some(after),
-        (false, _) => Some(kernel::read(cx, Vec::new())?.0.ruleset),
+        (true, _) => None,
+        (false, _) => Some(verified(backend, doing, rule, cx)?).filter(|_| !is_inactive),
     };
-    if !applied.dry_run {
-        verify(backend, doing, rule, cx)?;
-    }
     let answers = ruleset.map(|ruleset| Answers::of(&ruleset, &packets));
     let (verdict, by) = answers.as_ref().and_then(Answers::verdict).unzip();
     let would = applied.dry_run.then_some(if doing == Doing::Add { "add" } else { "remove" });
@@ -98,26 +100,47 @@ fn carried_out<B: Backend>(
     Ok(Noted { data, notes })
 }
 
-/// Programs of firewalls may end well without having done anything.
-fn verify<B: Backend>(backend: &B, doing: Doing, rule: &FirewallRule, cx: &Context) -> Result<()> {
+/// The kernel's rules after the change. Programs of firewalls may end well without having done anything.
+fn verified<B: Backend>(backend: &B, doing: Doing, rule: &FirewallRule, cx: &Context) -> Result<Ruleset> {
     let (kernel, _) = kernel::read(cx, Vec::new())?;
-    let is_done = match doing {
-        Doing::Add => backend.adding(rule, &kernel, cx)?.steps.is_empty(),
-        Doing::Remove => backend.removing(rule, &kernel, cx)?.steps.is_empty(),
+    let left = match doing {
+        Doing::Add => backend.adding(rule, &kernel, cx)?,
+        Doing::Remove => backend.removing(rule, &kernel, cx)?,
     };
-    if is_done {
-        return Ok(());
+    if left.steps.is_empty() {
+        return Ok(kernel.ruleset);
     }
     let is = if doing == Doing::Remove { "is still there" } else { "isn't there" };
     let message = format!("{} reported success, but the rule {is}", backend.name());
     Err(Problem::new("RULE_NOT_APPLIED", Category::Other, message).remedy("fw_list_rules shows the rules"))
 }
 
+/// The other firewalls that are active.
+pub(super) fn other_firewalls<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<&'static str> {
+    kernel.ruleset.active_firewalls().into_iter().filter(|other| *other != backend.name()).collect()
+}
+
+/// A rule of an inactive firewall is hardly what was meant where another one is active.
+fn check_active<B: Backend>(backend: &B, kernel: &Kernel, after: &After) -> Result<()> {
+    let (others, name) = (other_firewalls(backend, kernel), backend.name());
+    match (after, others.first()) {
+        (After::Same, Some(other)) => {
+            let message =
+                format!("{name} is inactive here and {other} is active: which one is meant isn't clear");
+            Err(Problem::new("OTHER_FIREWALL_ACTIVE", Category::State, message)
+                .remedy(format!(
+                    "For {other}, set distro.firewall_backend: {other} in the server's configuration"
+                ))
+                .remedy(format!("For {name}, make it active by fw_enable first")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What else decides about packets to the machine.
 fn others<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<String> {
     let mut notes = Vec::new();
-    let writers = kernel.ruleset.writers(backend.name());
-    for other in writers.iter().filter(|writer| ["ufw", "firewalld"].contains(writer)) {
+    for other in other_firewalls(backend, kernel) {
         notes.push(format!("{other} is active as well: what one of both drops doesn't get in"));
     }
     if kernel.ruleset.has_containers() {

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::kernel;
 use super::ways_in::{self, WaysIn};
 use super::{Backend, Standing};
+use super::{kernel, rules};
 use crate::{Category, Context, NoArgs, Noted, Problem, Result};
 
 #[derive(Serialize)]
@@ -36,8 +36,7 @@ fn switch<B: Backend>(backend: &B, is_on: bool, cx: &Context) -> Result<Noted<Sw
         let standing = backend.standing(&kernel, cx)?;
         return Ok(Noted { data: Switched { would: None, firewall, standing }, notes });
     }
-    let others = kernel.ruleset.writers(firewall);
-    for other in others.iter().filter(|other| is_on && ["ufw", "firewalld"].contains(other)) {
+    for other in rules::other_firewalls(backend, &kernel).into_iter().filter(|_| is_on) {
         proposal.notes.push(format!("{other} is active as well: what one of both drops doesn't get in"));
     }
     let mut notes = proposal.notes.clone();

@@ -115,9 +115,8 @@ impl WaysIn {
             let is_closed = |is_v6: bool| {
                 let packet = self.packet(way, is_v6);
                 let (now, then) = (before.evaluate(&packet), after.evaluate(&packet));
-                let is_shut = |answer: &Answer| {
-                    [Verdict::Dropped, Verdict::Rejected].contains(&answer.verdict)
-                };
+                let is_shut =
+                    |answer: &Answer| [Verdict::Dropped, Verdict::Rejected].contains(&answer.verdict);
                 match way.peer {
                     Some(_) => !is_shut(&now) && then.verdict != Verdict::Accepted && now != then,
                     // A port may stay open for some.
@@ -137,9 +136,9 @@ impl WaysIn {
     }
 
     fn packet(&self, way: &Way, is_v6: bool) -> Packet {
-        let at = way.local.and_then(|local| {
-            self.interfaces.iter().find(|interface| interface.addresses.contains(&local))
-        });
+        let at = way
+            .local
+            .and_then(|local| self.interfaces.iter().find(|interface| interface.addresses.contains(&local)));
         Packet {
             source: way.peer,
             destination: way.local,

@@ -99,7 +99,11 @@ async fn is_undone_by_the_machine(lab: &Lab, name: &str) {
     let host = lab.host(name);
     let before = host.run(&["sh", "-c", STATE]);
     let cut = confirmed(&mut client, "fw_remove_rule", &ssh, Some("critical")).await;
-    assert_eq!((&cut["status"], &cut["error_code"]), (&json!("error"), &json!("CONNECTION_CUT")), "{name}: {cut}");
+    assert_eq!(
+        (&cut["status"], &cut["error_code"]),
+        (&json!("error"), &json!("CONNECTION_CUT")),
+        "{name}: {cut}"
+    );
     assert!(cut["undone"].as_array().is_some_and(|undone| !undone.is_empty()), "{name}: {cut}");
     assert_eq!(host.run(&["sh", "-c", STATE]), before, "{name}");
     let status = client.envelope("fw_explain", json!({"port": 22})).await;
@@ -108,7 +112,8 @@ async fn is_undone_by_the_machine(lab: &Lab, name: &str) {
 
 #[tokio::test]
 async fn ufw_and_firewalld_are_as_before_once_a_rule_has_cut_the_way() {
-    let Some(firewalls) = Firewalls::new("ufw_and_firewalld_are_as_before_once_a_rule_has_cut_the_way") else {
+    let Some(firewalls) = Firewalls::new("ufw_and_firewalld_are_as_before_once_a_rule_has_cut_the_way")
+    else {
         return;
     };
     let lab = &firewalls.0;
@@ -117,7 +122,8 @@ async fn ufw_and_firewalld_are_as_before_once_a_rule_has_cut_the_way() {
 
 #[tokio::test]
 async fn the_tools_own_table_is_as_before_once_a_rule_has_cut_the_way() {
-    let Some(firewalls) = Firewalls::new("the_tools_own_table_is_as_before_once_a_rule_has_cut_the_way") else {
+    let Some(firewalls) = Firewalls::new("the_tools_own_table_is_as_before_once_a_rule_has_cut_the_way")
+    else {
         return;
     };
     firewalls.0.settle_for("distro:\n  firewall_backend: nftables\n");

@@ -103,7 +103,11 @@ async fn come_back_exactly(machine: &Changing, firewall: &Firewall) {
         let has = |known: &Value| {
             listed.as_object().is_some_and(|rule| rule.iter().all(|(key, value)| known[key] == *value))
         };
-        assert_eq!(all["data"].as_array().map(|all| all.iter().filter(|known| has(known)).count()), Some(1), "{all}");
+        assert_eq!(
+            all["data"].as_array().map(|all| all.iter().filter(|known| has(known)).count()),
+            Some(1),
+            "{all}"
+        );
         machine.holds_already(&mut client, "fw_add_rule", &rule).await;
         agreed(&mut client, "fw_remove_rule", &listed).await;
         assert_eq!(machine.sh(firewall.rules), before, "{rule}");

@@ -136,9 +136,8 @@ async fn packets_prove_rules(backend: Option<&str>, test: &str) {
     let lab = Lab::beside_others(test).expect("the hosts are up");
     let own = if machine.holds("command -v ufw") { "ufw" } else { "firewalld" };
     let backend = backend.unwrap_or(own);
-    let settings = format!(
-        "safety:\n  confirmation_threshold: critical\ndistro:\n  firewall_backend: {backend}\n"
-    );
+    let settings =
+        format!("safety:\n  confirmation_threshold: critical\ndistro:\n  firewall_backend: {backend}\n");
     machine.configure("root", &settings);
     let mut client = machine.serve_default().await;
     confirmed(&mut client, "fw_enable", &json!({})).await;
@@ -186,7 +185,10 @@ async fn packets_prove_rules(backend: Option<&str>, test: &str) {
                 story.join("\n"),
                 machine.sh("nft list ruleset")
             );
-            counts[["accepted", "dropped", "rejected"].iter().position(|known| *known == fate).expect("a fate")] += 1;
+            counts[["accepted", "dropped", "rejected"]
+                .iter()
+                .position(|known| *known == fate)
+                .expect("a fate")] += 1;
         }
     }
     assert!(counts.iter().filter(|count| **count > 0).count() >= 2, "{backend}: {counts:?}");
