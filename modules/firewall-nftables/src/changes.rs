@@ -7,48 +7,61 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::own_table::{self, FAMILY, NAME};
 
-const LOAD: CommandLine = CommandLine::new("nft -f <path:/etc/{nftables,nftables.d}/linux-sysadmin.nft>");
 const DELETE: CommandLine = CommandLine::new("nft delete table inet linux_sysadmin");
 const ENABLE: CommandLine = CommandLine::new("systemctl enable -- nftables.service");
 const DISABLE: CommandLine = CommandLine::new("systemctl disable -- nftables.service");
 
-/// The file that nftables.service loads, and the directory of files for it to include. The first one is that of Red Hat's
-/// distributions, the second one of the others.
-const PLACES: [(&str, &str); 2] =
-    [("/etc/sysconfig/nftables.conf", "/etc/nftables"), ("/etc/nftables.conf", "/etc/nftables.d")];
+/// Where a distribution keeps rules of nftables.
+struct Place {
+    /// The file that nftables.service loads.
+    config: &'static str,
+    /// The directory of files for it to include.
+    directory: &'static str,
+    /// The file of the tools' own table.
+    own: &'static str,
+    /// Loads that file.
+    load: CommandLine,
+}
+
+/// The first place is that of Red Hat's distributions, the second one that of the others.
+const PLACES: [Place; 2] = [
+    Place {
+        config: "/etc/sysconfig/nftables.conf",
+        directory: "/etc/nftables",
+        own: "/etc/nftables/linux-sysadmin.nft",
+        load: CommandLine::new("nft -f /etc/nftables/linux-sysadmin.nft"),
+    },
+    Place {
+        config: "/etc/nftables.conf",
+        directory: "/etc/nftables.d",
+        own: "/etc/nftables.d/linux-sysadmin.nft",
+        load: CommandLine::new("nft -f /etc/nftables.d/linux-sysadmin.nft"),
+    },
+];
 
 /// Asks for the table's file, and for what loads it.
 pub(crate) fn granted(module: Module) -> Module {
-    module
-        .command(LOAD.change(Risk::High, "have the kernel's own table as its file says"))
+    let of_all = module
         .command(DELETE.change(Risk::High, "take the tools' own table out of the kernel"))
         .command(ENABLE.change(Risk::Critical, "have the table at each start"))
-        .command(DISABLE.change(Risk::Critical, "undo that"))
-        .paths(
-            PLACES.map(|(config, _)| {
-                PathGrant::read(config, "what nftables.service loads").as_root_if_available()
-            }),
-        )
-        .paths(PLACES.map(|(_, directory)| {
-            PathGrant::read(&format!("{directory}/linux-sysadmin.nft"), "the tools' own table")
-                .as_root_if_available()
-        }))
-        .path(PathGrant::write("/etc/nftables/linux-sysadmin.nft", "the tools' own table"))
-        .path(PathGrant::write("/etc/nftables.d/linux-sysadmin.nft", "the tools' own table"))
-        .path(PathGrant::write("/etc/nftables", "the directory of that file"))
-        .path(PathGrant::write("/etc/nftables.d", "the directory of that file"))
-        .path(PathGrant::write("/etc/sysconfig/nftables.conf", "include the tools' own table at each start"))
-        .path(PathGrant::write("/etc/nftables.conf", "include the tools' own table at each start"))
+        .command(DISABLE.change(Risk::Critical, "undo that"));
+    PLACES.into_iter().fold(of_all, |module, place| {
+        module
+            .command(place.load.change(Risk::High, "have the kernel's own table as its file says"))
+            .path(PathGrant::read(place.config, "what nftables.service loads").as_root_if_available())
+            .path(PathGrant::read(place.own, "the tools' own table").as_root_if_available())
+            .path(PathGrant::write(place.config, "include the tools' own table at each start"))
+            .path(PathGrant::write(place.directory, "make the directory of the table's file"))
+            .path(PathGrant::write(place.own, "the tools' own table"))
+    })
 }
 
 /// The files, as they are.
 pub(crate) struct Files {
-    /// The file that nftables.service loads, and its text.
-    config: (&'static str, String),
-    directory: &'static str,
-    /// The path of the table's file.
-    pub path: String,
-    /// Its text. `None` where there is no such file.
+    place: Place,
+    /// The text of the file that nftables.service loads.
+    config: String,
+    /// The text of the table's file. `None` where there is no such file.
     text: Option<String>,
     /// Its rules.
     pub rules: Vec<FirewallRule>,
@@ -56,56 +69,52 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn read(cx: &Context) -> Result<Self> {
-        let path = |directory: &str| format!("{directory}/linux-sysadmin.nft");
-        let paths = PLACES.map(|(config, directory)| [config.to_owned(), path(directory)]);
+        let paths = PLACES.map(|place| [place.config, place.own]);
         let as_root = cx.files_as(linux_sysadmin_sdk::Privilege::RootIfAvailable);
         let mut texts = as_root.read_all(paths.as_flattened()).into_iter();
-        for (config, directory) in PLACES {
-            let (settings, own) = (found(texts.next())?, found(texts.next())?);
-            let Some(settings) = settings else { continue };
-            let rules = own.as_deref().map_or_else(Vec::new, own_table::rules);
-            return Ok(Self {
-                config: (config, settings),
-                directory,
-                path: path(directory),
-                text: own,
-                rules,
-            });
+        for place in PLACES {
+            let (config, text) = (found(texts.next())?, found(texts.next())?);
+            let Some(config) = config else { continue };
+            let rules = text.as_deref().map_or_else(Vec::new, own_table::rules);
+            return Ok(Self { place, config, text, rules });
         }
-        let message = format!("nftables.service has no file: expected {} or {}", PLACES[0].0, PLACES[1].0);
+        let known = PLACES.map(|place| place.config).join(" or ");
+        let message = format!("nftables.service has no file: expected {known}");
         Err(Problem::new("NO_NFTABLES_CONF", Category::State, message)
             .remedy("Install the distribution's package nftables"))
     }
 
     fn include(&self) -> String {
-        format!("include \"{}\"", self.path)
+        format!("include \"{}\"", self.place.own)
     }
 
     /// Whether the table is loaded with the others.
     pub(crate) fn is_included(&self) -> bool {
         let include = self.include();
-        self.config.1.lines().any(|line| line.trim() == include)
+        self.config.lines().any(|line| line.trim() == include)
     }
 
     fn load(&self) -> Command {
-        LOAD.with([&self.path]).as_root()
+        self.place.load.command().as_root()
     }
 
     /// Steps that write the table's file with these rules.
     fn write(&self, rules: &[FirewallRule], cx: &Context) -> Result<Vec<Step>> {
         let mut steps = Vec::new();
-        let directory = cx.stat_all(&[self.directory]).into_iter().next();
+        let directory = cx.stat_all(&[self.place.directory]).into_iter().next();
         if directory.transpose()?.flatten().is_none() {
-            steps.push(Step::make_directory(self.directory, 0o755));
+            steps.push(Step::make_directory(self.place.directory, 0o755));
         }
-        steps.push(Step::write(self.path.as_str(), own_table::text(rules)).mode(0o644));
+        steps.push(Step::write(self.place.own, own_table::text(rules)).mode(0o644));
         Ok(steps)
     }
 
     /// The rules, unless the kernel's table has others.
     fn checked(&self, kernel: &Kernel) -> Result<&[FirewallRule]> {
         match own_table::in_kernel(kernel) {
-            Some(table) if !own_table::is_as_kept(table, &self.rules) => Err(own_table::differs(&self.path)),
+            Some(table) if !own_table::is_as_kept(table, &self.rules) => {
+                Err(own_table::differs(self.place.own))
+            }
             _ => Ok(&self.rules),
         }
     }
@@ -183,10 +192,10 @@ pub(crate) fn enabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
     if files.text.is_none() {
         steps.extend(files.write(rules, cx)?);
     }
-    let (config, text) = &files.config;
+    let (config, text) = (files.place.config, &files.config);
     if !files.is_included() {
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-        steps.push(Step::write(*config, format!("{text}{end}{}\n", files.include())));
+        steps.push(Step::write(config, format!("{text}{end}{}\n", files.include())));
     }
     if !unit.is_enabled {
         steps.push(Step::run(ENABLE.command().as_root()).undo(DISABLE.command().as_root()));
@@ -205,11 +214,11 @@ pub(crate) fn disabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
     let files = Files::read(cx)?;
     files.checked(kernel)?;
     let mut steps = Vec::new();
-    let (config, text) = &files.config;
+    let (config, text) = (files.place.config, &files.config);
     if files.is_included() {
         let include = files.include();
         let kept = text.split_inclusive('\n').filter(|line| line.trim() != include);
-        steps.push(Step::write(*config, kept.collect::<String>()));
+        steps.push(Step::write(config, kept.collect::<String>()));
     }
     if own_table::in_kernel(kernel).is_some() {
         steps.push(Step::run(DELETE.command().as_root()).undo(files.load()).uninterruptible());
