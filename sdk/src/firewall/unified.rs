@@ -122,3 +122,51 @@ fn port(right: &Value) -> Option<String> {
         _ => right.as_u64().map(|port| port.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_means_itself_in_the_kernels_words() {
+        for port in [None, Some("22"), Some("8000:8010")] {
+            for protocol in ["any", "tcp", "udp"] {
+                for (source, destination) in [
+                    (None, None),
+                    (Some("192.0.2.7"), None),
+                    (None, Some("2001:db8::1")),
+                    (Some("10.0.0.0/8"), Some("192.0.2.0/24")),
+                ] {
+                    for action in [Action::Allow, Action::Deny, Action::Reject] {
+                        let rule = FirewallRule {
+                            action,
+                            direction: Direction::In,
+                            port: port.map(str::to_owned),
+                            protocol: protocol.to_owned(),
+                            source: source.map(str::to_owned),
+                            destination: destination.map(str::to_owned),
+                            comment: Some("why".to_owned()),
+                        };
+                        assert_eq!(unified(&rule.kernel_rule(), Direction::In), Some(rule));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_of_any_protocol_names_both() {
+        let is = |left: Value, right: Value| json!({"match": {"op": "==", "left": left, "right": right}});
+        let both = is(json!({"meta": {"key": "l4proto"}}), json!({"set": ["udp", "tcp"]}));
+        let port = is(json!({"payload": {"protocol": "th", "field": "dport"}}), json!(53));
+        let accept = || json!({"accept": null});
+        for (expr, is_unified) in [
+            (vec![both.clone(), port.clone(), accept()], true),
+            (vec![both, accept()], false),
+            (vec![port, accept()], false),
+        ] {
+            let rule = Rule { expr, ..Rule::default() };
+            assert_eq!(unified(&rule, Direction::In).is_some(), is_unified, "{rule:?}");
+        }
+    }
+}
