@@ -7,7 +7,7 @@ use super::effect::{self, Answers};
 use super::evaluate::{Decision, Verdict};
 use super::kernel::{self, Kernel};
 use super::proposal::{After, Proposal};
-use super::rule::{Direction, FirewallRule};
+use super::rule::{Action, Direction, FirewallRule};
 use super::ruleset::Ruleset;
 use super::ways_in::{self, WaysIn};
 use super::{Backend, Rules};
@@ -55,6 +55,11 @@ pub(super) fn add<B: Backend>(backend: &B, args: RuleArgs, cx: &Context) -> Resu
         proposal.notes.extend(effect::of_new_rule(&rule, &before, &Answers::of(after, &packets))?);
     }
     if rule.direction == Direction::In {
+        let lets_in_all = rule.action == Action::Allow
+            && [&rule.port, &rule.source, &rule.destination].into_iter().all(Option::is_none);
+        if lets_in_all {
+            proposal.notes.push("this lets in everybody at every port".to_owned());
+        }
         proposal.notes.extend(others(backend, &kernel));
     }
     carried_out(backend, Doing::Add, &rule, (&kernel, &ways), proposal, cx)
