@@ -185,9 +185,7 @@ fn a_change_that_cuts_off_this_session_is_critical_and_undoes_itself() {
     let arguments = json!({"action": "allow", "direction": "in", "port": 5432, "protocol": "tcp", "source": "192.168.2.0/24"});
     call(target, "fw_remove_rule", arguments).unwrap();
     let head = Change::new("Remove `allow in 5432/tcp from 192.168.2.0/24` from zone public")
-        .warning(
-            "this cuts off this server's own session from 192.168.2.7 at port 5432, logins at port 5432 (sshd)",
-        )
+        .warning("this cuts off this server's own session from 192.168.2.7 at port 5432")
         .risk(Risk::Critical)
         .guard(60)
         .step(Step::write(ZONE_FILE, XML));
