@@ -1,4 +1,5 @@
-//! Rules of zones that are added and removed, and firewalld as a whole, with zones and rules of firewalld 1.3.3.
+//! Rules of zones that are added and removed, and firewalld as a whole, with the zones and rules below `data`, which were
+//! recorded. What they are after a change, addresses, routes and sockets are written by hand in their programs' formats.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::testkit::{FakeTarget, Plans};
@@ -117,7 +118,6 @@ fn a_rule_of_any_protocol_takes_a_rich_rule_for_each_and_is_listed_as_one() {
     assert_eq!(notes[0], "firewalld keeps no comments: this one is left out");
     assert_eq!(notes[1], "the rule is one of zone public; also in use: drop, trusted");
     let [tcp, udp] = rich.map(|rule| steps(["add", "remove"], &format!("rich-rule={rule}")));
-    let [tcp, udp] = [tcp, udp].map(<[Step; 2]>::to_vec);
     assert_eq!(only(&plans).steps(), [&tcp[0], &udp[0], &tcp[1], &udp[1]].map(Clone::clone));
     let (data, _) = call(running(&after), "fw_list_rules", json!({})).unwrap();
     let listed =

@@ -1,4 +1,5 @@
-//! The tools' own table: its file, what the kernel has of it, and both families of distributions, with nft 1.0.6.
+//! The tools' own table: its file, what the kernel has of it, and both families of distributions. The files below `data` are
+//! nft's; addresses and sockets are written by hand in the formats of ip and ss.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::testkit::{FakeTarget, Plans};

@@ -1,5 +1,5 @@
-//! Rules that are added and removed, and ufw as a whole, with the files and rules of ufw 0.36.2, iptables 1.8.9 and nft 1.0.6,
-//! and sockets as ss of iproute2 6.1.0 prints them (Debian 12).
+//! Rules that are added and removed, and ufw as a whole, with the files and rules below `data`, which were recorded. Addresses,
+//! sockets, and what the files say after a change are written by hand in the formats of ip, ss and ufw 0.36.2.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use linux_sysadmin_sdk::testkit::{FakeTarget, Plans};
@@ -47,7 +47,7 @@ fn inactive() -> FakeTarget {
     target(NONE, "ENABLED=no\n")
 }
 
-/// ufw's file with another rule, as ufw 0.36.2 writes it.
+/// ufw's file with another rule.
 fn with_rule(text: &str, tuple: &str, line: &str) -> String {
     text.replacen("### END RULES ###", &format!("### tuple ### {tuple}\n{line}\n\n### END RULES ###"), 1)
 }

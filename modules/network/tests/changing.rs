@@ -1,6 +1,6 @@
-//! The tools that change the network, on the recording of a network namespace. What ip prints was recorded with iproute2 6.1.0;
-//! the texts of the owners are those of Debian 12: systemd 252, netplan.io 0.106, ifupdown 0.8.41, resolvconf 1.91. What
-//! NetworkManager prints was recorded as well.
+//! The tools that change the network, on the recording of a network namespace. The two files below `data` were recorded, of
+//! iproute2 6.1.0 and of NetworkManager 1.42.4. All other texts are written by hand, in the formats of Debian 12: iproute2's
+//! ss, systemd 252, netplan.io 0.106, ifupdown 0.8.41, resolvconf 1.91 and cloud-init 22.4.
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::change::{Change, Step};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const NAMESPACE: &str = include_str!("data/namespace.txt");
 const GUARD: u32 = 60;
 
-/// As ss of iproute2 6.1.0 prints a session of sshd 9.2 for root.
+/// A session of sshd for root, written by hand in the format of ss.
 const SSHD: &str = "tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:((\"sshd\",pid=400,fd=3))\n\
     tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000 users:((\"sshd\",pid=502,fd=4),(\"sshd\",pid=500,fd=4))\n";
 
@@ -177,7 +177,6 @@ fn a_route_is_added_where_each_owner_keeps_it() {
 
 #[test]
 fn a_generated_file_is_never_edited() {
-    // Written by cloud-init 22.4.
     let cloud = format!(
         "# This file is generated from information provided by the datasource.  Changes\n# to it will not persist across an instance reboot.\n{NETPLAN}"
     );

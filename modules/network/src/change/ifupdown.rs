@@ -306,7 +306,7 @@ impl Format for Ifupdown {
 mod tests {
     use super::*;
 
-    /// After interfaces(5) and the examples of ifupdown 0.8.41.
+    /// Written by hand after interfaces(5) and the examples of ifupdown 0.8.41.
     const TEXT: &str = "\
 source /etc/network/interfaces.d/*
 

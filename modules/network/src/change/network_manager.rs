@@ -272,7 +272,7 @@ mod tests {
         Connection { uuid: "u-1".into(), values: values(text) }
     }
 
-    /// Such commands were tried with NetworkManager 1.42.4, which takes each of them back exactly.
+    /// A connection written by hand, in the format of `nmcli --terse`.
     const STATIC: &str = "connection.id:Wired 1\nipv4.method:manual\nipv4.dns:192.0.2.53\nipv4.dns-search:\n\
         ipv4.addresses:192.0.2.10/24, 192.0.2.11/24\nipv4.gateway:192.0.2.1\nipv4.routes:10.8.0.0/16 192.0.2.7 50\n\
         ipv6.method:auto\nipv6.dns:\nipv6.addresses:2001\\:db8\\:\\:10/64\nipv6.gateway:\nipv6.routes:\n";

@@ -213,7 +213,7 @@ impl Format for Networkd {
 mod tests {
     use super::*;
 
-    /// After the examples of systemd.network(5) of systemd 252.
+    /// Written by hand after the examples of systemd.network(5) of systemd 252.
     const TEXT: &str = "\
 # the office
 [Match]

@@ -120,7 +120,7 @@ mod tests {
         find(&FakeTarget::new().transcript(NAMESPACE).answer(&["ss", "-Htunap"], 0, sockets, "").context())
     }
 
-    /// As ss of iproute2 6.1.0 prints connections.
+    /// Connections and sockets here are written by hand, in the format of ss.
     const LISTENING: &str = "tcp LISTEN 0 128 *:22 *:* users:((\"sshd\",pid=400,fd=3))\n\
         tcp LISTEN 0 128 *:80 *:* users:((\"nginx\",pid=600,fd=3))\n";
 

@@ -1,4 +1,4 @@
-//! The examples of netplan.io 0.106 (Debian 12) and texts that cloud-init and installers write.
+//! Texts written by hand, after the examples of netplan.io 0.106 and after what cloud-init and installers write.
 
 use super::*;
 
