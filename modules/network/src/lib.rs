@@ -97,7 +97,7 @@ pub fn module() -> Module {
     .tool(
         Tool::new(
             "net_dns_modify",
-            "Set name servers and search domains through their owner",
+            "Replace all name servers or search domains, through their owner",
             dns_modify::net_dns_modify,
         )
         .risk(Risk::Moderate)

@@ -26,7 +26,7 @@ pub(super) struct RuleArgs {
     port: Port,
     #[serde(default)]
     protocol: Protocol,
-    /// CIDR. Left out: any
+    /// CIDR
     source: Option<String>,
     destination: Option<String>,
     comment: Option<String>,

@@ -147,7 +147,7 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         })),
         of_rule(Tool::new(
             "fw_remove_rule",
-            "Remove a rule, given as fw_list_rules shows it",
+            "Remove a rule as fw_list_rules shows it",
             move |args, cx: &Context| rules::remove(&backend(), args, cx),
         )),
         Tool::new(

@@ -22,7 +22,7 @@ enum Action {
 pub(crate) struct AddressesModifyArgs {
     action: Action,
     interface: String,
-    /// Address with its length, such as 192.0.2.7/24
+    /// 192.0.2.7/24
     address: String,
 }
 

@@ -31,13 +31,10 @@ const MOST: usize = 8;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DnsModifyArgs {
-    /// All servers' addresses, in order; left out: as now
     servers: Option<Vec<String>>,
-    /// All search domains; left out: as now
     search: Option<Vec<String>>,
-    /// Interface whose servers are meant, where several have some
     interface: Option<String>,
-    /// Name that must resolve afterwards, or it is undone
+    /// Undone unless this name resolves
     check: Option<String>,
 }
 

@@ -19,21 +19,18 @@ const OWN_TABLES: std::ops::RangeInclusive<u32> = 253..=255;
 enum Action {
     Add,
     Remove,
-    /// Changes the gateway
     Replace,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RoutesModifyArgs {
     action: Action,
-    /// Network such as 10.8.0.0/16, or default
+    /// CIDR or default
     to: String,
-    /// Gateway's address
+    /// Gateway
     via: Option<String>,
-    /// Found by the gateway if left out
     interface: Option<String>,
     metric: Option<i64>,
-    /// Routing table's number
     table: Option<i64>,
 }
 
