@@ -67,7 +67,6 @@ fn then(target: FakeTarget, zones: &str) -> FakeTarget {
     target
         .answer_after(&["firewall-cmd", "--list-all-zones"], 0, zones, "")
         .answer_after(&["firewall-cmd", "--permanent", "--list-all-zones"], 0, zones, "")
-        .answer_after(&["firewall-offline-cmd", "--list-all-zones"], 0, zones, "")
 }
 
 /// The zone `public` with these rich rules more.
@@ -129,7 +128,11 @@ fn a_rule_of_any_protocol_takes_a_rich_rule_for_each_and_is_listed_as_one() {
     let target = then(running(&after), ZONES);
     let plans = target.plans();
     call(target, "fw_remove_rule", again).unwrap();
-    assert_eq!(only(&plans).steps().len(), 4);
+    // The recorded kernel hasn't got the rule. What its removal cuts off isn't known, so that the zone's file is kept first.
+    let [tcp, udp] = rich.map(|rule| steps(["remove", "add"], &format!("rich-rule={rule}")));
+    let removal = [&tcp[0], &udp[0], &tcp[1], &udp[1]].map(Clone::clone);
+    let expected: Vec<Step> = std::iter::once(Step::write(ZONE_FILE, XML)).chain(removal).collect();
+    assert_eq!(only(&plans).steps(), expected);
 }
 
 #[test]
@@ -207,7 +210,8 @@ fn what_firewalld_cannot_do_is_refused() {
 #[test]
 fn where_firewalld_does_not_run_the_files_are_changed() {
     let rich = "rule port port=\"81\" protocol=\"tcp\" accept";
-    let target = then(stopped(ZONES), &with_rich(&[rich]));
+    let after = with_rich(&[rich]);
+    let target = stopped(ZONES).answer_after(&["firewall-offline-cmd", "--list-all-zones"], 0, after, "");
     let plans = target.plans();
     let arguments = json!({"action": "allow", "direction": "in", "port": 81, "protocol": "tcp"});
     let (_, notes) = call(target, "fw_add_rule", arguments).unwrap();
