@@ -64,9 +64,12 @@ fn stopped(zones: &str) -> FakeTarget {
 
 /// The target after a plan, with other zones.
 fn then(target: FakeTarget, zones: &str) -> FakeTarget {
-    target
-        .answer_after(&["firewall-cmd", "--list-all-zones"], 0, zones, "")
-        .answer_after(&["firewall-cmd", "--permanent", "--list-all-zones"], 0, zones, "")
+    target.answer_after(&["firewall-cmd", "--list-all-zones"], 0, zones, "").answer_after(
+        &["firewall-cmd", "--permanent", "--list-all-zones"],
+        0,
+        zones,
+        "",
+    )
 }
 
 /// The zone `public` with these rich rules more.
