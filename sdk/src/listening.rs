@@ -8,6 +8,19 @@ const LISTENING: CommandLine = CommandLine::new("ss -Hltunp");
 
 const UNIX: CommandLine = CommandLine::new("ss -H -x -l -p");
 
+/// Programs by which people log in over the network.
+pub const LOGINS: [&str; 9] = [
+    "sshd",
+    "sshd-session",
+    "sshd-auth",
+    "dropbear",
+    "telnetd",
+    "in.telnetd",
+    "xrdp",
+    "cockpit-ws",
+    "cockpit-tls",
+];
+
 /// The grant for [`unix_command`], which runs as root where possible.
 pub fn unix_grant() -> CommandGrant {
     UNIX.read("which programs listen on a socket that is a file").as_root_if_available()

@@ -17,7 +17,7 @@ const SSHD: &str = "tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:((\"sshd\",pid=4
 
 const DEFAULT: &str = "it touches the default route of IPv4, by which this machine reaches other networks";
 const SESSION: &str =
-    "it touches the way of the SSH session from 198.51.100.20 to 192.0.2.10, which may be the one in use";
+    "it touches the way of the session from 198.51.100.20 to 192.0.2.10, which may be the one in use";
 
 /// A machine with a session, whose eth0 nobody configures.
 fn machine() -> FakeTarget {

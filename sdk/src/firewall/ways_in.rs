@@ -11,19 +11,6 @@ use crate::{Command, CommandLine, Context, Module, Output, Privilege, Result, li
 
 const ESTABLISHED: CommandLine = CommandLine::new("ss -Htnp state established");
 
-/// Programs by which people log in over the network.
-const LOGINS: [&str; 9] = [
-    "sshd",
-    "sshd-session",
-    "sshd-auth",
-    "dropbear",
-    "telnetd",
-    "in.telnetd",
-    "xrdp",
-    "cockpit-ws",
-    "cockpit-tls",
-];
-
 /// The most ways that a sentence names.
 const MOST_NAMED: usize = 6;
 
@@ -86,7 +73,7 @@ impl WaysIn {
         let is_known = is_read && (client.is_none() || ways.iter().any(|way| way.is_own));
         for socket in sockets.iter().filter(|socket| !socket.is_udp) {
             let names = socket.names();
-            let program = names.iter().find(|name| LOGINS.contains(name));
+            let program = names.iter().find(|name| listening::LOGINS.contains(name));
             if let Some(program) = program.filter(|_| socket.reach() != listening::Reach::Local)
                 && !ways.iter().any(|way| way.peer.is_none() && way.port == socket.port)
             {
@@ -181,7 +168,7 @@ fn session(line: &str, client: Option<IpAddr>) -> Option<Way> {
     let (peer, _) = listening::endpoint(words.next()?)?;
     let [local, peer] = [local?, peer?].map(|address| address.to_canonical());
     let names = listening::processes(line);
-    let program = names.iter().map(|(name, _)| name).find(|name| LOGINS.contains(&name.as_str()));
+    let program = names.iter().map(|(name, _)| name).find(|name| listening::LOGINS.contains(&name.as_str()));
     let is_own = client == Some(peer);
     let program = match program {
         Some(program) => program.clone(),

@@ -30,7 +30,7 @@ async fn cuts(lab: &Lab, name: &str, tool: &str, arguments: impl FnOnce(&str, &s
 
     let asked = client.is_asked(WAY, tool, arguments(&peer, &own)).await;
     let text = asked.text();
-    assert!(text.contains("critical") && text.contains(&format!("SSH session from {peer}")), "{text}");
+    assert!(text.contains("critical") && text.contains(&format!("session from {peer}")), "{text}");
     let envelope = client.answers(&asked, "accept").await;
     assert_eq!(
         (&envelope["status"], &envelope["error_category"]),

@@ -1,8 +1,8 @@
-//! The sessions of SSH on this machine, and the ways that their packets take. A change that touches one of them may cut it.
+//! The sessions of people on this machine, and the ways that their packets take. A change that touches one of them may cut it.
 
 use std::net::IpAddr;
 
-use linux_sysadmin_sdk::{prelude::*, text};
+use linux_sysadmin_sdk::{listening, prelude::*, text};
 
 use super::cidr::Cidr;
 use super::setting::Route;
@@ -11,7 +11,7 @@ use crate::links::Link;
 use crate::sockets;
 use crate::tools::routes_show::{GET, MATCH, Raw};
 
-/// So many ways are looked at. A machine that has more sessions has most of them from one place.
+/// So many ways are looked at. A session beyond that is touched by whatever concerns the address of its other end.
 const MOST: usize = 16;
 
 /// The machine at the other end of sessions, and the way to it.
@@ -35,25 +35,30 @@ pub(crate) fn find(cx: &Context) -> Option<Vec<Session>> {
             .iter()
             .any(|socket| socket.is_listening() && !socket.local.is_udp && socket.local.port == port)
     };
+    let client = cx.distro().extra.into_iter().find(|(name, _)| name == "ssh_client");
+    let client = client.and_then(|(_, address)| address.parse::<IpAddr>().ok());
     let mut ends: Vec<(IpAddr, IpAddr)> = Vec::new();
     for socket in sockets.iter().filter(|socket| socket.state == "established" && !socket.local.is_udp) {
         let (Some(local), Some((peer, _))) = (socket.local.address, socket.remote) else { continue };
-        // A process that isn't told may be the session's.
+        // A process that isn't told may be the session's, and so may any that serves the host's own connection.
         let names = socket.local.names();
-        let is_ssh = names.is_empty() || names.iter().any(|name| name.starts_with("sshd"));
-        if is_ssh && is_listening(socket.local.port) && !peer.is_loopback() && !ends.contains(&(peer, local))
-        {
+        let is_login = |name: &&str| name.starts_with("sshd") || listening::LOGINS.contains(name);
+        let is_session = names.is_empty() || client == Some(peer) || names.iter().any(is_login);
+        let is_new = !peer.is_loopback() && !ends.contains(&(peer, local));
+        if is_session && is_new && is_listening(socket.local.port) {
             ends.push((peer, local));
         }
     }
-    ends.sort_unstable();
-    ends.truncate(MOST);
-    let ways = ends.iter().map(|(peer, _)| GET.with([peer.to_string()]));
-    let routes = ends.iter().map(|(peer, _)| MATCH.with([peer.to_string()]));
+    // The host's own connection comes first, so that its way is always looked at.
+    ends.sort_unstable_by_key(|(peer, local)| (client != Some(*peer), *peer, *local));
+    let looked_at = &ends[..ends.len().min(MOST)];
+    let ways = looked_at.iter().map(|(peer, _)| GET.with([peer.to_string()]));
+    let routes = looked_at.iter().map(|(peer, _)| MATCH.with([peer.to_string()]));
     let outputs = cx.run_all(ways.chain(routes).collect());
     let mut raws = outputs.into_iter().map(|output| ip::objects::<Raw>(output.ok()?).ok()?.list.pop());
-    let ways: Vec<_> = raws.by_ref().take(ends.len()).collect();
-    let sessions = ends.into_iter().zip(ways.into_iter().zip(raws)).map(|((peer, local), (way, route))| {
+    let ways: Vec<_> = raws.by_ref().take(looked_at.len()).collect();
+    let ways = ways.into_iter().zip(raws).chain(std::iter::repeat_with(|| (None, None)));
+    let sessions = ends.into_iter().zip(ways).map(|((peer, local), (way, route))| {
         let way = way.unwrap_or_default();
         let by_route = route.and_then(|route| match route.dst.as_str() {
             "default" => Some(Cidr::everything(peer.is_ipv6())),
@@ -103,7 +108,7 @@ pub(crate) fn warning(touched: &[&Session]) -> Option<String> {
     peers.dedup();
     let to = &touched.first()?.local;
     Some(format!(
-        "it touches the way of the SSH session from {} to {to}, which may be the one in use",
+        "it touches the way of the session from {} to {to}, which may be the one in use",
         text::list(&peers, 5)
     ))
 }
@@ -134,6 +139,7 @@ mod tests {
             ),
             // Whose it is can't be told.
             ("tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000", true),
+            ("tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000 users:((\"dropbear\",pid=502,fd=4))", true),
             ("tcp ESTAB 0 0 192.0.2.10:80 198.51.100.20:50000 users:((\"nginx\",pid=601,fd=4))", false),
             ("tcp ESTAB 0 0 192.0.2.10:50000 198.51.100.20:22 users:((\"ssh\",pid=700,fd=4))", false),
             ("tcp ESTAB 0 0 127.0.0.1:22 127.0.0.1:50000 users:((\"sshd\",pid=502,fd=4))", false),
@@ -144,6 +150,28 @@ mod tests {
         }
         assert_eq!(found("").unwrap(), Vec::new());
         assert_eq!(found("garbage\n"), None);
+    }
+
+    #[test]
+    fn the_hosts_own_connection_is_a_session_whoever_serves_it_and_however_many_there_are() {
+        let line = |peer: &str, name: &str| {
+            format!("tcp ESTAB 0 0 192.0.2.10:80 {peer}:50000 users:((\"{name}\",pid=601,fd=4))\n")
+        };
+        let mut sockets = LISTENING.to_owned() + &line("198.51.100.20", "nginx");
+        for number in 1..=40 {
+            sockets += &line(&format!("192.0.2.{}", 100 + number), "xrdp");
+        }
+        let mut target = FakeTarget::new().transcript(NAMESPACE).answer(&["ss", "-Htunap"], 0, sockets, "");
+        target.distro.extra.push(("ssh_client".to_owned(), "198.51.100.20".to_owned()));
+        let sessions = find(&target.context()).unwrap();
+        assert_eq!(sessions.len(), 41);
+        assert_eq!(
+            (sessions[0].peer.to_string(), sessions[0].dev.as_deref()),
+            ("198.51.100.20".to_owned(), Some("eth0"))
+        );
+        // What decides about one whose way isn't looked at isn't known.
+        let last = &sessions[40];
+        assert!(last.is_taken_by(Cidr::everything(false), &[]) && last.by_route.is_none(), "{last:?}");
     }
 
     #[test]
