@@ -9,6 +9,7 @@ use super::netplan::Netplan;
 use super::network_manager::Connection;
 use super::networkd::Networkd;
 use super::setting::Setting;
+use super::view::GUARD;
 use crate::links::Link;
 use crate::managers::Managers;
 
@@ -44,12 +45,14 @@ pub(crate) struct Kept {
     pub(crate) after_undo: Vec<Command>,
     /// Where it is set: a file or a connection.
     pub(crate) set_in: Option<String>,
-    /// Whether the steps change the running state as well.
+    /// Whether the steps change the running state as well. The owner then sets up the interface anew.
     pub(crate) applies: bool,
 }
 
 impl Kept {
+    /// The change with the steps. What an owner takes over beside them isn't known, so that it is guarded.
     pub(crate) fn add_to(self, change: Change) -> Change {
+        let change = if self.applies { change.guard(GUARD) } else { change };
         let change = self.steps.into_iter().fold(change, Change::step);
         self.after_undo.into_iter().fold(change, Change::after_undo)
     }
@@ -210,6 +213,7 @@ impl Owner {
                 }
             }
         };
+        kept.applies = apply.is_some() && !kept.steps.is_empty();
         if let Some(apply) = apply.filter(|_| !kept.steps.is_empty()) {
             kept.steps.push(Step::run(apply.clone()).uninterruptible());
             kept.after_undo.push(apply);

@@ -14,7 +14,7 @@ use crate::tools::interfaces;
 use crate::tools::routes_show::{ROUTES_4, ROUTES_6};
 
 /// The time in seconds in which the host must reach the target again. After it, the target undoes the change itself.
-const GUARD: u32 = 60;
+pub(crate) const GUARD: u32 = 60;
 
 /// What a change is planned on.
 pub(crate) struct View {
