@@ -164,7 +164,8 @@ impl Files {
     }
 }
 
-fn generated(path: &str) -> Problem {
+/// The problem with a change of a file that a program writes.
+pub(crate) fn generated(path: &str) -> Problem {
     let message = format!("{path} sets it, which a program writes anew: a change of it would be lost");
     Problem::new("GENERATED_FILE", Category::State, message)
         .remedy(format!("Change it where that program takes it from: a comment in {path} may tell where"))

@@ -2,7 +2,7 @@
 
 pub(crate) mod cidr;
 pub(crate) mod edit;
-mod files;
+pub(crate) mod files;
 mod ifupdown;
 mod netplan;
 mod network_manager;

@@ -5,6 +5,7 @@ use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text};
 use super::dns_show::LEADS_TO;
 use crate::change::cidr;
 use crate::change::edit::{self, Dns};
+use crate::change::files;
 use crate::change::owner::{Kept, Owner};
 use crate::dns::resolv_conf::{self, MOST_SERVERS, RESOLV_CONF};
 use crate::dns::{owner, resolvconf, resolved};
@@ -22,9 +23,6 @@ const RESTART_RESOLVED: CommandLine = CommandLine::new("systemctl restart -- sys
 
 /// The addresses at which systemd-resolved itself answers.
 const STUBS: [&str; 2] = ["127.0.0.53", "127.0.0.54"];
-
-/// The time in seconds in which the host must reach the target again.
-const GUARD: u32 = 60;
 
 /// So many servers and domains are taken. No resolver asks more of them in turn.
 const MOST: usize = 8;
@@ -285,9 +283,18 @@ fn plain(target: Option<String>, text: Option<String>, named: Option<&Link>) -> 
         return Err(Problem::validation("INTERFACE_NOT_USED", message));
     }
     let text = text.unwrap_or_default();
+    refuse_generated(RESOLV_CONF, &text)?;
     let found = resolv_conf::parse(&text);
     let now = Dns { servers: found.servers, search: found.search };
     Ok(Place { owner: "nobody".to_owned(), now, kind: Kind::Plain(text) })
+}
+
+/// Refuses a file that a program writes which isn't known here.
+fn refuse_generated(path: &str, text: &str) -> Result<()> {
+    if edit::is_generated(text) {
+        return Err(files::generated(path));
+    }
+    Ok(())
 }
 
 fn by_interface(writer: &str, device: String, owner: Owner) -> Result<Place> {
@@ -336,6 +343,7 @@ fn by_resolvconf(
         return Ok(Place { owner: "resolvconf, by ifupdown".to_owned(), now, kind });
     }
     let text = resolvconf::base(cx)?;
+    refuse_generated(resolvconf::BASE, &text)?;
     let found = resolv_conf::parse(&text);
     let now = Dns { servers: found.servers, search: found.search };
     Ok(Place { owner: "resolvconf".to_owned(), now, kind: Kind::Base(text) })
@@ -386,11 +394,7 @@ fn plan(place: Place, dns: &Dns, cx: &Context) -> Result<(Change, String, Dns, S
             (change.step(write).step(Step::run(update.clone())).after_undo(update), set_in)
         }
         Kind::Resolved => (resolved_plan(change, dns, cx)?, set_in),
-        Kind::Interface(device, mut owner) => {
-            let (change, set_in) = with_owner(owner.keep_dns(dns, &device, cx)?, device);
-            // The owner sets up the interface anew.
-            (change.guard(GUARD), set_in)
-        }
+        Kind::Interface(device, mut owner) => with_owner(owner.keep_dns(dns, &device, cx)?, device),
         Kind::Stanza(device, mut owner) => {
             let (change, set_in) = with_owner(owner.keep_dns(dns, &device, cx)?, device.clone());
             (change.step(resolvconf::record(&device, dns, cx)), set_in)
