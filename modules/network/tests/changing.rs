@@ -202,6 +202,16 @@ fn a_generated_file_is_never_edited() {
 }
 
 #[test]
+fn a_broken_file_of_netplan_is_not_the_one_that_has_the_route() {
+    let target = on_netplan().file("/etc/netplan/99-broken.yaml", "network: [\n");
+    let (data, notes, plan) = done(target, "net_routes_modify", branch());
+    assert_eq!(data["set_in"], NETPLAN_FILE);
+    assert!(notes.is_empty(), "{notes:?}");
+    // netplan refuses the broken file, and the host undoes the rest.
+    assert_eq!(plan.steps()[1], Step::run(root("netplan", "generate")).uninterruptible());
+}
+
+#[test]
 fn what_may_cut_the_connection_is_critical_and_has_a_guard() {
     let default = "0.0.0.0/0 via 192.0.2.1 dev eth0 src 192.0.2.10 proto dhcp metric 100";
     let (data, notes, plan) = done(machine(), "net_routes_modify", json!({"action": "remove", "to": "any"}));

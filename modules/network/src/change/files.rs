@@ -58,7 +58,11 @@ impl Files {
 
     /// The path of the file that has the setting.
     pub(crate) fn place_of(&self, setting: &Setting) -> Option<&str> {
-        let has = |file: &&File| matches!(self.format.remove(&file.new, setting), Ok(Some(_)) | Err(_));
+        // What is there and can't be taken out is there. What can't be read at all isn't.
+        let has = |file: &&File| match self.format.remove(&file.new, setting) {
+            Ok(found) => found.is_some(),
+            Err(problem) => problem.code != "CONFIG_INVALID",
+        };
         self.all.iter().find(has).map(|file| file.path.as_str())
     }
 
