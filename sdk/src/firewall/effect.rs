@@ -32,7 +32,8 @@ pub(super) fn packets(rule: &FirewallRule, interface: Option<&str>, own: &[IpAdd
                     source: rule.first_source(),
                     destination: rule.first_destination(),
                     interface: interface.map(str::to_owned),
-                    is_on_route: interface.map(|_| true),
+                    // Packets with a forged source are no concern of the rule.
+                    is_on_route: Some(true),
                     own: own.to_vec(),
                     ..Packet::to_port(*protocol, port, is_v6)
                 });
