@@ -14,8 +14,7 @@ printf '# ours\n[Match]\nName=lsa0\n\n[Network]\nAddress=198.19.7.2/24\nLinkLoca
 systemctl start systemd-networkd
 ";
 
-const CONFIGURED: &str =
-    "grep -q '^ADMIN_STATE=configured' /run/systemd/netif/links/$(cat /sys/class/net/lsa0/ifindex)";
+const CONFIGURED: &str = "grep -q '^ADMIN_STATE=configured' /run/systemd/netif/links/$(ip -oneline link show dev lsa0 | cut -d: -f1)";
 
 const CLEAN: &str = "
 systemctl stop systemd-networkd.socket systemd-networkd
