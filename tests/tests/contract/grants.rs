@@ -12,7 +12,7 @@ use linux_sysadmin_tests::{expected_modules, shipped};
 const WAYS: usize = 120;
 
 /// Values for holes, by the hole's type: ordinary ones, and some that a change would make grave.
-const VALUES: [(&str, &[&str]); 18] = [
+const VALUES: [(&str, &[&str]); 21] = [
     ("unit", &["nginx.service", "ssh.service", "debug-shell.service", "reboot.target", "apt-daily.timer"]),
     ("package", &["nginx", "bash", "glibc", "openssh-server", "sudo"]),
     ("version", &["1.22.1-9", "nginx-1.20.1-1.el9"]),
@@ -23,6 +23,9 @@ const VALUES: [(&str, &[&str]); 18] = [
     ("text", &["web server", "reboot"]),
     ("time", &["2026-01-31 10:00", "yesterday"]),
     ("address", &["192.0.2.1", "2001:db8::1"]),
+    ("cidr", &["192.0.2.0/24", "0.0.0.0/0", "2001:db8::/32"]),
+    ("interface", &["eth0", "lo"]),
+    ("protocol", &["tcp", "udp"]),
     ("host", &["web1", "192.0.2.1"]),
     ("mode", &["0640"]),
     ("size", &["512M"]),
