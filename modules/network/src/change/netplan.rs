@@ -57,11 +57,11 @@ fn node(lines: &[String], from: usize, end: usize, outer: Option<usize>, key: &s
     let belongs =
         |line: &str| indent(line) > inner || indent(line) == inner && line.trim_start().starts_with("- ");
     let mut last = at + 1;
-    for number in at + 1..end {
-        if !is_content(&lines[number]) {
+    for (number, line) in lines.iter().enumerate().take(end).skip(at + 1) {
+        if !is_content(line) {
             continue;
         }
-        if !belongs(&lines[number]) {
+        if !belongs(line) {
             break;
         }
         last = number + 1;

@@ -50,8 +50,7 @@ fn entries<'a>(lines: &[&'a str], section: &str, name: &str) -> Vec<(usize, &'a 
 
 /// The route of a section, None where it has none that could be meant.
 fn route(lines: &[&str]) -> Option<Route> {
-    let value =
-        |name: &str| lines.iter().filter_map(|line| entry(line)).filter(|(own, _)| *own == name).last();
+    let value = |name: &str| lines.iter().filter_map(|line| entry(line)).rfind(|(own, _)| *own == name);
     let value = |name: &str| value(name).map(|(_, value)| value).filter(|value| !value.is_empty());
     let via: Option<IpAddr> = match value("Gateway") {
         // The gateway of a lease isn't known here.
