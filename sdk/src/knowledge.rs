@@ -3,6 +3,7 @@
 pub mod config_checks;
 pub mod config_paths;
 pub mod evidence_lines;
+pub mod ports;
 
 pub use crate::bindings::sysadmin::module::knowledge::{
     ApplyBy, Backup, Candidate, Cause, ConfigFile, DataPath, Dependant, Diagnosis, Expectation, Finding,

@@ -70,8 +70,10 @@
 #![deny(unsafe_code)]
 
 pub mod accounts;
+pub mod authorized_keys;
 #[allow(unsafe_code)]
 pub mod bindings;
+pub mod certificates;
 mod change;
 // The file is the host's own, by a symlink: a hole of a command line takes none of these characters.
 mod characters;
@@ -86,12 +88,15 @@ mod journal;
 pub mod knowledge;
 pub mod listening;
 mod module;
+pub mod mounts;
 pub mod packages;
 pub mod paths;
 mod problem;
 pub mod processes;
 mod reply;
 mod schema;
+pub mod sshd;
+pub mod sudoers;
 #[cfg(feature = "system")]
 pub mod system;
 #[cfg(not(target_family = "wasm"))]

@@ -6,6 +6,7 @@
 //! a machine needs.
 
 use linux_sysadmin_sdk::packages::Request;
+use linux_sysadmin_sdk::packages::apt_lines::NEWER;
 use linux_sysadmin_sdk::prelude::*;
 
 macro_rules! installed {
@@ -29,11 +30,6 @@ pub(crate) const SHOW: CommandLine = CommandLine::new("apt-cache show -- <packag
 /// Prints the sizes of exactly the versions that would be installed.
 pub(crate) const SHOW_VERSIONS: CommandLine = CommandLine::new("apt-cache show -- <package>=<version>...");
 pub(crate) const AUTOMATIC: CommandLine = CommandLine::new("apt-mark showauto -- <package>");
-
-/// Simulates the installation of everything newer, including updates of held packages and updates that remove others.
-/// apt-get names phased updates without their versions.
-pub(crate) const NEWER: CommandLine =
-    CommandLine::new("apt-get --simulate --quiet --ignore-hold full-upgrade");
 
 macro_rules! change {
     ($rest:literal) => {

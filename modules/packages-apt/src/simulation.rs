@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use linux_sysadmin_sdk::packages::apt_lines::{self, Line, operation};
 use linux_sysadmin_sdk::packages::{Operation, Request, Simulated, State, Update, Updates, Verb};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use crate::apt_cache::Sizes;
-use crate::commands::{INSTALLED, NEWER, SHOW_VERSIONS};
+use crate::commands::{INSTALLED, SHOW_VERSIONS};
 use crate::output::{errors, names_below};
 use crate::{apt_cache, commands, dpkg_query, explain};
 
@@ -77,42 +78,6 @@ fn no_longer_needed(text: &str) -> Vec<String> {
     [one, more].concat()
 }
 
-/// An operation, and the archives of its new version.
-struct Line {
-    operation: Operation,
-    origins: String,
-}
-
-/// Parses `Inst NAME [OLD] (NEW ORIGIN:ARCHIVE/SUITE, … [ARCH]) […]`, `Remv NAME [OLD]`, `Purg NAME [OLD]`, and `Purg
-/// NAME` for a package of which only configuration is left. `Conf` lines add nothing.
-fn operation(line: &str, lower: &[String]) -> Result<Option<Line>> {
-    let Some((verb, rest)) = line.split_once(' ') else { return Ok(None) };
-    if !["Inst", "Remv", "Purg"].contains(&verb) {
-        return Ok(None);
-    }
-    let unexpected = || Problem::unexpected("apt-get --simulate", line);
-    let (name, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-    // A package of another architecture is written as `name:arch`.
-    let name = name.split_once(':').map_or(name, |(name, _arch)| name);
-    let old = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(old, _)| old);
-    if verb != "Inst" {
-        let verb = if verb == "Purg" { Verb::Purge } else { Verb::Remove };
-        let operation = Operation::new(verb, name, old.unwrap_or_default(), "");
-        return Ok(Some(Line { operation, origins: String::new() }));
-    }
-    let (_, rest) = rest.split_once('(').ok_or_else(unexpected)?;
-    let (inside, _) = rest.split_once(')').ok_or_else(unexpected)?;
-    let (new, origins) = inside.split_once(' ').unwrap_or((inside, ""));
-    let verb = match old {
-        None => Verb::Install,
-        Some(old) if old == new => Verb::Reinstall,
-        Some(_) if lower.iter().any(|lower| lower == name) => Verb::Downgrade,
-        Some(_) => Verb::Upgrade,
-    };
-    let operation = Operation::new(verb, name, old.unwrap_or_default(), new);
-    Ok(Some(Line { operation, origins: origins.to_owned() }))
-}
-
 /// Adds the size of the download and on disk, as far as the lists have them. They are an estimate, so that a failure is
 /// ignored.
 fn size(simulated: &mut Simulated, cx: &Context) {
@@ -145,9 +110,10 @@ fn size(simulated: &mut Simulated, cx: &Context) {
 
 /// All newer versions, and a note on those that an update of all packages leaves out.
 pub(crate) fn updates(cx: &Context) -> Result<Updates> {
-    let ours = commands::simulation(&Request::UpdateAll).unwrap_or_else(|| NEWER.command());
+    let ours = commands::simulation(&Request::UpdateAll).unwrap_or_else(|| apt_lines::NEWER.command());
     let slow = |command: Command| command.duration(linux_sysadmin_sdk::DurationCategory::Normal);
-    let [newer, ours, installed] = cx.run_each([slow(NEWER.command()), slow(ours), INSTALLED.command()]);
+    let [newer, ours, installed] =
+        cx.run_each([slow(apt_lines::NEWER.command()), slow(ours), INSTALLED.command()]);
     let newer = said(newer?)?;
     let ours: BTreeSet<_> = parse(&said(ours?)?)?.operations.into_iter().map(|done| done.name).collect();
     let installed = dpkg_query::read(installed)?;
@@ -200,19 +166,9 @@ fn update(line: Line) -> Option<Update> {
         name,
         installed: from,
         candidate: to,
-        security: is_security(&line.origins),
+        security: apt_lines::is_security(&line.origins),
         repository: repository(&line.origins),
         ..Update::default()
-    })
-}
-
-/// Whether an archive is for security updates, by its label or its name: `Debian-Security:12/stable-security [amd64]`.
-fn is_security(origins: &str) -> bool {
-    let mut origins = origins.split(", ");
-    origins.any(|origin| {
-        let (label, archive) = origin.split_once(':').unwrap_or((origin, ""));
-        let archive = archive.split(' ').next().unwrap_or_default();
-        label.to_ascii_lowercase().contains("security") || archive.ends_with("-security")
     })
 }
 

@@ -1,6 +1,7 @@
 //! The command lines and paths of the module.
 
 use linux_sysadmin_sdk::packages::Request;
+use linux_sysadmin_sdk::packages::advisory::{ADVISORIES, CVES};
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::{DurationCategory, Privilege};
 
@@ -42,13 +43,6 @@ pub const REASON: CommandLine = CommandLine::new(
 pub const UPGRADES: CommandLine = CommandLine::new(
     r"dnf --cacheonly repoquery --upgrades --latest-limit=1 '--queryformat=%{name}\t%{arch}\t%{evr}\t%{repoid}\n'",
 );
-
-/// Prints the advisories that updates fix, with the packages that fix them.
-pub const ADVISORIES: CommandLine = CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates");
-
-/// Prints the same for CVEs.
-pub const CVES: CommandLine =
-    CommandLine::new("dnf --quiet --cacheonly updateinfo list --updates --with-cve");
 
 /// Prints one line for each transaction.
 pub const TRANSACTIONS: CommandLine = CommandLine::new("dnf --quiet history list");

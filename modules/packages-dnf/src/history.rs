@@ -1,10 +1,10 @@
 //! The history of dnf, by `dnf history`: each transaction with its packages, as dnf 4 and dnf 5 print it.
 
-use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
+use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb, nevra};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::command::{TRANSACTION, TRANSACTIONS, look};
-use crate::{nevra, problem};
+use crate::problem;
 
 /// The number of transactions that are read where no package is named, and where one is.
 const MOST: usize = 100;

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use linux_sysadmin_sdk::packages::{Installed, State};
+use linux_sysadmin_sdk::packages::{Installed, State, nevra};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::command::{INSTALLED, LOCKED, PROTECTED};
-use crate::nevra;
 
 /// dnf protects itself even where no file names it.
 const ALWAYS: [&str; 2] = ["dnf", "dnf5"];

@@ -8,12 +8,10 @@
 //! The module reads dnf's output in English: the host sets the locale of every command.
 #![forbid(unsafe_code)]
 
-mod advisory;
 mod aftermath;
 mod command;
 mod history;
 mod installed;
-mod nevra;
 mod problem;
 mod remarks;
 mod repository;

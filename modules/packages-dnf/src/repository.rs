@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use linux_sysadmin_sdk::Category;
-use linux_sysadmin_sdk::packages::{Available, Found, Info, Update, Updates};
+use linux_sysadmin_sdk::packages::{Available, Found, Info, Update, Updates, advisory};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::command::{AVAILABLE, CACHES, HIDDEN, INFO, INFO_INSTALLED, REASON, UPGRADES, VERSIONS, look};
 use crate::version::{compare, plain};
-use crate::{advisory, installed, problem};
+use crate::{installed, problem};
 
 /// The number of bytes of a listing that are read at once.
 const PIECE: u32 = 1 << 18;

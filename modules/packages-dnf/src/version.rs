@@ -1,5 +1,6 @@
 //! The order of versions in rpm: rpm-version(7), `rpmvercmp`.
 
+pub use linux_sysadmin_sdk::packages::nevra::plain;
 use std::cmp::Ordering;
 
 /// Compares `[epoch:]version[-release]`.
@@ -9,11 +10,6 @@ pub fn compare(one: &str, other: &str) -> Ordering {
         .cmp(&other_epoch)
         .then_with(|| segments(version, other_version))
         .then_with(|| segments(release, other_release))
-}
-
-/// The version without an epoch of 0, as rpm and dnf 4 write it.
-pub fn plain(version: &str) -> &str {
-    version.strip_prefix("0:").unwrap_or(version)
 }
 
 fn parts(text: &str) -> (u64, &str, &str) {

@@ -2,10 +2,10 @@
 
 use linux_sysadmin_sdk::{prelude::*, text::excerpt};
 
-use crate::authorized_keys::Authorized;
 use crate::host::PublicKey;
 use crate::key_options;
 use crate::keys_file::COMMENT;
+use linux_sysadmin_sdk::authorized_keys::Authorized;
 
 /// The longest line that is added. An RSA key of 16384 bits takes a third of it.
 const LONGEST: usize = 8192;

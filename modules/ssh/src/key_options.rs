@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::{prelude::*, text::excerpt};
 
-use crate::authorized_keys::name;
+use linux_sysadmin_sdk::authorized_keys::name;
 
 /// Options that only restrict a key, or limit its time.
 const HARMLESS: [&str; 7] = [

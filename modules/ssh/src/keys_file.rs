@@ -3,11 +3,11 @@
 use linux_sysadmin_sdk::{Category, prelude::*, text::excerpt};
 
 use crate::account::{Account, link};
-use crate::authorized_keys::{self, Authorized, Entry, Line};
 use crate::host;
 use crate::key_options;
 use crate::lockout::{self, LoginKeys};
 use crate::sshd;
+use linux_sysadmin_sdk::authorized_keys::{self, Authorized, Entry, Line};
 
 /// The lock of all tools that change keys.
 pub(crate) const LOCK: &str = "ssh-keys";

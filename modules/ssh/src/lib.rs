@@ -6,7 +6,6 @@
 #![forbid(unsafe_code)]
 
 mod account;
-mod authorized_keys;
 mod config;
 mod connection;
 pub mod host;
@@ -14,7 +13,6 @@ mod key_argument;
 mod key_options;
 mod keys_file;
 mod lockout;
-mod public_key;
 mod ssh_authorized_keys;
 mod ssh_connect;
 mod ssh_copy_id;
@@ -25,6 +23,7 @@ mod ssh_session_info;
 mod ssh_test_connection;
 mod sshd;
 
+use linux_sysadmin_sdk::sshd::{SETTINGS, SETTINGS_AT_PORT};
 use linux_sysadmin_sdk::{accounts::GETENT_PASSWD, prelude::*};
 
 /// The usual places of included configuration files. Other included files aren't read, and the reply says so, because any
@@ -59,7 +58,10 @@ fn commands(module: Module) -> Module {
     module
         .command(GETENT_PASSWD.read("where an account's home is"))
         .command(account::HOME.read("whether a home is a directory, and not a link"))
-        .command(sshd::SETTINGS.read("where sshd looks for an account's keys").as_root_if_available())
+        .command(SETTINGS.read("where sshd looks for an account's keys").as_root_if_available())
+        .command(
+            SETTINGS_AT_PORT.read("the same where a Match block asks for the port").as_root_if_available(),
+        )
         .command(ssh_key_generate::ABSENT.read("that no public key is written over"))
         .command(generate.as_caller())
         .command(ssh_key_generate::REMOVE.change(Risk::Low, "to undo a new key pair").as_caller())

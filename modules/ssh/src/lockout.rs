@@ -10,12 +10,12 @@
 //! - Only a line that opens the account from anywhere, at any time and for any command counts as one that stays.
 //! - The key of a certificate authority stays: it isn't known whose certificates it has signed.
 
-use linux_sysadmin_sdk::{Category, prelude::*};
+use linux_sysadmin_sdk::{Category, prelude::*, sshd};
 use serde_json::Value;
 
 use crate::account::Account;
-use crate::authorized_keys::{self, Authorized, Line};
-use crate::{host, sshd};
+use crate::host;
+use linux_sysadmin_sdk::authorized_keys::{self, Authorized, Line};
 
 /// The keys on which a way into the target may depend.
 #[derive(Clone, Debug, Default)]

@@ -3,8 +3,8 @@
 use linux_sysadmin_sdk::{Category, DurationCategory, accounts, prelude::*, text::excerpt};
 
 use crate::account::Account;
-use crate::authorized_keys::Authorized;
 use crate::keys_file::LOCK;
+use linux_sysadmin_sdk::authorized_keys::Authorized;
 
 /// Makes a key pair. Where the private key exists, ssh-keygen asks on stdin, which is empty, and gives up.
 pub(crate) const GENERATE: &str = "ssh-keygen -q -t (ed25519|ecdsa -b (256|384|521)|rsa -b <int>) -N '' \

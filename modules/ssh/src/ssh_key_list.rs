@@ -1,9 +1,9 @@
 //! `ssh_key_list`: the keys of the account that the server runs as.
 
+use linux_sysadmin_sdk::authorized_keys::public_key;
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::host::{self, PublicKey};
-use crate::public_key;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {

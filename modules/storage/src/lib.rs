@@ -4,12 +4,11 @@
 mod disks;
 mod file_system_size;
 mod lvm;
-mod mount_table;
 mod mounts;
 mod size;
 mod swap;
 
-use linux_sysadmin_sdk::{prelude::*, processes};
+use linux_sysadmin_sdk::{mounts as mount_table, prelude::*, processes};
 
 /// The module, with its tools and grants.
 pub fn module() -> Module {

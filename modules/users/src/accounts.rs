@@ -6,8 +6,6 @@ use linux_sysadmin_sdk::accounts::{self, GETENT_NOT_FOUND};
 pub(crate) use linux_sysadmin_sdk::accounts::{GETENT_PASSWD as USER, Group, User};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
-use crate::validate;
-
 /// Lists the accounts of the name service.
 pub(crate) const USERS: CommandLine = CommandLine::new("getent passwd");
 /// Lists the groups of the name service.
@@ -27,11 +25,6 @@ pub(crate) const FILES: [&str; 4] = ["/etc/passwd", "/etc/group", "/etc/login.de
 /// A uid or gid that isn't assigned yet, or isn't known. No account has this number.
 pub(crate) const UNKNOWN: u32 = u32::MAX;
 
-/// Whether the account's shell lets somebody log in. An empty shell means /bin/sh.
-pub(crate) fn has_login_shell(user: &User) -> bool {
-    !validate::NO_LOGIN.contains(&user.shell.as_str())
-}
-
 /// The ranges of uids and gids for people's accounts (login.defs(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ranges {
@@ -43,14 +36,8 @@ pub(crate) struct Ranges {
 
 impl Ranges {
     fn read(login_defs: &str) -> Self {
-        // Most lines are comments.
-        let lines = login_defs.lines().filter(|line| !line.starts_with('#'));
-        let words = lines.map(str::split_whitespace);
-        let settings: Vec<(&str, &str)> =
-            words.filter_map(|mut words| words.next().zip(words.next())).collect();
         let value = |key: &str, usual: u32| {
-            let found = settings.iter().find(|(name, _)| *name == key);
-            found.and_then(|(_, value)| value.parse().ok()).unwrap_or(usual)
+            accounts::login_setting(login_defs, key).and_then(|value| value.parse().ok()).unwrap_or(usual)
         };
         Self {
             uid_min: value("UID_MIN", 1000),

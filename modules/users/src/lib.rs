@@ -6,13 +6,11 @@
 #![forbid(unsafe_code)]
 
 mod accounts;
-mod expiry;
 mod files;
 mod group_create;
 mod group_delete;
 mod group_list;
 mod lockout;
-mod logins;
 mod perms;
 mod plan;
 mod processes;
@@ -26,7 +24,7 @@ mod user_lock;
 mod user_modify;
 mod validate;
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{accounts::logins, prelude::*};
 
 /// The module.
 pub fn module() -> Module {
@@ -47,14 +45,11 @@ fn commands(module: Module) -> Module {
         accounts::CALLER_UID.read("the number of the account in use, where a directory doesn't list it"),
         accounts::CALLER_GROUPS.read("its groups, where a directory doesn't list them"),
         accounts::GROUPS_OF.read("groups that a directory doesn't list"),
-        logins::ALL.read("last logins and expiry, without any password").as_root_if_available(),
-        logins::ONE.read("the same of one account").as_root_if_available(),
-        logins::PASSWORDS.read("whether passwords are locked, not what they are").as_root_if_available(),
-        logins::PASSWORD.read("the same of one account").as_root_if_available(),
         processes::PROCESSES.read("what runs as an account").as_root_if_available(),
     ];
     module
         .commands(looking)
+        .commands(logins::grants())
         .commands(perms::check::grants())
         .commands(shadow_utils::grants())
         .commands(perms::set::grants())

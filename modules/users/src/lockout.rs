@@ -1,10 +1,10 @@
 //! Checks against lockouts. No change may take rights from the account in use, or from the last account that can become
 //! root. The check also reports the rights that a change gives.
 
+use linux_sysadmin_sdk::accounts::logins::{self, Logins};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
-use crate::accounts::{Accounts, User, has_login_shell};
-use crate::logins::{self, Logins};
+use crate::accounts::{Accounts, User};
 use crate::sudoers::Sudoers;
 use crate::sudoers::rights::{Identity, PlacedRule, Rules};
 
@@ -33,7 +33,9 @@ impl LockoutCheck {
         if let Some(rules) = lockout.sudoers.as_ref().map(Sudoers::rules) {
             let is_asked = |name: &String| {
                 let user = lockout.accounts.user(name);
-                user.is_some_and(|user| !rules.standing(&Identity::of(user, &lockout.accounts)).unasked)
+                user.is_some_and(|user| {
+                    !rules.standing(&Identity::of(user, &lockout.accounts.groups)).unasked
+                })
             };
             let mut asked = lockout.administrators(&lockout.accounts, &rules);
             asked.retain(is_asked);
@@ -49,7 +51,8 @@ impl LockoutCheck {
         let (Some(rules), Some(user)) = (self.sudoers.as_ref().map(Sudoers::rules), after.user(name)) else {
             return Vec::new();
         };
-        let (had, has) = (before.map(|user| Identity::of(user, &self.accounts)), Identity::of(user, after));
+        let (had, has) =
+            (before.map(|user| Identity::of(user, &self.accounts.groups)), Identity::of(user, &after.groups));
         let is_new = |placed: &&PlacedRule| {
             let rule = &placed.rule;
             rules.is_for(rule, &has) && !had.as_ref().is_some_and(|had| rules.is_for(rule, had))
@@ -89,7 +92,8 @@ impl LockoutCheck {
         let (before, rules) = (before.rules(), sudoers.rules());
         let own = |accounts: &Accounts, rules: &Rules| {
             let user = accounts.users.iter().find(|user| user.name == self.caller);
-            user.filter(|user| user.uid != 0).map(|user| rules.standing(&Identity::of(user, accounts)))
+            user.filter(|user| user.uid != 0)
+                .map(|user| rules.standing(&Identity::of(user, &accounts.groups)))
         };
         if let Some(had) = own(&self.accounts, &before) {
             let has = own(after, &rules).unwrap_or_default();
@@ -121,9 +125,9 @@ impl LockoutCheck {
     fn administrators(&self, accounts: &Accounts, rules: &Rules) -> Vec<String> {
         let can = |user: &&User| {
             user.uid != 0
-                && has_login_shell(user)
+                && user.has_login_shell()
                 && !self.unable.contains(&user.name)
-                && rules.standing(&Identity::of(user, accounts)).all
+                && rules.standing(&Identity::of(user, &accounts.groups)).all
         };
         accounts.users.iter().filter(can).map(|user| user.name.clone()).collect()
     }

@@ -1,8 +1,7 @@
 //! The programs that change accounts and groups: useradd, usermod, userdel, groupadd, groupdel and gpasswd.
 
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
 use linux_sysadmin_sdk::prelude::*;
-
-use crate::expiry::Expiry;
 
 pub(crate) const USERDEL: CommandLine = CommandLine::new("userdel -- <user>");
 pub(crate) const USERDEL_HOME: CommandLine = CommandLine::new("userdel --remove -- <user>");

@@ -1,12 +1,12 @@
 //! `user_create`: makes an account by one `useradd`, without a password.
 
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
+use linux_sysadmin_sdk::accounts::logins::Logins;
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, Group, UNKNOWN, User};
-use crate::expiry::Expiry;
 use crate::files;
 use crate::lockout::LockoutCheck;
-use crate::logins::Logins;
 use crate::perms::protected_paths::is_within;
 use crate::plan::{self, state};
 use crate::shadow_utils;

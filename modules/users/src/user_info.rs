@@ -1,11 +1,11 @@
 //! `user_info`: everything about one account.
 
 use linux_sysadmin_sdk::accounts::check_user;
+use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS, User, has_login_shell};
+use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS, User};
 use crate::files::{self, Stat};
-use crate::logins::{self, Logins, Password};
 use crate::processes::Processes;
 use crate::sudoers::list::Item as SudoRule;
 use crate::user_list::{sudo, sudo_rules};
@@ -116,7 +116,7 @@ pub(crate) fn user_info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
     let home = home(&user, &mut notes, cx);
     let rules = sudo_rules(&mut notes, cx);
     let sudo = rules.map(|rules| {
-        let who = crate::sudoers::rights::Identity::of(&user, &accounts);
+        let who = crate::sudoers::rights::Identity::of(&user, &accounts.groups);
         let fitting = rules.rules.iter().filter(|placed| rules.is_for(&placed.rule, &who));
         Sudo {
             root: sudo(&user, &accounts, &rules).unwrap_or("none"),
@@ -140,7 +140,7 @@ pub(crate) fn user_info(args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
         source: if accounts.is_local_user(&user.name) { "local" } else { "directory" },
         home,
         shell: Shell {
-            login: has_login_shell(&user),
+            login: user.has_login_shell(),
             listed: shells.contains(&user.shell),
             path: user.shell.clone(),
         },

@@ -1,10 +1,10 @@
 //! `user_list`: the accounts, people first.
 
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
+use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::{Accounts, GROUPS, USERS, User};
-use crate::expiry::Expiry;
-use crate::logins::{self, Logins, Password};
 use crate::sudoers::Sudoers;
 use crate::sudoers::rights::{Identity, Rules};
 
@@ -138,6 +138,6 @@ pub(crate) fn sudo_rules(notes: &mut Vec<String>, cx: &Context) -> Option<Rules>
 
 /// `all` or `some` where the account may run commands as root.
 pub(crate) fn sudo(user: &User, accounts: &Accounts, rules: &Rules) -> Option<&'static str> {
-    let standing = rules.standing(&Identity::of(user, accounts));
+    let standing = rules.standing(&Identity::of(user, &accounts.groups));
     if standing.all { Some("all") } else { standing.some.then_some("some") }
 }

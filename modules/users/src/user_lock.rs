@@ -4,12 +4,12 @@
 //! expiry, and whether its password was locked before, until it is unlocked.
 
 use linux_sysadmin_sdk::accounts::check_user;
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
+use linux_sysadmin_sdk::accounts::logins::{self, Login, Logins, Password};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 
 use crate::accounts::{Accounts, User};
-use crate::expiry::Expiry;
 use crate::lockout::LockoutCheck;
-use crate::logins::{self, Login, Logins, Password};
 use crate::plan;
 use crate::processes::Processes;
 use crate::shadow_utils;

@@ -1,13 +1,13 @@
 //! `user_modify`: changes the fields of an account, its groups and its name, in one plan that can be undone.
 
-use linux_sysadmin_sdk::accounts::check_user;
+use linux_sysadmin_sdk::accounts::expiry::Expiry;
+use linux_sysadmin_sdk::accounts::logins::Logins;
+use linux_sysadmin_sdk::accounts::{self, check_user};
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::accounts::{Accounts, User};
-use crate::expiry::Expiry;
 use crate::files::{self, Count};
 use crate::lockout::LockoutCheck;
-use crate::logins::Logins;
 use crate::plan::{self, state};
 use crate::processes::Processes;
 use crate::shadow_utils::{self, Fields};
@@ -224,7 +224,7 @@ impl Modification {
             must_be_idle(user, "renamed, and its home not moved,", cx)?;
         }
         let lockout = LockoutCheck::look(accounts, cx)?;
-        if self.fields.shell.as_ref().is_some_and(|shell| validate::NO_LOGIN.contains(&shell.as_str())) {
+        if self.fields.shell.as_ref().is_some_and(|shell| accounts::NO_LOGIN.contains(&shell.as_str())) {
             lockout.must_not_be_in_use(user, "shut out")?;
         }
         let after = self.after(user, &lockout, cx.now());

@@ -5,18 +5,6 @@ use linux_sysadmin_sdk::{accounts, prelude::*, text::excerpt};
 /// The number of characters of a refused value that an error repeats.
 const SHOWN: usize = 60;
 
-/// Shells that let nobody log in. They needn't be in /etc/shells.
-pub(crate) const NO_LOGIN: [&str; 8] = [
-    "/usr/sbin/nologin",
-    "/sbin/nologin",
-    "/usr/bin/nologin",
-    "/bin/nologin",
-    "/usr/bin/false",
-    "/bin/false",
-    "/usr/bin/true",
-    "/bin/sync",
-];
-
 /// A value in quotes, as a message repeats it.
 pub(crate) fn shown(text: &str) -> String {
     format!("{:?}", excerpt(text, SHOWN))
@@ -62,7 +50,7 @@ pub(crate) fn must_be_comment(text: &str) -> Result<()> {
 
 /// Refuses a shell that isn't in /etc/shells, unless it lets nobody log in.
 pub(crate) fn must_be_shell(path: &str, shells: &[String]) -> Result<()> {
-    if NO_LOGIN.contains(&path) || shells.iter().any(|shell| shell == path) {
+    if accounts::NO_LOGIN.contains(&path) || shells.iter().any(|shell| shell == path) {
         return Ok(());
     }
     let message =

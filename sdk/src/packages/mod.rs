@@ -8,12 +8,15 @@
 //! [`upkeep`] has seven more tools, which hold, repair, clean up and compare, and [`repositories`] three, for the places that
 //! packages come from.
 
+pub mod advisory;
+pub mod apt_lines;
 mod check_updates;
 mod history;
 mod info;
 mod install;
 mod list_installed;
 mod name;
+pub mod nevra;
 mod outcome;
 mod package_change;
 mod remove;

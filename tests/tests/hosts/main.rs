@@ -29,9 +29,11 @@ mod everywhere {
     mod sysctl;
     mod unit_texts;
     mod users;
+    mod weaknesses;
 }
 
 mod debian {
+    mod fail2ban;
     mod joined;
     mod knowledge;
     mod packages_apt;

@@ -8,6 +8,7 @@ mod itself;
 mod machine_power;
 mod network_cut;
 mod same_answers;
+mod ssh_hardening;
 mod ssh_host_keys;
 mod ssh_known_hosts;
 mod ssh_limits;

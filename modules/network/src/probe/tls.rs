@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use linux_sysadmin_sdk::certificates::{alternative_names, seconds};
 use linux_sysadmin_sdk::{Output, prelude::*, text, time};
 
 use super::{PROGRAM_NOT_FOUND, no_program};
@@ -178,32 +179,12 @@ impl Certificate {
     }
 }
 
-/// Reads `Nov  1 14:13:44 2031 GMT`.
-fn seconds(text: &str) -> Option<i64> {
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let [month, day, clock, year, "GMT"] = text.split_whitespace().collect::<Vec<_>>()[..] else {
-        return None;
-    };
-    let month = MONTHS.iter().position(|name| *name == month)? as i64 + 1;
-    let mut parts = clock.split(':').map(|part| part.parse::<i64>().ok());
-    let mut part = || parts.next().flatten();
-    time::unix([year.parse().ok()?, month, day.parse().ok()?], [part()?, part()?, part()?])
-}
-
 /// The first certificate in the output.
 fn pem(text: &str) -> Option<&str> {
     const END: &str = "-----END CERTIFICATE-----";
     let begin = text.find("-----BEGIN CERTIFICATE-----")?;
     let rest = &text[begin..];
     Some(&rest[..rest.find(END)? + END.len()])
-}
-
-/// The names and addresses for which a certificate is: the line behind the heading of its extension.
-fn alternative_names(text: &str) -> Option<String> {
-    let mut lines = text.lines().skip_while(|line| !line.starts_with("X509v3 Subject Alternative Name"));
-    let names = lines.nth(1)?.trim().replace("DNS:", "").replace("IP Address:", "");
-    (!names.is_empty()).then(|| text::of_line(&names))
 }
 
 /// What is wrong with the chain, in the words of OpenSSL: `verify error:num=62:hostname mismatch`.
@@ -229,16 +210,6 @@ fn protocol(text: &str) -> String {
 mod tests {
     use super::*;
     use linux_sysadmin_sdk::testkit::output;
-
-    #[test]
-    fn a_time_is_read_as_openssl_writes_it() {
-        assert_eq!(seconds("Nov  1 14:13:44 2031 GMT"), Some(1_951_308_824));
-        for text in
-            ["", "Nov 1 2031", "Foo 1 14:13:44 2031 GMT", "Nov 1 14:13 2031 GMT", "Nov 1 14:13:44 2031 CET"]
-        {
-            assert_eq!(seconds(text), None, "{text}");
-        }
-    }
 
     #[test]
     fn what_stands_in_the_way_of_a_certificate_has_its_words() {

@@ -1,6 +1,7 @@
 //! Compares the ports that a profile declares with the ports that are listened on.
 
-use linux_sysadmin_sdk::knowledge::{Port, Profile, Protocol};
+use linux_sysadmin_sdk::knowledge::ports::{is_own, is_systemds, number};
+use linux_sysadmin_sdk::knowledge::{Port, Profile};
 use linux_sysadmin_sdk::listening::Socket;
 use linux_sysadmin_sdk::prelude::*;
 
@@ -49,23 +50,6 @@ pub(crate) fn compare(
     (ports != Ports::default()).then_some(ports)
 }
 
-/// Whether a socket belongs to the service. A socket without known processes counts as its own.
-pub(crate) fn is_own(profile: &Profile, pid: Option<u64>, socket: &Socket) -> bool {
-    let named = |(name, number): &(String, u64)| {
-        profile.processes.iter().any(|known| known == name) || pid == Some(*number)
-    };
-    let has_socket_unit = profile.units.iter().any(|unit| unit.name.ends_with(".socket"));
-    socket.processes.is_empty()
-        || profile.processes.is_empty()
-        || socket.processes.iter().any(named)
-        || has_socket_unit && is_systemds(socket)
-}
-
-/// Whether systemd holds the socket, until it hands it to a service.
-fn is_systemds(socket: &Socket) -> bool {
-    socket.processes.iter().all(|(_, pid)| *pid == 1)
-}
-
 /// The processes that hold sockets, with the addresses.
 pub(crate) fn holders(sockets: &[&Socket]) -> String {
     let mut shown: Vec<String> =
@@ -74,15 +58,6 @@ pub(crate) fn holders(sockets: &[&Socket]) -> String {
     shown.dedup();
     shown.truncate(4);
     shown.join(", ")
-}
-
-/// A port's number and protocol, as `53/udp`.
-pub(crate) fn number(port: &Port) -> String {
-    let protocol = if port.protocol == Protocol::Udp { "udp" } else { "tcp" };
-    match port.first == port.last {
-        true => format!("{}/{protocol}", port.first),
-        false => format!("{}-{}/{protocol}", port.first, port.last),
-    }
 }
 
 /// A port with its purpose and the setting that sets it.
@@ -94,8 +69,9 @@ pub(crate) fn declared(port: &Port) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use linux_sysadmin_sdk::knowledge::{Protocol, Scope};
     use linux_sysadmin_sdk::listening;
-    use linux_sysadmin_sdk::{knowledge::Scope, testkit::profile};
+    use linux_sysadmin_sdk::testkit::profile;
 
     fn nginx() -> Profile {
         let port = |number, optional| Port {

@@ -1,10 +1,11 @@
 //! `svc_port_audit`: compares the ports that the profiles of this machine's services declare with what listens on it.
 
+use linux_sysadmin_sdk::knowledge::ports::{is_beyond, is_own, number};
 use linux_sysadmin_sdk::knowledge::{Port, Profile, Scope, Status};
 use linux_sysadmin_sdk::listening::{self, Reach, Socket};
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::ports::declared::{self, holders, number};
+use crate::ports::declared::holders;
 
 /// The number of undeclared ports in an answer.
 const MOST: usize = 20;
@@ -110,7 +111,7 @@ fn audit(profiles: &[Profile], sockets: &[Socket]) -> (Audit, usize) {
 
 fn is_declared(active: &[&Profile], socket: &Socket) -> bool {
     let declares = |profile: &&Profile| {
-        profile.ports.iter().any(|port| socket.is_on(port)) && declared::is_own(profile, None, socket)
+        profile.ports.iter().any(|port| socket.is_on(port)) && is_own(profile, None, socket)
     };
     active.iter().any(declares)
 }
@@ -118,7 +119,7 @@ fn is_declared(active: &[&Profile], socket: &Socket) -> bool {
 fn of_port(profile: &Profile, port: &Port, sockets: &[Socket], audit: &mut Audit) {
     let on: Vec<&Socket> = sockets.iter().filter(|socket| socket.is_on(port)).collect();
     let (own, others): (Vec<&Socket>, Vec<&Socket>) =
-        on.into_iter().partition(|socket| declared::is_own(profile, None, socket));
+        on.into_iter().partition(|socket| is_own(profile, None, socket));
     let service = || profile.id.clone();
     let is_active = profile.status == Status::Active;
     if own.is_empty() && !port.optional {
@@ -151,15 +152,6 @@ fn of_port(profile: &Profile, port: &Port, sockets: &[Socket], audit: &mut Audit
             bound_to,
             set_by: port.set_by.clone(),
         });
-    }
-}
-
-/// Whether the port can be reached from outside of its scope.
-fn is_beyond(scope: Scope, reach: Reach) -> bool {
-    match scope {
-        Scope::Public => false,
-        Scope::Lan => reach == Reach::Public,
-        Scope::Local => reach != Reach::Local,
     }
 }
 

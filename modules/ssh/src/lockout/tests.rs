@@ -2,7 +2,7 @@ use linux_sysadmin_sdk::Privilege;
 use proptest::prelude::*;
 
 use super::*;
-use crate::authorized_keys::lines;
+use linux_sysadmin_sdk::authorized_keys::lines;
 
 const KEYS: &str = include_str!("../../tests/data/keys.pub");
 

@@ -83,7 +83,7 @@ pub(super) fn who(user: &str, cx: &Context) -> Result<Identity> {
     check_user(user)?;
     let [users, groups, names] = cx.run_each([USERS.command(), GROUPS.command(), GROUPS_OF.with([user])]);
     let (accounts, user) = Accounts::of(users, groups, cx)?.with(user, cx)?;
-    let mut who = Identity::of(&user, &accounts);
+    let mut who = Identity::of(&user, &accounts.groups);
     let names = names.and_then(|output| output.success("id"));
     let names = names.map(|output| output.text().into_owned()).unwrap_or_default();
     for name in names.split_whitespace() {

@@ -138,7 +138,7 @@ pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>
     let who = match &args.user {
         Some(user) => {
             let (accounts, user) = Accounts::look(cx)?.with(user, cx)?;
-            Some(Identity::of(&user, &accounts))
+            Some(Identity::of(&user, &accounts.groups))
         }
         None => None,
     };

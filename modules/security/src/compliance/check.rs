@@ -1,0 +1,175 @@
+//! The form of a check in a file.
+
+use linux_sysadmin_sdk::{accounts, packages::check_name, prelude::*, text};
+
+/// A check.
+#[derive(Debug)]
+pub(super) struct Check {
+    pub(super) id: String,
+    pub(super) severity: Grade,
+    pub(super) reference: Option<String>,
+    pub(super) rule: Rule,
+}
+
+/// The severity as files spell it.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Grade {
+    Info,
+    Warning,
+    High,
+    Critical,
+}
+
+impl From<Grade> for Severity {
+    fn from(grade: Grade) -> Self {
+        match grade {
+            Grade::Info => Self::Info,
+            Grade::Warning => Self::Warning,
+            Grade::High => Self::High,
+            Grade::Critical => Self::Critical,
+        }
+    }
+}
+
+/// What is expected.
+#[derive(Debug, PartialEq)]
+pub(super) enum Rule {
+    /// A file has at most this mode, and one of these groups.
+    File { file: String, mode: String, owner: String, groups: Vec<String> },
+    /// A value of the kernel is one of these.
+    Sysctl { sysctl: String, values: Vec<String> },
+    /// What is mounted there has this option.
+    Mount { mount: String, option: String },
+    /// None of these packages is installed.
+    Absent { absent: Vec<String> },
+    /// None of these units runs or is enabled.
+    Off { off: Vec<String> },
+    /// A setting of sshd is one of these, or a number of at most this.
+    Sshd { sshd: String, values: Vec<String>, at_most: Option<u64>, harden: Option<String> },
+}
+
+/// A check as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    id: String,
+    #[serde(default = "warning")]
+    severity: Grade,
+    reference: Option<String>,
+    file: Option<String>,
+    mode: Option<String>,
+    owner: Option<String>,
+    #[serde(default)]
+    groups: Vec<String>,
+    sysctl: Option<String>,
+    #[serde(default)]
+    values: Vec<String>,
+    mount: Option<String>,
+    option: Option<String>,
+    #[serde(default)]
+    absent: Vec<String>,
+    #[serde(default)]
+    off: Vec<String>,
+    sshd: Option<String>,
+    at_most: Option<u64>,
+    harden: Option<String>,
+}
+
+fn warning() -> Grade {
+    Grade::Warning
+}
+
+/// The problem of a file that isn't in the form.
+pub(super) fn refused(file: &str, why: &str) -> Problem {
+    let message = format!(
+        "{file}: {}: expected a list of checks, each with an id, and `file` with mode, owner and groups, `sysctl` with values, \
+         `mount` with option, `absent` with packages, `off` with units, or `sshd` with values or at_most",
+        text::excerpt(why, 200)
+    );
+    Problem::validation("INVALID_CHECKS", message)
+}
+
+/// Reads the checks of a file.
+pub(super) fn parse(yaml: &str, file: &str) -> Result<Vec<Check>> {
+    let written: Vec<Written> =
+        serde_yaml::from_str(yaml).map_err(|error| refused(file, &error.to_string()))?;
+    let mut checks: Vec<Check> = Vec::new();
+    for written in written {
+        let id = written.id.clone();
+        if checks.iter().any(|check| check.id == id) {
+            return Err(refused(file, &format!("{id} is the id of two checks")));
+        }
+        checks.push(
+            written.check().ok_or_else(|| refused(file, &format!("the check {id} isn't in the form")))?,
+        );
+    }
+    Ok(checks)
+}
+
+impl Written {
+    fn check(self) -> Option<Check> {
+        let is_id = !self.id.is_empty() && self.id.len() <= 60 && is_word(&self.id, "-_.");
+        let subjects =
+            [self.file.is_some(), self.sysctl.is_some(), self.mount.is_some(), self.sshd.is_some()];
+        let subjects = subjects.into_iter().chain([!self.absent.is_empty(), !self.off.is_empty()]);
+        if !is_id || subjects.filter(|is_there| *is_there).count() != 1 {
+            return None;
+        }
+        let is_path =
+            |path: &String| path.starts_with('/') && !path.contains("/../") && !text::has_hidden(path);
+        let rule = if let Some(file) = self.file.filter(is_path) {
+            let (mode, owner) = (self.mode?, self.owner?);
+            let is_mode = mode.len() == 4 && u32::from_str_radix(&mode, 8).is_ok();
+            let names = self.groups.iter().chain([&owner]);
+            if !is_mode || self.groups.is_empty() || !names.into_iter().all(|name| accounts::is_name(name)) {
+                return None;
+            }
+            Rule::File { file, mode, owner, groups: self.groups }
+        } else if let Some(sysctl) = self.sysctl.filter(|key| is_word(key, "._-") && !key.contains("..")) {
+            Rule::Sysctl { sysctl, values: some(self.values)? }
+        } else if let Some(mount) = self.mount.filter(is_path) {
+            Rule::Mount { mount, option: self.option.filter(|option| is_word(option, "_-="))? }
+        } else if let Some(sshd) = self.sshd.filter(|key| is_word(key, "")) {
+            if self.values.is_empty() == self.at_most.is_none() {
+                return None;
+            }
+            let sshd = sshd.to_ascii_lowercase();
+            Rule::Sshd { sshd, values: self.values, at_most: self.at_most, harden: self.harden }
+        } else if !self.absent.is_empty() {
+            self.absent.iter().all(|name| check_name(name).is_ok()).then_some(())?;
+            Rule::Absent { absent: self.absent }
+        } else {
+            self.off.iter().all(|unit| is_word(unit, "-_.@:\\")).then_some(())?;
+            Rule::Off { off: some(self.off)? }
+        };
+        Some(Check { id: self.id, severity: self.severity, reference: self.reference, rule })
+    }
+}
+
+fn some(values: Vec<String>) -> Option<Vec<String>> {
+    (!values.is_empty()).then_some(values)
+}
+
+/// Whether a text consists of letters, digits and these characters, and begins with a letter or a digit.
+fn is_word(text: &str, more: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+}
+
+impl Rule {
+    /// What is expected, in words.
+    pub(super) fn expected(&self) -> String {
+        match self {
+            Self::File { file, mode, owner, groups } => {
+                format!("{file}: mode {mode} at most, owner {owner}, group {}", groups.join(" or "))
+            }
+            Self::Sysctl { sysctl, values } => format!("{sysctl} = {}", values.join(" or ")),
+            Self::Mount { mount, option } => format!("{mount} mounted with {option}"),
+            Self::Absent { absent } => format!("none of {}", absent.join(", ")),
+            Self::Off { off } => format!("{} neither runs nor is enabled", off.join(", ")),
+            Self::Sshd { sshd, at_most: Some(most), .. } => format!("{sshd} {most} at most"),
+            Self::Sshd { sshd, values, .. } => format!("{sshd} {}", values.join(" or ")),
+        }
+    }
+}

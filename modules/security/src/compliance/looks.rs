@@ -1,0 +1,203 @@
+//! What the checks are judged by: all of it is looked at once, before the first check is judged.
+
+use std::collections::BTreeMap;
+
+use linux_sysadmin_sdk::mounts::MountTable;
+use linux_sysadmin_sdk::sshd::Settings;
+use linux_sysadmin_sdk::{Privilege, prelude::*, text};
+
+use super::Outcome;
+use super::check::{Check, Rule};
+
+/// Files with secrets whose modes the checks look at. A grant has to name each of them.
+const SECRETS: [&str; 5] =
+    ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssl/private"];
+
+const STAT: [&str; 2] = ["--format=%a:%U:%G:%n", "--"];
+const DPKG: CommandLine =
+    CommandLine::new(r"dpkg-query --show '--showformat=${db:Status-Abbrev}\t${Package}\n' -- <package>...");
+const RPM: CommandLine = CommandLine::new(r"rpm --query '--queryformat=%{NAME}\n' <package>...");
+const UNITS: CommandLine =
+    CommandLine::new("systemctl show --property=Id,LoadState,ActiveState,UnitFileState -- <unit>...");
+const SSHD: CommandLine = CommandLine::new("sshd -T");
+
+pub(super) fn grants() -> Vec<CommandGrant> {
+    let secrets: String = SECRETS.iter().map(|path| format!("|<path:{path}>")).collect();
+    let stat = format!("stat {} -- (<path>{secrets})...", STAT[0]);
+    vec![
+        CommandGrant::read(&stat, "modes and owners of files, never what is in them"),
+        DPKG.read("which packages are installed"),
+        RPM.read("which packages are installed"),
+        UNITS.read("which services run"),
+        SSHD.read("the settings of sshd that are in effect").as_root_if_available(),
+    ]
+}
+
+/// What was seen, or why it wasn't.
+pub(super) struct Looks {
+    /// Mode, owner and group by path.
+    files: std::result::Result<BTreeMap<String, (u32, String, String)>, String>,
+    /// What stat said of the files that it couldn't look at.
+    denied: Vec<String>,
+    sysctls: BTreeMap<String, Result<String>>,
+    mounts: Result<MountTable>,
+    packages: std::result::Result<Vec<String>, String>,
+    /// Load state, state, and state of the unit's file, by unit.
+    units: std::result::Result<BTreeMap<String, [String; 3]>, String>,
+    /// The settings in effect; `None` where there is no sshd.
+    sshd: std::result::Result<Option<Settings>, String>,
+}
+
+impl Looks {
+    pub(super) fn gather(checks: &[Check], cx: &Context) -> Self {
+        let (mut files, mut sysctls, mut packages, mut units) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for check in checks {
+            match &check.rule {
+                Rule::File { file, .. } => files.push(file.clone()),
+                Rule::Sysctl { sysctl, .. } => sysctls.push(sysctl.clone()),
+                Rule::Absent { absent } => packages.extend(absent.clone()),
+                Rule::Off { off } => units.extend(off.clone()),
+                Rule::Mount { .. } | Rule::Sshd { .. } => {}
+            }
+        }
+        let stat = Command::new("stat").args(STAT).args(files);
+        let sshd = SSHD.command().privilege(Privilege::RootIfAvailable);
+        let commands = [stat, DPKG.with(&packages), RPM.with(&packages), UNITS.with(units), sshd];
+        let [stat, dpkg, rpm, units, sshd] = cx.run_each(commands);
+        let paths: Vec<String> =
+            sysctls.iter().map(|key| format!("/proc/sys/{}", key.replace('.', "/"))).collect();
+        let denied = stat.as_ref().map(|output| output.error_text()).unwrap_or_default();
+        let denied = denied.lines().filter(|line| !line.ends_with("No such file or directory"));
+        Self {
+            denied: denied.map(str::to_owned).collect(),
+            files: said(stat, &[0, 1]).map(|said| said.lines().filter_map(file).collect()),
+            sysctls: sysctls.into_iter().zip(cx.read_all(&paths)).collect(),
+            mounts: MountTable::read(cx),
+            packages: installed(dpkg, rpm),
+            units: said(units, &[0]).map(|said| said.split("\n\n").filter_map(unit).collect()),
+            sshd: match sshd {
+                Err(problem) if problem.code == "PROGRAM_NOT_FOUND" => Ok(None),
+                sshd => said(sshd, &[0]).map(|said| Some(Settings::parse(&said))),
+            },
+        }
+    }
+
+    pub(super) fn judge(&self, rule: &Rule) -> Outcome {
+        self.outcome(rule).unwrap_or_else(Outcome::Unseen)
+    }
+
+    /// Those of the packages that are installed.
+    pub(super) fn there<'a>(&self, packages: &'a [String]) -> Vec<&'a String> {
+        let known = self.packages.as_deref().unwrap_or_default();
+        packages.iter().filter(|name| known.contains(name)).collect()
+    }
+
+    /// Those of the units that run or are enabled.
+    pub(super) fn on<'a>(&self, units: &'a [String]) -> Vec<&'a String> {
+        let state = |unit: &String| self.units.as_ref().ok()?.get(unit);
+        let is_on = |unit: &&String| {
+            state(unit).is_some_and(|[load, active, file]| {
+                load != "not-found" && (active == "active" || file.starts_with("enabled"))
+            })
+        };
+        units.iter().filter(is_on).collect()
+    }
+
+    fn outcome(&self, rule: &Rule) -> std::result::Result<Outcome, String> {
+        Ok(match rule {
+            Rule::File { file, mode, owner, groups } => {
+                let Some((found, of, group)) = self.files.as_ref().map_err(Clone::clone)?.get(file) else {
+                    let quoted = format!("'{file}'");
+                    return match self.denied.iter().find(|line| line.contains(&quoted)) {
+                        Some(line) => Err(text::of_line(line)),
+                        None => Ok(Outcome::NotApplicable),
+                    };
+                };
+                let most = u32::from_str_radix(mode, 8).unwrap_or_default();
+                let is_well = found & !most == 0 && of == owner && groups.contains(group);
+                passed(is_well, || format!("mode {found:04o}, owner {of}, group {group}"))
+            }
+            Rule::Sysctl { sysctl, values } => match self.sysctls.get(sysctl) {
+                Some(Ok(value)) => {
+                    let value = value.trim();
+                    passed(values.iter().any(|known| known == value), || text::of_line(value))
+                }
+                Some(Err(problem)) if problem.code == "FILE_NOT_FOUND" => Outcome::NotApplicable,
+                Some(Err(problem)) => return Err(text::of_line(&problem.message)),
+                None => Outcome::NotApplicable,
+            },
+            Rule::Mount { mount, option } => {
+                let table = self.mounts.as_ref().map_err(|problem| problem.message.clone())?;
+                match table.at(mount) {
+                    None => Outcome::NotApplicable,
+                    Some(found) => {
+                        passed(found.options.split(',').any(|own| own == option), || found.options.clone())
+                    }
+                }
+            }
+            Rule::Absent { absent } => {
+                self.packages.as_ref().map_err(Clone::clone)?;
+                let there = self.there(absent);
+                passed(there.is_empty(), || format!("installed: {}", text::list(&there, 5)))
+            }
+            Rule::Off { off } => {
+                self.units.as_ref().map_err(Clone::clone)?;
+                let on = self.on(off);
+                passed(on.is_empty(), || format!("on: {}", text::list(&on, 5)))
+            }
+            Rule::Sshd { sshd, values, at_most, .. } => {
+                let Some(settings) = self.sshd.as_ref().map_err(Clone::clone)? else {
+                    return Ok(Outcome::NotApplicable);
+                };
+                let Some(value) = settings.get(sshd) else { return Ok(Outcome::NotApplicable) };
+                let is_well = match at_most {
+                    Some(most) => value.parse::<u64>().is_ok_and(|number| number <= *most),
+                    None => values.iter().any(|known| known.eq_ignore_ascii_case(value)),
+                };
+                passed(is_well, || text::of_line(value))
+            }
+        })
+    }
+}
+
+fn passed(is_well: bool, found: impl FnOnce() -> String) -> Outcome {
+    if is_well { Outcome::Passed } else { Outcome::Failed(found()) }
+}
+
+/// The output of a command that ended with one of these codes, or why there is none.
+fn said(output: Result<Output>, codes: &[i32]) -> std::result::Result<String, String> {
+    match output {
+        Ok(output) if codes.contains(&output.exit_code) => Ok(output.text().into_owned()),
+        Ok(output) => Err(text::of_line(&output.error_text())),
+        Err(problem) => Err(text::of_line(&problem.message)),
+    }
+}
+
+fn file(line: &str) -> Option<(String, (u32, String, String))> {
+    let [mode, owner, group, path] = line.splitn(4, ':').collect::<Vec<_>>()[..] else { return None };
+    Some((path.to_owned(), (u32::from_str_radix(mode, 8).ok()?, owner.to_owned(), group.to_owned())))
+}
+
+/// The packages that either database has as installed.
+fn installed(dpkg: Result<Output>, rpm: Result<Output>) -> std::result::Result<Vec<String>, String> {
+    let of_dpkg = |line: &str| line.strip_prefix("ii ").map(|name| name.trim().to_owned());
+    // rpm ends with the number of packages that aren't installed.
+    let of_rpm = |line: &str| (!line.contains(' ')).then(|| line.to_owned());
+    match (said(dpkg, &[0, 1]), rpm.map(|output| output.text().into_owned())) {
+        (Err(why), Err(_)) => Err(why),
+        (dpkg, rpm) => {
+            let (dpkg, rpm) = (dpkg.unwrap_or_default(), rpm.unwrap_or_default());
+            Ok(dpkg.lines().filter_map(of_dpkg).chain(rpm.lines().filter_map(of_rpm)).collect())
+        }
+    }
+}
+
+fn unit(block: &str) -> Option<(String, [String; 3])> {
+    let value = |key: &str| {
+        let line = block.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        line.map(str::to_owned)
+    };
+    let states = ["LoadState", "ActiveState", "UnitFileState"].map(|key| value(key).unwrap_or_default());
+    Some((value("Id")?, states))
+}
