@@ -99,11 +99,13 @@ fn harden(args: HardenArgs, cx: &Context) -> Result<Noted<Hardened>> {
         notes.push(format!("{} has it already: nothing was changed", edit.path));
         return Ok(Noted { data, notes });
     }
-    let unit = listener(cx)?;
-    if unit.is_none() {
+    let active = active_units(cx)?;
+    if active.is_empty() {
         notes.push("sshd's unit isn't active: the settings count when it starts".to_owned());
     }
-    let applied = cx.apply(plan(edit, &data.set, &wanted, unit.as_deref()))?;
+    // With a socket alone, each connection starts an sshd that reads the new settings.
+    let unit = active.iter().find(|id| id.ends_with(".service"));
+    let applied = cx.apply(plan(edit, &data.set, &wanted, unit.map(String::as_str)))?;
     if applied.dry_run {
         data.would = Some("harden");
     } else {
@@ -137,16 +139,15 @@ fn supported(query: &str, keyword: &str, survey: &Survey, cx: &Context) -> Resul
     Ok(output.text().lines().map(|line| line.trim().to_owned()).collect())
 }
 
-/// The active unit of sshd that has to read the configuration anew. With a socket alone, each connection starts an sshd that
-/// reads it.
-fn listener(cx: &Context) -> Result<Option<String>> {
+/// The units of sshd that are active.
+fn active_units(cx: &Context) -> Result<Vec<String>> {
     let output = cx.run(UNITS.command())?.success("systemctl show")?;
     let text = output.text();
     let active = text.split("\n\n").filter_map(|block| {
         let value = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         (value("ActiveState") == Some("active")).then(|| value("Id"))?
     });
-    Ok(active.filter(|id| id.ends_with(".service")).map(str::to_owned).next())
+    Ok(active.map(str::to_owned).collect())
 }
 
 fn plan(edit: Edit, set: &[String], wanted: &[Hardening], unit: Option<&str>) -> Change {
@@ -157,12 +158,13 @@ fn plan(edit: Edit, set: &[String], wanted: &[Hardening], unit: Option<&str>) ->
     let mut change = Change::new(format!("Harden sshd: {}", keywords.join(", ")))
         .lock(Lock::Named("sshd-config".to_owned()))
         .step(if is_new { write.mode(0o600) } else { write })
-        .step(Step::run(CHECK.command().as_root()));
+        .step(Step::run(CHECK.command().as_root()))
+        // Also where no unit of a known name is active: whatever has started sshd, the next login may already be refused.
+        .guard(GUARD);
     if let Some(unit) = unit {
         change = change
             .step(Step::run(RELOAD.with([unit]).as_root()).uninterruptible())
-            .after_undo(BRING_BACK.with([unit]).as_root())
-            .guard(GUARD);
+            .after_undo(BRING_BACK.with([unit]).as_root());
     }
     wanted.iter().filter_map(|row| row.warns.clone()).fold(change, Change::warning)
 }

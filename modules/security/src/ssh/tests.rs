@@ -35,8 +35,17 @@ fn settings_of(account: &str) -> String {
     format!("user={account},host=192.0.2.1,addr=192.0.2.1")
 }
 
+/// What systemd says of a machine whose sshd runs. Debian has two names of its unit.
+const RUNNING: &str = "Id=ssh.service\nActiveState=active\n\nId=ssh.service\nActiveState=active\n\n\
+    Id=ssh.socket\nActiveState=inactive\n\nId=sshd.socket\nActiveState=inactive\n";
+
 /// A machine that ada has reached over SSH, who may do everything by sudo, with these settings for each account.
 fn machine(settings: &[(&str, &str)]) -> FakeTarget {
+    machine_with(RUNNING, settings)
+}
+
+/// The same with these states of sshd's units.
+fn machine_with(units: &str, settings: &[(&str, &str)]) -> FakeTarget {
     let mut target = FakeTarget::new()
         .account("ada")
         .file(MAIN, DEBIAN)
@@ -50,13 +59,7 @@ fn machine(settings: &[(&str, &str)]) -> FakeTarget {
         .answer(&["ssh", "-Q", "kex"], 0, KEX, "")
         .answer(&["ssh", "-Q", "cipher"], 0, CIPHER, "")
         .answer(&["ssh", "-Q", "mac"], 0, MAC, "")
-        .answer(
-            &UNITS,
-            0,
-            "Id=ssh.service\nActiveState=active\n\nId=ssh.service\nActiveState=active\n\n\
-             Id=ssh.socket\nActiveState=inactive\n\nId=sshd.socket\nActiveState=inactive\n",
-            "",
-        );
+        .answer(&UNITS, 0, units, "");
     target.distro.sudo_available = true;
     target.distro.extra.push(("ssh_client".to_owned(), "192.0.2.1".to_owned()));
     for account in ["root", "ada", "nobody"] {
@@ -247,6 +250,23 @@ fn hardening_writes_checks_reloads_and_has_to_be_proven() {
     let shown = format!("{plan:?}");
     assert!(shown.contains("guard: Some(Guard { seconds: 30 })"), "{shown}");
     assert!(shown.contains("reload-or-restart"), "{shown}");
+}
+
+#[test]
+fn a_new_login_proves_the_hardening_whatever_starts_sshd() {
+    for (socket, is_told) in [("active", false), ("inactive", true)] {
+        let units = RUNNING
+            .replace("ActiveState=active", "ActiveState=inactive")
+            .replace("Id=ssh.socket\nActiveState=inactive", &format!("Id=ssh.socket\nActiveState={socket}"));
+        let (said, plans) = harden(machine_with(&units, &[("", FRESH)]), &["set_max_auth_tries"]);
+        let (_, notes) = said.unwrap();
+        let shown = format!("{:?}", plans[0]);
+        assert!(shown.contains("guard: Some(Guard { seconds: 30 })"), "{shown}");
+        // Nothing reads the settings but the next connection's own sshd.
+        assert_eq!(plans[0].steps().len(), 2, "{shown}");
+        let told = notes.iter().any(|note| note.starts_with("sshd's unit isn't active"));
+        assert_eq!(told, is_told, "{socket}: {notes:?}");
+    }
 }
 
 #[test]
