@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 const DROP_IN: &str = "/etc/ssh/sshd_config.d/00-linux-sysadmin.conf";
 
-/// Settings that the hardening has to win against.
+/// Settings that the hardening has to win against. Without a cipher of CBC, the ciphers of OpenSSH are hard already.
 const PREPARE: &str = r"
-printf 'X11Forwarding yes\nMaxAuthTries 9\nPermitEmptyPasswords yes\nLoginGraceTime 0\n' > /etc/ssh/sshd_config.d/50-lsa.conf
+printf 'X11Forwarding yes\nMaxAuthTries 9\nPermitEmptyPasswords yes\nLoginGraceTime 0\nCiphers +aes128-cbc\n' \
+    > /etc/ssh/sshd_config.d/50-lsa.conf
 systemctl reload ssh
 ";
 
@@ -96,7 +97,7 @@ async fn all_actions(host: &'static str, test: &str) {
     let mut client = world.serve().await;
     let checked = client.envelope("sec_check_ssh", json!({})).await;
     let findings = checked["data"]["findings"].to_string();
-    for kind in ["ssh-empty-passwords", "ssh-auth-tries", "ssh-grace-time"] {
+    for kind in ["ssh-empty-passwords", "ssh-weak-ciphers", "ssh-auth-tries", "ssh-grace-time"] {
         assert!(findings.contains(kind), "{kind}: {checked}");
     }
     let recommended = checked["data"]["recommended_actions"].as_array().expect("actions").clone();
@@ -116,6 +117,7 @@ async fn all_actions(host: &'static str, test: &str) {
         "x11forwarding no",
         "logingracetime 60",
         "allowagentforwarding no",
+        "ciphers chacha20-poly1305@openssh.com,aes256-gcm@openssh.com,aes256-ctr,aes192-ctr,aes128-gcm@openssh.com,aes128-ctr",
         "macs hmac-sha2-512-etm@openssh.com,hmac-sha2-256-etm@openssh.com,umac-128-etm@openssh.com",
     ] {
         assert!(world.has(setting), "{setting}");
