@@ -1,5 +1,6 @@
 //! The tools against recordings of OpenSSH 9.2p1 (Debian 12), see `tests/data/ssh/README.md`.
 
+use linux_sysadmin_sdk::accounts::logins::Logins;
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::testkit::FakeTarget;
 use linux_sysadmin_sdk::{Metadata, Step, prelude::*};
@@ -378,6 +379,23 @@ fn root_stays_while_it_is_in_use_or_nobody_else_gets_in() {
     assert!(harden(open(), &["disable_root_login"]).0.is_ok());
     let problem = refused(open(), &["disable_root_login", "disable_password_auth"]);
     assert_eq!(problem.code, "NO_USABLE_KEY");
+}
+
+#[test]
+fn an_account_that_has_expired_is_no_way_in() {
+    let command = Logins::command(None);
+    let argv: Vec<&str> =
+        std::iter::once(&command.program).chain(&command.args).map(String::as_str).collect();
+    // In the format of lslogins (util-linux) 2.38.1.
+    let expires_on = |day: &str| {
+        let said = format!("USER=\"ada\" PWD-CHANGE=\"2026-11-22\" PWD-EXPIR=\"{day}\"\n");
+        machine(&[("", FRESH)]).at(1_795_824_000.0).answer(&argv, 0, said, "")
+    };
+    let problem = refused(expires_on("2026-11-01"), &["disable_root_login"]);
+    assert_eq!(problem.code, "NO_OTHER_LOGIN");
+    assert!(problem.message.contains("ada: the account has expired"), "{}", problem.message);
+    assert_eq!(refused(expires_on("2026-11-01"), &["disable_password_auth"]).code, "NO_USABLE_KEY");
+    assert!(harden(expires_on("2026-12-31"), &["disable_root_login"]).0.is_ok());
 }
 
 #[test]
