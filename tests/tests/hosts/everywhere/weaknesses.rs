@@ -128,12 +128,12 @@ async fn each_planted_weakness_is_found_and_what_is_accepted_stays_out() {
 
     // All at once, but for what is accepted; then the same is compared with what is left after a part was mended.
     machine.sh(&format!(
-        "mkdir -p {own} && printf '%s\\n' '- {{kind: user-uid-0, subject: lsa-w2, reason: a test, until: 2999-01-01}}' > {own}/accepted.yaml"
+        "mkdir -p {own} && printf '%s\\n' '- {{kind: user-uid-0, subject: w2-lsa, reason: a test, until: 2999-01-01}}' > {own}/accepted.yaml"
     ));
     let before = client.envelope("sec_audit", json!({})).await;
     let all = findings(&before);
     assert_eq!(
-        (&before["data"]["accepted"], all.iter().any(|one| one == "user-uid-0 lsa-w2")),
+        (&before["data"]["accepted"], all.iter().any(|one| one == "user-uid-0 w2-lsa")),
         (&json!(1), false)
     );
     assert!(all.contains(&"suid-unexpected /usr/bin/shuf".to_owned()), "{before}");
