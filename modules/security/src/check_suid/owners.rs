@@ -213,8 +213,8 @@ fn dpkg_modified(packages: &ByPackage, cx: &Context, unseen: &mut Vec<String>) -
     modified
 }
 
-/// The path and what differs, in a line of `dpkg --verify` and `rpm --verify`: `S.5....T.  c /etc/x` or `??5??????  
-/// /usr/bin/x`.
+/// The path and what differs, in a line of `dpkg --verify` and `rpm --verify`: `S.5....T.  c /etc/x`, or
+/// `??5??????   /usr/bin/x`.
 fn verified(line: &str) -> Option<(&str, &str)> {
     let (differs, rest) = line.split_once(' ')?;
     let path = &rest[rest.find('/')?..];
