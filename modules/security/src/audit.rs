@@ -13,8 +13,11 @@ use crate::{cert_list, check_listening, check_suid, check_updates, check_users, 
 use accepted::Accepted;
 use compare::{Compared, Earlier};
 
+/// What looks for findings.
+type Check = fn(&Context) -> Result<Found>;
+
 /// The checks, by the tool that runs each alone.
-const CHECKS: &[(&str, fn(&Context) -> Result<Found>)] = &[
+const CHECKS: &[(&str, Check)] = &[
     ("sec_check_users", check_users::find),
     ("sec_check_suid", check_suid::find),
     ("sec_check_listening", check_listening::find),

@@ -33,9 +33,10 @@ pub const NO_LOGIN: [&str; 8] = [
 
 /// The value of a setting in login.defs(5). The last one counts.
 pub fn login_setting<'a>(login_defs: &'a str, key: &str) -> Option<&'a str> {
-    let settings = login_defs.lines().map(str::split_whitespace);
-    let of_key = settings.filter_map(|mut words| words.next().filter(|word| *word == key).and(words.next()));
-    of_key.last()
+    let settings = login_defs.lines().rev().map(str::split_whitespace);
+    let mut of_key =
+        settings.filter_map(|mut words| words.next().filter(|word| *word == key).and(words.next()));
+    of_key.next()
 }
 
 /// Whether a text can be the name of an account or a group: ASCII letters, digits, `_`, `.` and `-`, at most 32, a letter
