@@ -213,7 +213,7 @@ fn of_account(account: &Account, rules: &Rules, stale_days: u32, now: f64, found
         return;
     }
     let long_ago = now - f64::from(stale_days) * 86_400.0;
-    if let Some(since) = last_seen(login).filter(|day| Expiry::On(day.clone()).is_over(long_ago)) {
+    if let Some(since) = last_seen(account).filter(|day| Expiry::On(day.clone()).is_over(long_ago)) {
         let evidence = match login.last {
             Some(_) => format!("last login on {since}"),
             None => format!("no login is recorded; password of {since}"),
@@ -239,9 +239,12 @@ fn of_account(account: &Account, rules: &Rules, stale_days: u32, now: f64, found
     }
 }
 
-/// The day of the last login, or that on which the password was set where no login is known.
-fn last_seen(login: &Login) -> Option<String> {
-    let time = login.last.as_ref().or(login.changed.as_ref())?;
+/// The day of the last login, or that on which the password was set where no login is known. Whoever comes by a key may be
+/// here each day on a machine that records no logins.
+fn last_seen(account: &Account) -> Option<String> {
+    let login = &account.login;
+    let set = login.changed.as_ref().filter(|_| !account.has_keys);
+    let time = login.last.as_ref().or(set)?;
     let day = time.get(..10)?;
     Expiry::read(day).is_ok().then(|| day.to_owned())
 }

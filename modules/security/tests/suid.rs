@@ -110,6 +110,15 @@ fn what_a_distribution_ships_is_nothing_to_tell() {
 }
 
 #[test]
+fn a_path_that_a_package_has_led_elsewhere_is_still_a_package_s() {
+    // In the format of dpkg 1.21.22, which prints diversions beside the owners.
+    let search = "diversion by other from: /usr/bin/sudo\ndiversion by other to: /usr/bin/sudo.real\n\
+                  sudo: /usr/bin/sudo\nlocal diversion from: /usr/bin/sudo\nlocal diversion to: /usr/bin/sudo.real\n";
+    let data = call(target("4755 0 0 1:5 /usr/bin/sudo\n", "", search, "", &["sudo"]));
+    assert_eq!(data, json!({}));
+}
+
+#[test]
 fn rpm_says_itself_which_modes_and_capabilities_its_packages_bring() {
     // Written by hand in the format of rpm 4.18.0: `M` is the mode, `P` are the capabilities, `5` is the digest.
     let find = "4755 0 0 1:1 /usr/bin/find\n4755 0 0 1:2 /usr/bin/su\n4755 0 0 1:3 /usr/bin/gone\n4755 0 0 1:4 /usr/bin/mine\n4755 0 0 1:5 /usr/bin/sudo\n";

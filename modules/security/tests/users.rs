@@ -134,3 +134,11 @@ fn a_login_that_is_recent_enough_is_none_that_is_stale() {
         target(PASSWD, RECORDED).call(&module(), "sec_check_users", json!({"stale_days": 400})).unwrap();
     assert!(!subjects(&data).iter().any(|(kind, _)| kind == "user-stale"));
 }
+
+#[test]
+fn whoever_comes_by_a_key_is_not_stale_by_the_age_of_a_password() {
+    let aged = RECORDED.replace("PWD-CHANGE=\"2026-11-27\"", "PWD-CHANGE=\"2020-01-01\"");
+    let (data, _) = call(target(PASSWD, &aged));
+    let stale = subjects(&data).into_iter().find(|(kind, _)| kind == "user-stale").unwrap().1;
+    assert!(stale.contains(&"bob".to_owned()) && !stale.contains(&"ada".to_owned()), "{stale:?}");
+}

@@ -88,14 +88,18 @@ impl Owners {
             return Ok(false);
         }
         let said = output.text();
+        // Of a path that a package has led elsewhere, dpkg says that as well.
+        let is_diversion =
+            |line: &&str| line.starts_with("diversion by ") || line.starts_with("local diversion ");
         let lines: BTreeMap<&str, &str> = said
             .lines()
+            .filter(|line| !is_diversion(line))
             .filter_map(|line| line.split_once(": ").map(|(names, path)| (path, names)))
             .collect();
         let mut packages = ByPackage::new();
         for file in files {
             let owner = names(&file.path).into_iter().find_map(|name| lines.get(name.as_str()).copied());
-            match owner.filter(|owner| !owner.starts_with("diversion ")) {
+            match owner {
                 Some(names) => {
                     let package = names.split(", ").next().unwrap_or_default();
                     packages.entry(package.to_owned()).or_default().push(file);
