@@ -13,6 +13,7 @@ mod links;
 mod managers;
 mod name;
 mod probe;
+mod public_files;
 mod sockets;
 mod target;
 mod tools;

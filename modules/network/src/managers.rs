@@ -7,6 +7,8 @@
 
 use linux_sysadmin_sdk::{Output, prelude::*};
 
+use crate::public_files;
+
 /// Prints device, state and connection. A `:` and a `\` within a value have a `\` in front.
 pub(crate) const NMCLI_DEVICES: CommandLine =
     CommandLine::new("nmcli --terse --fields DEVICE,STATE,CONNECTION device status");
@@ -15,11 +17,13 @@ const NETWORKD_LINKS: &str = "/run/systemd/netif/links";
 const IFSTATE: &str = "/run/network/ifstate";
 
 /// The files that tell who manages an interface.
-pub(crate) fn grants() -> [PathGrant; 2] {
-    [
-        PathGrant::read("/run/systemd/netif/links/*", "which interfaces systemd-networkd has configured"),
-        PathGrant::read(IFSTATE, "which interfaces ifupdown has brought up"),
-    ]
+pub(crate) fn grants() -> Vec<PathGrant> {
+    let networkd = public_files::grants(
+        "/run/systemd/netif/links/*",
+        "which interfaces systemd-networkd has configured",
+    );
+    let ifupdown = PathGrant::read(IFSTATE, "which interfaces ifupdown has brought up");
+    networkd.into_iter().chain([ifupdown]).collect()
 }
 
 /// The program that manages an interface.
@@ -47,7 +51,7 @@ impl Managers {
         let mut paths: Vec<String> =
             links.iter().map(|(index, _)| format!("{NETWORKD_LINKS}/{index}")).collect();
         paths.push(IFSTATE.to_owned());
-        let mut texts = cx.read_all(&paths);
+        let mut texts = public_files::read_all(&paths, cx);
         let ifstate = texts.pop().and_then(Result::ok).unwrap_or_default();
         let mut found = Vec::new();
         for ((_, name), text) in links.iter().zip(texts) {

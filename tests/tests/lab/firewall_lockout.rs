@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 const WAY: Way = Way::TwoStep;
 
+/// Has the server wait for what the machine does within its minute.
+const PATIENT: &str = "jobs: {after_seconds: 0}\n";
+
 const PREPARE: &str = r"
 set -e
 mkdir /run/lsa-firewall
@@ -117,6 +120,7 @@ async fn ufw_and_firewalld_are_as_before_once_a_rule_has_cut_the_way() {
         return;
     };
     let lab = &firewalls.0;
+    lab.settle_for(PATIENT);
     tokio::join!(is_undone_by_the_machine(lab, "debian1"), is_undone_by_the_machine(lab, "rhel1"));
 }
 
@@ -126,6 +130,6 @@ async fn the_tools_own_table_is_as_before_once_a_rule_has_cut_the_way() {
     else {
         return;
     };
-    firewalls.0.settle_for("distro:\n  firewall_backend: nftables\n");
+    firewalls.0.settle_for(&format!("{PATIENT}distro:\n  firewall_backend: nftables\n"));
     is_undone_by_the_machine(&firewalls.0, "debian1").await;
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 const WAY: Way = Way::Elicitation;
 
-/// Has the server notice soon that nothing comes back.
-const QUICK: &str = "ssh:\n  keepalive_interval: 1\n  keepalive_max_missed: 2\n";
+/// Has the server notice soon that nothing comes back, and wait for what the host then does.
+const QUICK: &str = "ssh:\n  keepalive_interval: 1\n  keepalive_max_missed: 2\njobs: {after_seconds: 0}\n";
 
 /// The address of the machine at the other end of the session.
 const PEER: &str = "ss -Htn state established '( sport = :22 )' | awk '{print $4}' | sed 's/:[0-9]*$//' | sort -u | tail -n 1";

@@ -149,6 +149,9 @@ async fn what_sshd_cannot_read_and_what_would_lock_everybody_out_is_refused() {
     let test = "what_sshd_cannot_read_and_what_would_lock_everybody_out_is_refused";
     let Some(world) = World::new("debian1", test) else { return };
     let mut client = world.serve().await;
+    // The connection is there before the keys are gone.
+    let checked = client.envelope("sec_check_ssh", json!({})).await;
+    assert_eq!(checked["status"], "success", "{checked}");
     world.sh("for home in /root /home/admin; do mv $home/.ssh/authorized_keys $home/.ssh/lsa-kept; done");
     let refused = harden(&mut client, &["disable_password_auth", "disable_x11_forwarding"]).await;
     assert_eq!(refused["error_code"], "NO_USABLE_KEY", "{refused}");

@@ -13,12 +13,16 @@ use crate::links::{self, LINKS, Link};
 use crate::managers::{Managers, NMCLI_DEVICES};
 use crate::name;
 use crate::probe::dns::{self, NO_ANSWER};
+use crate::public_files;
 use crate::target::ADDRESSES;
 
 /// The drop-in for servers of the whole machine.
 const RESOLVED_DIRECTORY: &str = "/etc/systemd/resolved.conf.d";
 const RESOLVED_OWN: &str = "/etc/systemd/resolved.conf.d/90-linux-sysadmin.conf";
 const RESOLVED_SERVICE: &str = "systemd-resolved.service";
+/// Succeeds where the file is there to which the symlink leads.
+const IS_THERE: CommandLine =
+    CommandLine::new("readlink --canonicalize-existing --no-newline -- /etc/resolv.conf");
 const RESTART_RESOLVED: CommandLine = CommandLine::new("systemctl restart -- systemd-resolved.service");
 
 /// The addresses at which systemd-resolved itself answers.
@@ -72,7 +76,8 @@ enum Kind {
 
 pub(crate) fn command_grants() -> Vec<CommandGrant> {
     let restart = RESTART_RESOLVED.change(Risk::Moderate, "to have systemd-resolved read its servers");
-    resolvconf::command_grants().into_iter().chain([restart]).collect()
+    let is_there = IS_THERE.read("whether the file is there to which resolv.conf leads");
+    resolvconf::command_grants().into_iter().chain([restart, is_there]).collect()
 }
 
 pub(crate) fn path_grants() -> Vec<PathGrant> {
@@ -176,9 +181,13 @@ fn place(interface: Option<&str>, cx: &Context) -> Result<Place> {
     let numbers: Vec<(u64, &str)> = links.iter().map(|link| (link.ifindex, link.ifname.as_str())).collect();
     let managers = Managers::look(cx, nmcli, &numbers);
     let named = interface.map(|name| named(name, &links)).transpose()?;
-    let text = match cx.read(target.as_deref().unwrap_or(RESOLV_CONF)) {
+    let text = match public_files::read(target.as_deref().unwrap_or(RESOLV_CONF), cx) {
         Ok(text) => Some(text),
         Err(problem) if problem.category == Category::NotFound => None,
+        // The symlink leads to where no program that is known has its file.
+        Err(problem) if target.is_some() && problem.code == "CAPABILITY_DENIED" => {
+            (cx.run(IS_THERE.command())?.exit_code == 0).then(String::new)
+        }
         Err(problem) => return Err(problem),
     };
     let is_active = is_active.is_ok_and(|output| output.exit_code == 0);

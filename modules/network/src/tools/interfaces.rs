@@ -56,8 +56,11 @@ pub(crate) struct Interface {
     managed_by: Vec<Manager>,
 }
 
-pub(crate) fn grants() -> [PathGrant; 2] {
+pub(crate) fn grants() -> [PathGrant; 4] {
+    let leads = "where the links in /sys/class/net lead";
     [
+        PathGrant::read("/sys/devices/**/net/*/speed", leads),
+        PathGrant::read("/sys/devices/**/uevent", leads),
         PathGrant::read("/sys/class/net/*/speed", "speed of an interface"),
         PathGrant::read("/sys/class/net/*/device/uevent", "driver of an interface"),
     ]

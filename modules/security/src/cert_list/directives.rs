@@ -65,17 +65,19 @@ fn is_in_use(file: &str, said: &str) -> bool {
     let Some((_, name)) = file.split_once("/snippets/") else { return true };
     let included = format!("snippets/{name}");
     said.lines().filter_map(|line| line.split_once(':')).any(|(by, directive)| {
-        by != file
-            && !by.contains("-available/")
-            && directive.trim_start().starts_with("include")
-            && directive.contains(&included)
+        by != file && !by.contains("-available/") && is_include(directive) && directive.contains(&included)
     })
+}
+
+/// Whether a directive includes other files: `include` of nginx, `Include` of sshd and Apache.
+fn is_include(directive: &str) -> bool {
+    directive.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("include"))
 }
 
 /// The file of configuration and the path of a certificate, in a line of grep.
 fn named(line: &str) -> Option<(&str, &str)> {
     let (file, directive) = line.split_once(':')?;
-    if directive.trim_start().starts_with("include") {
+    if is_include(directive) {
         return None;
     }
     let value = directive.trim_start().split_once([' ', '\t', '=', ':'])?.1;
@@ -120,6 +122,7 @@ mod tests {
             ("/a:ssl_certificate /etc/$host.pem;", None),
             ("/a:ssl_certificate a.pem;", None),
             ("/a:include /etc/nginx/x.conf;", None),
+            ("/a:Include /etc/ssh/sshd_config.d/*.conf", None),
             ("/a:ssl_certificate /etc/ssl/;", None),
             ("", None),
         ] {

@@ -7,8 +7,13 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 use super::config_file;
 use crate::finding::{Finding, Found};
 
-/// Prints mode, owner, group and path of host keys, which takes no rights to read them.
-const MODES: CommandLine = CommandLine::new("stat --format=%a:%U:%G:%n -- <path:/etc/ssh/ssh_host_*_key>...");
+/// Prints mode, owner, group and path of host keys, which takes no rights to read them. A grant has to name each secret.
+const MODES: CommandLine = CommandLine::new(
+    "stat --format=%a:%U:%G:%n -- (<path:/etc/ssh/ssh_host_rsa_key>|<path:/etc/ssh/ssh_host_ecdsa_key>|\
+     <path:/etc/ssh/ssh_host_ed25519_key>|<path:/etc/ssh/ssh_host_dsa_key>)...",
+);
+/// The kinds of keys in it.
+const KINDS: [&str; 4] = ["rsa", "ecdsa", "ed25519", "dsa"];
 
 /// The groups for Diffie-Hellman (moduli(5)), the smallest first.
 const MODULI: &str = "/etc/ssh/moduli";
@@ -70,7 +75,8 @@ fn groups(settings: &Settings, found: &mut Found, cx: &Context) {
 
 /// Whether a path is where the grants reach.
 fn is_usual(path: &str) -> bool {
-    path.strip_prefix("/etc/ssh/ssh_host_").is_some_and(|name| name.ends_with("_key") && !name.contains('/'))
+    let kind = path.strip_prefix("/etc/ssh/ssh_host_").and_then(|name| name.strip_suffix("_key"));
+    kind.is_some_and(|kind| KINDS.contains(&kind))
 }
 
 /// RSA of 2048 bits is what older installations made, and NIST SP 800-57 allows it until 2030.
