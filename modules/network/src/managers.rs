@@ -20,6 +20,7 @@ const IFSTATE: &str = "/run/network/ifstate";
 pub(crate) fn grants() -> Vec<PathGrant> {
     let networkd = public_files::grants(
         "/run/systemd/netif/links/*",
+        public_files::NETWORKD,
         "which interfaces systemd-networkd has configured",
     );
     let ifupdown = PathGrant::read(IFSTATE, "which interfaces ifupdown has brought up");
@@ -51,7 +52,7 @@ impl Managers {
         let mut paths: Vec<String> =
             links.iter().map(|(index, _)| format!("{NETWORKD_LINKS}/{index}")).collect();
         paths.push(IFSTATE.to_owned());
-        let mut texts = public_files::read_all(&paths, cx);
+        let mut texts = public_files::read_all(&paths, public_files::NETWORKD, cx);
         let ifstate = texts.pop().and_then(Result::ok).unwrap_or_default();
         let mut found = Vec::new();
         for ((_, name), text) in links.iter().zip(texts) {

@@ -13,7 +13,7 @@ use crate::links::{self, LINKS, Link};
 use crate::managers::{Managers, NMCLI_DEVICES};
 use crate::name;
 use crate::probe::dns::{self, NO_ANSWER};
-use crate::public_files;
+use crate::public_files::{self, RESOLVED};
 use crate::target::ADDRESSES;
 
 /// The drop-in for servers of the whole machine.
@@ -181,7 +181,7 @@ fn place(interface: Option<&str>, cx: &Context) -> Result<Place> {
     let numbers: Vec<(u64, &str)> = links.iter().map(|link| (link.ifindex, link.ifname.as_str())).collect();
     let managers = Managers::look(cx, nmcli, &numbers);
     let named = interface.map(|name| named(name, &links)).transpose()?;
-    let text = match public_files::read(target.as_deref().unwrap_or(RESOLV_CONF), cx) {
+    let text = match public_files::read(target.as_deref().unwrap_or(RESOLV_CONF), RESOLVED, cx) {
         Ok(text) => Some(text),
         Err(problem) if problem.category == Category::NotFound => None,
         // The symlink leads to where no program that is known has its file.

@@ -10,7 +10,7 @@ use crate::dns::{owner, resolved};
 use crate::links::{self, LINKS};
 use crate::managers::{self, Managers, NMCLI_DEVICES};
 use crate::name;
-use crate::public_files;
+use crate::public_files::{self, RESOLVED};
 
 /// Prints where the symlink leads, also where nothing is there.
 pub(crate) const LEADS_TO: CommandLine =
@@ -120,7 +120,7 @@ pub(crate) fn path_grants() -> Vec<PathGrant> {
     ];
     let resolv = files.map(|glob| PathGrant::read(glob, "name servers"));
     let mut grants = Vec::from(resolv);
-    grants.extend(public_files::grants("/run/systemd/resolve/*.conf", "name servers"));
+    grants.extend(public_files::grants("/run/systemd/resolve/*.conf", RESOLVED, "name servers"));
     grants.push(PathGrant::read(HOSTS, "addresses of names that no server is asked for"));
     grants.push(PathGrant::read(NSSWITCH, "the order in which sources of names are asked"));
     grants
@@ -156,7 +156,7 @@ fn file(leads_to: Result<Output>, cx: &Context, notes: &mut Vec<String>) -> (Fil
         leads_to.ok().filter(|output| output.exit_code == 0).map(|output| output.text().into_owned());
     let target = target.filter(|target| !target.is_empty() && target != RESOLV_CONF);
     let path = target.as_deref().unwrap_or(RESOLV_CONF);
-    let text = match public_files::read(path, cx) {
+    let text = match public_files::read(path, RESOLVED, cx) {
         Ok(text) => Some(text),
         Err(problem) if problem.category == linux_sysadmin_sdk::Category::NotFound => {
             notes.push(match &target {
