@@ -25,7 +25,7 @@ const MOST: [(Needs, usize); 6] = [
     (Needs::Nothing, 1),
     (Needs::Debian, 2),
     (Needs::Rhel, 1),
-    (Needs::Lab, 1),
+    (Needs::Lab, 2),
     (Needs::Fleet, 1),
     (Needs::Stocked, 1),
 ];
