@@ -148,11 +148,20 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
             Some((profile, port)) if !socket.processes.is_empty() && is_beyond(port.scope, reach) => {
                 found.push(exposed(socket, profile, port));
             }
-            None if clear.is_none() && !socket.processes.is_empty() && !is_of_the_system(socket) => {
+            None if clear.is_none()
+                && !active.is_empty()
+                && !socket.processes.is_empty()
+                && !is_of_the_system(socket) =>
+            {
                 found.push(undeclared(socket));
             }
             _ => {}
         }
+    }
+    if active.is_empty() && !sockets.is_empty() {
+        found
+            .unseen
+            .push("which services the sockets are of: no profile's service is known to run".to_owned());
     }
     let hidden =
         sockets.iter().filter(|socket| socket.processes.is_empty() && socket.reach() != Reach::Local);
@@ -193,7 +202,8 @@ fn exposed(socket: &Socket, profile: &Profile, port: &Port) -> Finding {
 
 fn undeclared(socket: &Socket) -> Finding {
     let evidence = format!("{} of {}, which no profile declares", socket.protocol(), holders(socket));
-    ended(Finding::new(Severity::Warning, "listening-undeclared", socket.shown(), evidence), socket)
+    // It may be wanted by all means, so that nothing is said of ending it.
+    Finding::new(Severity::Warning, "listening-undeclared", socket.shown(), evidence)
 }
 
 fn cleartext(socket: &Socket, protocol: &str) -> Finding {
@@ -275,6 +285,16 @@ tcp   LISTEN 0      64            0.0.0.0:2049       0.0.0.0:*
         assert_eq!(summary, "Nothing weak in the listening ports");
         assert_eq!(data, json!({"listening": ["22/tcp sshd any", "68/udp dhclient any"]}));
         assert_eq!(call("", 0).unwrap().0, json!({"listening": []}));
+    }
+
+    #[test]
+    fn where_no_service_is_known_no_socket_is_told_to_be_nobodys() {
+        let module = tool(Module::new("m", "1", "security", ""));
+        let host = FakeTarget::new().answer(&["ss", "-Hltunp"], 0, SOCKETS, "");
+        let (data, _) = host.call(&module, "sec_check_listening", json!({})).unwrap();
+        let kinds = data["findings"].as_array().unwrap().iter().map(|entry| entry["kind"].clone());
+        assert_eq!(kinds.collect::<Vec<_>>(), [json!("listening-cleartext")]);
+        assert_eq!(data["unseen"].as_array().unwrap().len(), 2, "{data}");
     }
 
     #[test]

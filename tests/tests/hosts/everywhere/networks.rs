@@ -1,7 +1,7 @@
 //! Tests on a real host that routes, addresses and name servers are changed both now and for the next start, by the owner that
 //! the interface has. systemd-networkd has one end of a cable, whose other end lies in the host as well.
 
-use linux_sysadmin_tests::{Changing, way};
+use linux_sysadmin_tests::{Changing, Client, way};
 use serde_json::{Value, json};
 
 const FILE: &str = "/etc/systemd/network/10-lsa.network";
@@ -31,6 +31,17 @@ fn address(action: &str) -> Value {
     json!({"action": action, "interface": "lsa0", "address": "198.19.8.2/24"})
 }
 
+/// Makes a change of an owner's file. It is critical, since a mistake there cuts the machine off at the next start.
+async fn confirmed(client: &mut Client, tool: &str, mut arguments: Value) -> Value {
+    let asked = client.envelope(tool, arguments.clone()).await;
+    assert_eq!(
+        (&asked["status"], &asked["risk_level"]),
+        (&json!("confirmation_required"), &json!("critical"))
+    );
+    arguments["confirmed"] = json!(true);
+    client.envelope(tool, arguments).await
+}
+
 #[tokio::test]
 async fn routes_and_addresses_are_there_now_and_after_their_owner_starts_anew() {
     let test = "routes_and_addresses_are_there_now_and_after_their_owner_starts_anew";
@@ -41,7 +52,7 @@ async fn routes_and_addresses_are_there_now_and_after_their_owner_starts_anew() 
     let running = machine.sh("ip -4 address show dev lsa0; ip -4 route show");
     for (tool, arguments) in [("net_routes_modify", route("add")), ("net_addresses_modify", address("add"))] {
         machine.shows(&mut client, tool, &arguments).await;
-        let added = client.envelope(tool, arguments.clone()).await;
+        let added = confirmed(&mut client, tool, arguments.clone()).await;
         assert_eq!(added["status"], "success", "{added}");
         machine.nothing_is_left_behind();
         let data = &added["data"];
@@ -57,7 +68,7 @@ async fn routes_and_addresses_are_there_now_and_after_their_owner_starts_anew() 
     for (tool, arguments) in
         [("net_addresses_modify", address("remove")), ("net_routes_modify", route("remove"))]
     {
-        let removed = client.envelope(tool, arguments).await;
+        let removed = confirmed(&mut client, tool, arguments).await;
         assert_eq!(removed["status"], "success", "{removed}");
     }
     assert_eq!(machine.read(FILE), before);
