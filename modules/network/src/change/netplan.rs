@@ -16,6 +16,9 @@ pub(crate) struct Netplan {
     place: Option<Place>,
 }
 
+/// So many keys lead to a definition: `network`, its section, and its own name.
+const DEFINITION: usize = 3;
+
 /// The place of a definition: the keys of the section and of the definition.
 #[derive(Clone)]
 struct Place {
@@ -127,12 +130,16 @@ impl Netplan {
         let mut keys = vec!["network", place.section.as_str(), place.id.as_str()];
         keys.extend(path);
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        set_lines(&mut lines, &keys, new).ok_or_else(|| not_editable(&keys))?;
+        match new.is_empty() {
+            true => take_out(&mut lines, &keys),
+            false => set_lines(&mut lines, &keys, new),
+        }
+        .ok_or_else(|| not_editable(&keys))?;
         if tree.is_null() {
             // A new file says which version of the format it has.
             tree = parse("network:\n  version: 2\n")?;
         }
-        set_tree(&mut tree, &keys, new);
+        set_tree(&mut tree, &keys, 0, new);
         let changed = text_of(&lines);
         match parse(&changed) {
             Ok(found) if found == tree => Ok(changed),
@@ -167,7 +174,8 @@ fn not_editable(keys: &[&str]) -> Problem {
         .remedy("Edit the file with file_edit, and run netplan generate to check it")
 }
 
-fn set_tree(tree: &mut Value, keys: &[&str], new: &[Value]) {
+/// Sets the list at the end of the keys, before which `above` others stand.
+fn set_tree(tree: &mut Value, keys: &[&str], above: usize, new: &[Value]) {
     let [key, rest @ ..] = keys else { return };
     if !tree.is_mapping() {
         *tree = Value::Mapping(Mapping::new());
@@ -175,7 +183,11 @@ fn set_tree(tree: &mut Value, keys: &[&str], new: &[Value]) {
     let Some(map) = tree.as_mapping_mut() else { return };
     if !rest.is_empty() {
         let inner = map.entry(Value::from(*key)).or_insert(Value::Null);
-        set_tree(inner, rest, new);
+        set_tree(inner, rest, above + 1, new);
+        let is_left_empty = new.is_empty() && inner.as_mapping().is_some_and(Mapping::is_empty);
+        if is_left_empty && above >= DEFINITION {
+            map.remove(*key);
+        }
         return;
     }
     if new.is_empty() {
@@ -207,27 +219,55 @@ fn item(value: &Value, depth: usize) -> Vec<String> {
     lines.collect()
 }
 
-/// Sets the list at the end of the keys. None where the lines have a form that isn't known here.
-fn set_lines(lines: &mut Vec<String>, keys: &[&str], new: &[Value]) -> Option<()> {
+/// The mapping or list at the end of the keys, or at the end of as many of them as there are, with their number.
+fn find(lines: &[String], keys: &[&str]) -> (usize, Option<Node>) {
     let mut at: Option<Node> = None;
-    let mut known = 0;
-    for key in keys {
+    for (known, key) in keys.iter().enumerate() {
         let found = match at {
             None => node(lines, 0, lines.len(), None, key),
             Some(parent) => child(lines, parent, key),
         };
-        let Some(found) = found else { break };
-        known += 1;
-        at = Some(found);
+        if found.is_none() {
+            return (known, at);
+        }
+        at = found;
     }
+    (keys.len(), at)
+}
+
+/// Takes out the list at the end of the keys, and each mapping above it that has nothing else. netplan refuses a definition
+/// without a value, so that one that has nothing else becomes an empty mapping. None where there is no such list.
+fn take_out(lines: &mut Vec<String>, keys: &[&str]) -> Option<()> {
+    for length in (DEFINITION..=keys.len()).rev() {
+        let (known, at) = find(lines, &keys[..length]);
+        let at = at.filter(|_| known == length)?;
+        let has_others = (at.key + 1..at.end).any(|number| is_content(&lines[number]));
+        if length < keys.len() && has_others {
+            return Some(());
+        }
+        if length == DEFINITION {
+            let (name, rest) = lines[at.key].split_once(':')?;
+            lines[at.key] = format!("{name}: {{}}{rest}");
+        } else {
+            lines.drain(at.key..at.end);
+        }
+    }
+    Some(())
+}
+
+/// Sets the list at the end of the keys. None where the lines have a form that isn't known here.
+fn set_lines(lines: &mut Vec<String>, keys: &[&str], new: &[Value]) -> Option<()> {
+    let (known, at) = find(lines, keys);
     if known == keys.len() {
         return replace(lines, at?, new);
     }
-    // Nothing hangs below a key whose value stands in its own line.
-    if let Some(parent) = at
-        && !rest_of(&lines[parent.key]).is_empty()
-    {
-        return None;
+    // Nothing hangs below a key whose value stands in its own line, unless that is the empty mapping.
+    if let Some(parent) = at {
+        match rest_of(&lines[parent.key]) {
+            "" => {}
+            "{}" => lines[parent.key] = format!("{}:", lines[parent.key].split_once(':')?.0),
+            _ => return None,
+        }
     }
     let step = 2;
     let mut depth = match at {
@@ -260,10 +300,6 @@ fn rest_of(line: &str) -> &str {
 /// Writes a list that exists anew, keeping the lines of the items that stay.
 fn replace(lines: &mut Vec<String>, list: Node, new: &[Value]) -> Option<()> {
     let rest = rest_of(&lines[list.key]).to_owned();
-    if new.is_empty() {
-        lines.drain(list.key..list.end);
-        return Some(());
-    }
     if rest.starts_with('[') {
         // Only scalars stand in brackets.
         if list.end > list.key + 1 || !rest.ends_with(']') || new.iter().any(Value::is_mapping) {

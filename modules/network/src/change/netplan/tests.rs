@@ -155,3 +155,23 @@ fn what_has_another_form_is_refused_and_not_guessed() {
     // Another interface's definition isn't taken for this one's.
     assert!(!enp3s0().holds("network:\n  ethernets:\n    enp3s0:\n      match:\n        name: enp9s0\n"));
 }
+
+#[test]
+fn what_was_the_only_one_leaves_no_key_without_a_value() {
+    // netplan 0.106 refuses a definition whose key has no value.
+    for setting in [route("10.8.0.0/16", "10.10.10.7", None), address("10.10.10.3/24")] {
+        let added = enp3s0().add("", &setting).unwrap();
+        let left = enp3s0().remove(&added, &setting).unwrap().unwrap();
+        assert_eq!(left, "network:\n  version: 2\n  ethernets:\n    enp3s0: {}\n");
+        assert!(enp3s0().holds(&left));
+        assert_eq!(enp3s0().add(&left, &setting).unwrap(), added);
+    }
+    let text = "network:\n  ethernets:\n    enp3s0:   # ours\n      addresses: [10.0.0.2/8]\n";
+    let left = enp3s0().remove(text, &address("10.0.0.2/8")).unwrap().unwrap();
+    assert_eq!(left, "network:\n  ethernets:\n    enp3s0: {}   # ours\n");
+    let netplan = Netplan::of("enp3s0", Some("52:54:00:ab:cd:ef"), &[INSTALLER.to_owned()]);
+    for search in [vec![], vec!["a.example".to_owned()]] {
+        let set = netplan.set_dns(INSTALLER, &Dns { servers: vec!["192.0.2.9".into()], search }).unwrap();
+        assert_eq!(netplan.set_dns(&set, &Dns::default()).unwrap(), INSTALLER);
+    }
+}
