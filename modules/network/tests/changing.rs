@@ -353,7 +353,7 @@ fn an_address_is_added_and_removed_where_its_owner_keeps_it() {
     ];
     assert_eq!(plan.steps(), expected);
     let (_, _, plan) = done(on_ifupdown(), "net_addresses_modify", add);
-    let text = format!("{INTERFACES}\niface eth0 inet static\n\taddress 192.0.2.11/24\n");
+    let text = format!("{INTERFACES}\tup ip address replace 192.0.2.11/24 broadcast + dev $IFACE\n");
     assert_eq!(plan.steps()[0], Step::write(INTERFACES_FILE, text));
     // The one that the session and the gateway need, with what goes along. A route with several gateways can't be put back.
     let remove = json!({"action": "remove", "interface": "eth0", "address": "192.0.2.10/24"});

@@ -79,10 +79,18 @@ impl Ifupdown {
                         }
                     }
                 }
-                Setting::Address(wanted) if address(&lines[stanza.lines.clone()]) == Some(*wanted) => {
-                    return self.whole(lines, &stanza).map(Some);
+                Setting::Address(wanted) => {
+                    if address(&lines[stanza.lines.clone()]) == Some(*wanted) {
+                        return self.whole(lines, &stanza).map(Some);
+                    }
+                    let is_it = |number: &usize| match words(lines[*number]) {
+                        Some(("up" | "post-up", command)) => self.address(command) == Some(*wanted),
+                        _ => false,
+                    };
+                    if let Some(number) = stanza.lines.clone().skip(1).find(is_it) {
+                        return Ok(Some(number..number + 1));
+                    }
                 }
-                Setting::Address(_) => {}
             }
         }
         Ok(None)
@@ -111,12 +119,8 @@ impl Ifupdown {
 
     /// The route of a command `ip route add …`, None for any other command.
     fn route(&self, command: &str) -> Option<Route> {
-        let command = command.split("||").next()?.trim();
-        let mut words = command.split_whitespace().filter(|word| !matches!(*word, "-4" | "-6"));
-        let is_ip = matches!(words.next()?, "ip" | "/sbin/ip" | "/usr/sbin/ip" | "/bin/ip");
-        let is_route = matches!(words.next()?, "route" | "ro" | "r");
-        let is_added = matches!(words.next()?, "add" | "a" | "replace" | "append");
-        let to = words.next().filter(|_| is_ip && is_route && is_added)?;
+        let mut words = added_by_ip(command, &["route", "ro", "r"])?.into_iter();
+        let to = words.next()?;
         let mut route = Route {
             to: Cidr::everything(false),
             via: None,
@@ -131,8 +135,7 @@ impl Ifupdown {
             match word {
                 "via" => route.via = Some(words.next()?.parse().ok()?),
                 "dev" => {
-                    let dev = words.next()?;
-                    if !["$IFACE", "${IFACE}", self.name.as_str()].contains(&dev) {
+                    if !self.is_own(words.next()?) {
                         return None;
                     }
                 }
@@ -153,6 +156,29 @@ impl Ifupdown {
         };
         Some(route)
     }
+
+    /// The address of a command `ip address add …`, None for any other command.
+    fn address(&self, command: &str) -> Option<Cidr> {
+        let words = added_by_ip(command, &["address", "addr", "a"])?;
+        let dev = words.iter().position(|word| *word == "dev")?;
+        let address = words.first().and_then(|address| Cidr::read(address))?;
+        self.is_own(words.get(dev + 1)?).then_some(address)
+    }
+
+    /// Whether a command means this interface by the word.
+    fn is_own(&self, dev: &str) -> bool {
+        ["$IFACE", "${IFACE}", self.name.as_str()].contains(&dev)
+    }
+}
+
+/// The words behind the verb, where the command has ip(8) add one of these objects.
+fn added_by_ip<'a>(command: &'a str, objects: &[&str]) -> Option<Vec<&'a str>> {
+    let command = command.split("||").next()?.trim();
+    let mut words = command.split_whitespace().filter(|word| !matches!(*word, "-4" | "-6"));
+    let is_ip = matches!(words.next()?, "ip" | "/sbin/ip" | "/usr/sbin/ip" | "/bin/ip");
+    let is_object = objects.contains(&words.next()?);
+    let is_added = matches!(words.next()?, "add" | "a" | "replace" | "append");
+    (is_ip && is_object && is_added).then(|| words.collect())
 }
 
 /// The address of a stanza, with the length of its netmask.
@@ -194,25 +220,25 @@ impl Format for Ifupdown {
             return Err(Problem::unexpected(&format!("a paragraph of {}", self.name), text));
         };
         let mut new: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-        match setting {
+        let is_v6 = match setting {
+            Setting::Address(address) => address.is_v6(),
+            Setting::Route(route) => route.to.is_v6(),
+        };
+        let stanza = stanzas.iter().find(|stanza| stanza.is_v6 == is_v6).unwrap_or(last);
+        let line = match setting {
+            // For a paragraph of its own, the script of resolvconf would run once more, and put no name servers in the place of
+            // those that another paragraph has.
             Setting::Address(address) => {
-                let family = if address.is_v6() { "inet6" } else { "inet" };
-                let stanza = [
-                    String::new(),
-                    format!("iface {} {family} static", self.name),
-                    format!("{}address {address}", indent(&lines, last)),
-                ];
-                new.splice(last.lines.end..last.lines.end, stanza);
+                let broadcast = if !is_v6 && address.length < 31 { " broadcast +" } else { "" };
+                format!("up ip address replace {address}{broadcast} dev $IFACE")
             }
             Setting::Route(route) => {
-                let is_v6 = route.to.is_v6();
-                let stanza = stanzas.iter().find(|stanza| stanza.is_v6 == is_v6).unwrap_or(last);
                 let has_gateway = lines[stanza.lines.clone()]
                     .iter()
                     .filter_map(|line| words(line))
                     .any(|(name, _)| name == "gateway");
                 let is_plain = route.metric.is_none() && route.table.is_none() && !route.is_onlink;
-                let line = match route.via {
+                match route.via {
                     Some(via)
                         if route.to.is_everything()
                             && is_plain
@@ -227,11 +253,10 @@ impl Format for Ifupdown {
                         let command = Route { dev: "$IFACE".to_owned(), ..route.clone() }.command("replace");
                         format!("up ip {}", command.args.join(" "))
                     }
-                };
-                let at = stanza.lines.end;
-                new.insert(at, format!("{}{line}", indent(&lines, stanza)));
+                }
             }
-        }
+        };
+        new.insert(stanza.lines.end, format!("{}{line}", indent(&lines, stanza)));
         Ok(text_of(&new))
     }
 
@@ -239,20 +264,21 @@ impl Format for Ifupdown {
         let mut lines: Vec<&str> = text.lines().collect();
         let Some(range) = self.found(&lines, setting)? else { return Ok(None) };
         lines.drain(range);
-        // The command that takes the route away goes with the one that adds it.
-        if let Setting::Route(wanted) = setting {
-            let numbers = self.stanzas(&lines).into_iter().flat_map(|stanza| stanza.lines);
-            let undoes = |number: &usize| {
-                let Some(("down" | "pre-down", command)) = words(lines[*number]) else { return false };
-                let added = command.replace(" del ", " add ").replace(" delete ", " add ");
-                self.route(&added).is_some_and(|route| {
+        // The command that takes it away goes with the one that adds it.
+        let numbers = self.stanzas(&lines).into_iter().flat_map(|stanza| stanza.lines);
+        let undoes = |number: &usize| {
+            let Some(("down" | "pre-down", command)) = words(lines[*number]) else { return false };
+            let added = command.replace(" del ", " add ").replace(" delete ", " add ");
+            match setting {
+                Setting::Route(wanted) => self.route(&added).is_some_and(|route| {
                     route.to == wanted.to && (route.via.is_none() || route.via == wanted.via)
-                })
-            };
-            let undoing: Vec<usize> = numbers.filter(undoes).collect();
-            for number in undoing.into_iter().rev() {
-                lines.remove(number);
+                }),
+                Setting::Address(wanted) => self.address(&added) == Some(*wanted),
             }
+        };
+        let undoing: Vec<usize> = numbers.filter(undoes).collect();
+        for number in undoing.into_iter().rev() {
+            lines.remove(number);
         }
         Ok(Some(text_of(&lines)))
     }
@@ -392,6 +418,16 @@ iface eth1 inet static
                 "{setting:?}"
             );
         }
+        let dhcp = "iface eth0 inet dhcp\n\tmtu 1400\n";
+        for verb in ["addr add", "address replace"] {
+            let up = format!("\tup ip {verb} 192.0.2.20/24 broadcast + dev eth0 || true\n");
+            let down = "\tdown ip addr del 192.0.2.20/24 dev $IFACE\n";
+            let text = format!("{dhcp}{up}{down}");
+            assert_eq!(eth0().remove(&text, &address("192.0.2.20/24")).unwrap().unwrap(), dhcp);
+            assert_eq!(eth0().remove(&text, &address("192.0.2.21/24")).unwrap(), None);
+            let others = text.replace("dev eth0", "dev eth9");
+            assert_eq!(eth0().remove(&others, &address("192.0.2.20/24")).unwrap(), None);
+        }
         // Another interface's address, and one whose paragraph has more than the address.
         assert_eq!(eth0().remove(TEXT, &address("192.0.2.12/24")).unwrap(), None);
         let problem = eth0().remove(TEXT, &address("192.0.2.10/24")).unwrap_err();
@@ -405,6 +441,18 @@ iface eth1 inet static
             "",
         ] {
             assert_eq!(eth0().route(command), None, "{command}");
+        }
+    }
+
+    #[test]
+    fn an_address_gets_no_paragraph_of_its_own() {
+        let text = "iface eth0 inet static\n  address 192.0.2.10/24\n  dns-nameservers 192.0.2.53\n";
+        for (added, line) in [
+            ("192.0.2.15/24", "  up ip address replace 192.0.2.15/24 broadcast + dev $IFACE\n"),
+            ("192.0.2.15/32", "  up ip address replace 192.0.2.15/32 dev $IFACE\n"),
+            ("2001:db8::15/64", "  up ip address replace 2001:db8::15/64 dev $IFACE\n"),
+        ] {
+            assert_eq!(eth0().add(text, &address(added)).unwrap(), format!("{text}{line}"));
         }
     }
 
