@@ -37,7 +37,8 @@ find /var/lib/NetworkManager -type f -delete
 rm -rf /run/NetworkManager /etc/network/interfaces.d/lsa /run/network/ifstate*
 rm -f /etc/netplan/50-lsa.yaml /etc/netplan/90-linux-sysadmin.yaml
 netplan generate
-rm -rf /run/NetworkManager /run/systemd/system/netplan-*
+rm -rf /run/NetworkManager /run/udev/rules.d/90-netplan.rules
+rm -rf /run/systemd/system/netplan-* /run/systemd/system/systemd-networkd.service.wants
 umount /usr/bin/udevadm
 systemctl daemon-reload
 systemctl reset-failed
