@@ -479,6 +479,7 @@ fn servers_are_set_where_they_are_set_today() {
             [
                 &[written(NETWORK_FILE, NETWORK.replace("DNS=192.0.2.53\n", lines))][..],
                 &again(root("networkctl", "reload")),
+                &[Step::run(Command::new("networkctl").args(["status", "--no-pager", "eth0"]))],
             ]
             .concat(),
         ),

@@ -16,6 +16,8 @@ use crate::managers::Managers;
 pub(crate) const NETPLAN_GENERATE: CommandLine = CommandLine::new("netplan generate");
 pub(crate) const NETPLAN_APPLY: CommandLine = CommandLine::new("netplan apply");
 pub(crate) const NETWORKCTL_RELOAD: CommandLine = CommandLine::new("networkctl reload");
+pub(crate) const NETWORKCTL_STATUS: CommandLine =
+    CommandLine::new("networkctl status --no-pager <interface>");
 
 const NETPLAN: &str = "/etc/netplan";
 const NETPLAN_OWN: &str = "/etc/netplan/90-linux-sysadmin.yaml";
@@ -63,6 +65,7 @@ pub(crate) fn command_grants() -> Vec<CommandGrant> {
         NETPLAN_GENERATE.change(Risk::High, "to write what netplan's files say for the next start"),
         NETPLAN_APPLY.change(Risk::High, "to apply netplan's name servers"),
         NETWORKCTL_RELOAD.change(Risk::High, "to apply name servers of systemd-networkd"),
+        NETWORKCTL_STATUS.read("to wait until systemd-networkd has applied them"),
     ];
     grants.extend(Connection::grants());
     grants
@@ -217,6 +220,11 @@ impl Owner {
         if let Some(apply) = apply.filter(|_| !kept.steps.is_empty()) {
             kept.steps.push(Step::run(apply.clone()).uninterruptible());
             kept.after_undo.push(apply);
+            if matches!(self.keeper, Keeper::Networkd(_)) {
+                // systemd-networkd answers the reload before it has set up the interface anew, and other questions after it. A
+                // name that is asked for meanwhile would be answered by the former servers.
+                kept.steps.push(Step::run(NETWORKCTL_STATUS.with([device])));
+            }
         }
         Ok(kept)
     }
