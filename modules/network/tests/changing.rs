@@ -541,6 +541,26 @@ fn servers_are_set_where_they_are_set_today() {
     }
 }
 
+/// systemd-resolved 252 was seen to tell a server at a loopback address under the number of `lo`, also where a link has it.
+#[test]
+fn a_server_at_a_loopback_address_is_whose_it_is() {
+    let said = "{\"type\":\"a(iiay)\",\"data\":[[1,2,[127,0,0,9]]]}\n{\"type\":\"a(isb)\",\"data\":[]}\n";
+    let of_eth0 = |servers: &str| {
+        let words = "busctl --json=short get-property org.freedesktop.resolve1 \
+                     /org/freedesktop/resolve1/link/_32 org.freedesktop.resolve1.Link DNS";
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let of_link = format!("{{\"type\":\"a(iay)\",\"data\":[{servers}]}}\n");
+        resolved(on_networkd(), said).answer(&words, 0, &of_link, "")
+    };
+    let (data, ..) = done(of_eth0("[2,[127,0,0,9]]"), "net_dns_modify", servers());
+    assert_eq!(data["owner"], "systemd-resolved, by systemd-networkd");
+    let (data, ..) = done(of_eth0(""), "net_dns_modify", servers());
+    assert_eq!(
+        (&data["owner"], &data["was"]["servers"]),
+        (&json!("systemd-resolved"), &json!(["127.0.0.9"]))
+    );
+}
+
 #[test]
 fn a_server_that_does_not_answer_is_told_and_a_name_that_breaks_undoes_it() {
     let dig = |name: &str, server: &str| -> Vec<String> {

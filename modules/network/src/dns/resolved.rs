@@ -23,6 +23,15 @@ pub(crate) const LINK: CommandLine = CommandLine::new(
      org.freedesktop.resolve1.Link DNSSEC DNSOverTLS DefaultRoute CurrentDNSServer",
 );
 
+/// Prints the servers of one link.
+pub(crate) const LINK_SERVERS: CommandLine = CommandLine::new(
+    "busctl --json=short get-property org.freedesktop.resolve1 /org/freedesktop/resolve1/link/_3<int> \
+     org.freedesktop.resolve1.Link DNS",
+);
+
+/// The number of the loopback interface. Each server at a loopback address is told under it, whoever has set it.
+const LOOPBACK: u64 = 1;
+
 /// The settings for the whole machine, and which link has which servers and domains.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Settings {
@@ -48,6 +57,26 @@ impl Settings {
         links.sort_unstable();
         links.dedup();
         links
+    }
+
+    /// Gives the servers at loopback addresses to those of these links that have them, and the others to the machine itself.
+    pub(crate) fn placed(mut self, links: &[u64], cx: &Context) -> Self {
+        if !self.servers.iter().any(|(number, _)| *number == LOOPBACK) {
+            return self;
+        }
+        let others: Vec<u64> = links.iter().copied().filter(|number| *number != LOOPBACK).collect();
+        let outputs =
+            cx.run_all(others.iter().map(|number| LINK_SERVERS.with([number.to_string()])).collect());
+        let mut own: Vec<(u64, String)> = Vec::new();
+        for (number, output) in others.into_iter().zip(outputs) {
+            let servers = output.map(|output| link_servers(&output)).unwrap_or_default();
+            own.extend(servers.into_iter().map(|server| (number, server)));
+        }
+        for (number, server) in self.servers.iter_mut().filter(|(number, _)| *number == LOOPBACK) {
+            let at = own.iter().position(|(_, other)| other == server);
+            *number = at.map_or(0, |at| own.remove(at).0);
+        }
+        self
     }
 }
 
@@ -98,6 +127,13 @@ pub(crate) fn link(output: &Output) -> LinkSettings {
         default_route: default_route.and_then(|value| value.as_bool()),
         current: current.and_then(|value| address(value.get(1)?)),
     }
+}
+
+/// Reads the output of [`LINK_SERVERS`].
+fn link_servers(output: &Output) -> Vec<String> {
+    let [servers] = values(output);
+    let list = servers.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+    list.iter().filter_map(|item| address(item.get(1)?)).collect()
 }
 
 fn text(value: Option<Value>) -> Option<String> {

@@ -205,6 +205,7 @@ fn place(interface: Option<&str>, cx: &Context) -> Result<Place> {
         }
         Some(("systemd-resolved", _)) => {
             let settings = resolved::settings(&cx.run(resolved::MANAGER.command())?);
+            let settings = settings.placed(&links.iter().map(|link| link.ifindex).collect::<Vec<_>>(), cx);
             let having = settings.servers.iter().map(|(number, _)| *number).filter(|number| *number > 0);
             let having: Vec<u64> = having.collect();
             let link = match named {

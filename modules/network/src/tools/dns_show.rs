@@ -98,13 +98,14 @@ struct Link {
     managed_by: Option<String>,
 }
 
-pub(crate) fn command_grants() -> [CommandGrant; 5] {
+pub(crate) fn command_grants() -> [CommandGrant; 6] {
     [
         LEADS_TO.read("whether resolv.conf is a symlink of the program that writes it"),
         NMCLI_SERVERS.read("name servers of NetworkManager"),
         resolved::IS_ACTIVE.read("whether systemd-resolved runs"),
         resolved::MANAGER.read("name servers of systemd-resolved"),
         resolved::LINK.read("name servers of one interface"),
+        resolved::LINK_SERVERS.read("which interface has a name server at a loopback address"),
     ]
 }
 
@@ -228,6 +229,7 @@ fn of_resolved(
             resolved::Settings::default()
         }
     };
+    let settings = settings.placed(&links.iter().map(|(number, _)| *number).collect::<Vec<_>>(), cx);
     let numbers = settings.links();
     let asked = &numbers[..numbers.len().min(MOST_LINKS)];
     let outputs = cx.run_all(asked.iter().map(|number| resolved::LINK.with([number.to_string()])).collect());
