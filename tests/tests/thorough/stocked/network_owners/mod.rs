@@ -14,22 +14,27 @@ use std::collections::BTreeSet;
 use linux_sysadmin_tests::{Changing, Client, Reach};
 use serde_json::{Value, json};
 
-/// A cable, whose end `lsa0` takes no address of IPv6, and a DNS server that knows one name.
+/// A cable, whose end `lsa0` takes no address of IPv6, a DNS server that knows one name, and one that knows none.
 const CABLE: &str = "
 set -e
 cp -a /etc/resolv.conf /run/lsa-resolv.conf
 ip link add lsa0 type veth peer name lsa1
 ip link set lsa1 up
 test ! -d /proc/sys/net/ipv6 || echo 1 > /proc/sys/net/ipv6/conf/lsa0/disable_ipv6
-systemd-run --quiet --unit=lsa-dns /usr/sbin/dnsmasq --keep-in-foreground --user=root --pid-file --conf-file=/dev/null \\
-    --no-resolv --no-hosts --listen-address=127.0.0.9 --bind-interfaces --address=/db.lsa/198.19.7.9
+serve() {
+    systemd-run --quiet --unit=$1 /usr/sbin/dnsmasq --keep-in-foreground --user=root --pid-file --conf-file=/dev/null \\
+        --no-resolv --no-hosts --bind-interfaces $2 $3
+}
+serve lsa-dns --listen-address=127.0.0.9 --address=/db.lsa/198.19.7.9
+serve lsa-dns-empty --listen-address=127.0.0.10
 ";
 
-const SERVER_ANSWERS: &str = "dig +tries=1 +time=1 +short db.lsa @127.0.0.9 | grep -qx 198.19.7.9";
+const SERVERS_ANSWER: &str = "dig +tries=1 +time=1 +short db.lsa @127.0.0.9 | grep -qx 198.19.7.9 &&
+    dig +tries=1 +time=1 db.lsa @127.0.0.10 | grep -q 'status: REFUSED'";
 
 /// Puts back everything that any of the stories does to the host. Without files of its own, netplan removes what it has made.
 const CLEAN: &str = "
-systemctl stop NetworkManager polkit systemd-networkd.socket systemd-networkd systemd-resolved lsa-dns
+systemctl stop NetworkManager polkit systemd-networkd.socket systemd-networkd systemd-resolved lsa-dns lsa-dns-empty
 ip link delete lsa0
 rm -rf /etc/systemd/network/10-lsa.network /run/systemd/netif/links /etc/systemd/resolved.conf.d
 rm -f /etc/NetworkManager/conf.d/lsa.conf /etc/NetworkManager/system-connections/lsa0.nmconnection
@@ -74,7 +79,7 @@ fn address_of_ipv6() -> Value {
 async fn on(test: &str, owner: &str, is_up: &str) -> Option<(Changing, Client)> {
     let reach = Reach::Inside("stocked1");
     let machine = Changing::by(reach, test, &format!("{CABLE}{owner}"), CLEAN)?;
-    machine.until(SERVER_ANSWERS);
+    machine.until(SERVERS_ANSWER);
     machine.until(is_up);
     let client = machine.serve_all_but_critical().await;
     Some((machine, client))
