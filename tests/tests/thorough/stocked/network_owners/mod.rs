@@ -34,6 +34,7 @@ const SERVERS_ANSWER: &str = "dig +tries=1 +time=1 +short db.lsa @127.0.0.9 | gr
 
 /// Puts back everything that any of the stories does to the host. Without files of its own, netplan removes what it has made.
 const CLEAN: &str = "
+systemctl unmask --runtime NetworkManager-dispatcher
 systemctl stop NetworkManager polkit systemd-networkd.socket systemd-networkd systemd-resolved lsa-dns lsa-dns-empty
 ip link delete lsa0
 rm -rf /etc/systemd/network/10-lsa.network /run/systemd/netif/links /etc/systemd/resolved.conf.d
@@ -91,13 +92,25 @@ fn running(machine: &Changing) -> BTreeSet<String> {
     text.lines().map(|line| line.trim().to_owned()).collect()
 }
 
+/// Makes a change, and says yes where that is asked: what systemd-networkd, netplan or NetworkManager keeps is critical, since a
+/// mistake there cuts the machine off at the next start.
+async fn agreed(client: &mut Client, tool: &str, arguments: &Value) -> Value {
+    let answer = client.envelope(tool, arguments.clone()).await;
+    if answer["status"] != "confirmation_required" {
+        return answer;
+    }
+    let mut confirmed = arguments.clone();
+    confirmed["confirmed"] = json!(true);
+    client.envelope(tool, confirmed).await
+}
+
 /// Adds a route and an address. The kernel has them when the owner has taken them over.
 async fn add_both(machine: &Changing, client: &mut Client, (owner, set_in): (&str, &str)) {
     for (tool, arguments, is_there) in
         [("net_routes_modify", route("add"), HAS_ROUTE), ("net_addresses_modify", address("add"), HAS_BOTH)]
     {
         machine.shows(client, tool, &arguments).await;
-        let added = client.envelope(tool, arguments.clone()).await;
+        let added = agreed(client, tool, &arguments).await;
         assert_eq!(added["status"], "success", "{added}");
         machine.nothing_is_left_behind();
         let data = &added["data"];
@@ -111,7 +124,7 @@ async fn remove_both(machine: &Changing, client: &mut Client) {
     for (tool, arguments) in
         [("net_addresses_modify", address("remove")), ("net_routes_modify", route("remove"))]
     {
-        let removed = client.envelope(tool, arguments).await;
+        let removed = agreed(client, tool, &arguments).await;
         assert_eq!(removed["status"], "success", "{removed}");
         assert!(removed["data"]["set_in"].is_string(), "{removed}");
         machine.nothing_is_left_behind();
@@ -128,7 +141,7 @@ async fn set_servers(
     is_so: &str,
 ) {
     machine.shows(client, "net_dns_modify", arguments).await;
-    let set = client.envelope("net_dns_modify", arguments.clone()).await;
+    let set = agreed(client, "net_dns_modify", arguments).await;
     assert_eq!(set["status"], "success", "{set}");
     machine.nothing_is_left_behind();
     let data = &set["data"];
@@ -139,7 +152,7 @@ async fn set_servers(
 
 /// Makes a change, one step of which fails, so that the others are undone.
 async fn is_undone(machine: &Changing, client: &mut Client, tool: &str, arguments: Value) {
-    let undone = client.envelope(tool, arguments).await;
+    let undone = agreed(client, tool, &arguments).await;
     assert_eq!((&undone["status"], &undone["not_undone"]), (&json!("error"), &json!([])), "{undone}");
     assert!(undone["failed_step"].is_u64(), "{undone}");
     machine.nothing_is_left_behind();

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{
-    CONFIGURED, HAS_BOTH, HAS_NEITHER, HAS_ROUTE, RESOLVES, add_both, address_of_ipv6, is_undone, on,
+    CONFIGURED, HAS_BOTH, HAS_NEITHER, HAS_ROUTE, RESOLVES, add_both, address_of_ipv6, agreed, is_undone, on,
     remove_both, route, running, set_servers,
 };
 
@@ -82,7 +82,7 @@ async fn netplan_has_what_was_set_also_after_its_files_are_written_anew() {
     let address = json!({"action": "remove", "interface": "lsa0", "address": "198.19.7.2/24"});
     machine.refuses(&mut client, "net_addresses_modify", &address, "GENERATED_FILE").await;
     for (action, is_so) in [("add", HAS_ROUTE), ("remove", HAS_NEITHER), ("add", HAS_ROUTE)] {
-        let done = client.envelope("net_routes_modify", route(action)).await;
+        let done = agreed(&mut client, "net_routes_modify", &route(action)).await;
         assert_eq!((&done["status"], &done["data"]["set_in"]), (&json!("success"), &json!(OWN)), "{done}");
         machine.until(is_so);
     }

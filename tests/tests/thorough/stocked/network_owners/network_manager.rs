@@ -7,7 +7,8 @@ use super::{HAS_BOTH, RESOLVES, add_both, is_undone, on, remove_both, running, s
 
 const FILE: &str = "/etc/NetworkManager/system-connections/lsa0.nmconnection";
 
-/// NetworkManager itself writes the connection's file, so that the file has the form in which it is written after a change.
+/// NetworkManager itself writes the connection's file, so that the file has the form in which it is written after a change. Its
+/// dispatcher would end ten seconds after each event, which a snapshot of the units shows.
 const START: &str = "
 cat > /etc/NetworkManager/conf.d/lsa.conf <<'END'
 [main]
@@ -18,6 +19,7 @@ no-auto-default=*
 [keyfile]
 unmanaged-devices=*,except:interface-name:lsa0
 END
+systemctl mask --runtime NetworkManager-dispatcher
 systemctl start NetworkManager
 nmcli connection add type ethernet con-name lsa0 ifname lsa0 \\
     ipv4.method manual ipv4.addresses 198.19.7.2/24 ipv4.dns 127.0.0.9 ipv6.method disabled
