@@ -57,8 +57,8 @@ fn a_tool_takes_little_of_a_models_context() {
     assert_eq!(names, all);
     for tool in &description.tools {
         let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        // A rule has seven arguments.
-        let most = if tool.name.ends_with("_rule") { 550 } else { 350 };
+        // The names and words of a rule's seven arguments take 380 bytes, without any description.
+        let most = if tool.name.ends_with("_rule") { 500 } else { 350 };
         assert!(bytes <= most, "{bytes} bytes: {tool:?}");
     }
 }

@@ -75,7 +75,7 @@ pub fn module() -> Module {
     .tool(
         Tool::new(
             "net_routes_modify",
-            "Route, now and at boot; undone if it cuts the connection",
+            "Route to a CIDR or default, now and at boot",
             routes_modify::net_routes_modify,
         )
         .risk(Risk::High)

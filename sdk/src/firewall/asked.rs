@@ -24,9 +24,7 @@ pub(super) struct RuleArgs {
     direction: Direction,
     /// 443, 8000:8999, https or any
     port: Port,
-    #[serde(default)]
-    protocol: Protocol,
-    /// CIDR
+    protocol: Option<Protocol>,
     source: Option<String>,
     destination: Option<String>,
     comment: Option<String>,
@@ -55,12 +53,11 @@ enum Port {
     Text(String),
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Protocol {
     Tcp,
     Udp,
-    #[default]
     Any,
 }
 
@@ -78,9 +75,9 @@ impl RuleArgs {
             return Err(Problem::validation("MIXED_FAMILIES", message));
         }
         let asked = match self.protocol {
-            Protocol::Tcp => "tcp",
-            Protocol::Udp => "udp",
-            Protocol::Any => "any",
+            Some(Protocol::Tcp) => "tcp",
+            Some(Protocol::Udp) => "udp",
+            Some(Protocol::Any) | None => "any",
         };
         let (port, protocol) = match self.port {
             Port::Number(number) => (Some(port(&number.to_string())?.to_string()), asked.to_owned()),

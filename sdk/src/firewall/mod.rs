@@ -145,11 +145,9 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         of_rule(Tool::new("fw_add_rule", "Add a rule behind the others", move |args, cx: &Context| {
             rules::add(&backend(), args, cx)
         })),
-        of_rule(Tool::new(
-            "fw_remove_rule",
-            "Remove a rule as fw_list_rules shows it",
-            move |args, cx: &Context| rules::remove(&backend(), args, cx),
-        )),
+        of_rule(Tool::new("fw_remove_rule", "Remove a rule as it is listed", move |args, cx: &Context| {
+            rules::remove(&backend(), args, cx)
+        })),
         Tool::new(
             "fw_enable",
             "Activate the firewall, which keeps out what no rule allows",

@@ -25,9 +25,7 @@ enum Action {
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RoutesModifyArgs {
     action: Action,
-    /// CIDR or default
     to: String,
-    /// Gateway
     via: Option<String>,
     interface: Option<String>,
     metric: Option<i64>,
