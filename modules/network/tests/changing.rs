@@ -253,17 +253,30 @@ fn what_may_cut_the_connection_is_critical_and_has_a_guard() {
 
     // Nobody knows which sessions there are.
     for sockets in [None, Some("tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:((\"sshd\",pid=400,fd=3))\n")] {
-        let target = FakeTarget::new().transcript(NAMESPACE).without_program("nmcli");
-        let target = match sockets {
-            Some(text) => target.answer(&["ss", "-Htunap"], 0, text, ""),
-            None => target.without_program("ss"),
+        let target = || {
+            let target = FakeTarget::new().transcript(NAMESPACE).without_program("nmcli");
+            match sockets {
+                Some(text) => target.answer(&["ss", "-Htunap"], 0, text, ""),
+                None => target.without_program("ss"),
+            }
         };
-        let (_, _, plan) = done(target, "net_routes_modify", branch());
         let route = "10.9.0.0/16 via 192.0.2.7 dev eth0 proto static";
-        let expected = Change::new("Add the route 10.9.0.0/16 via 192.0.2.7 dev eth0")
-            .step(Step::run(ip(&format!("route add {route}"))).undo(ip(&format!("route del {route}"))))
-            .guard(GUARD);
-        assert_eq!(plan, expected);
+        let added = Change::new("Add the route 10.9.0.0/16 via 192.0.2.7 dev eth0")
+            .step(Step::run(ip(&format!("route add {route}"))).undo(ip(&format!("route del {route}"))));
+        let removed = Change::new("Remove the address 10.8.0.1/16 from br0")
+            .warning("these routes need it: 172.16.0.0/12 via 10.8.0.2 dev br0")
+            .step(
+                Step::run(ip("address del 10.8.0.1/16 dev br0"))
+                    .undo(ip("address replace 10.8.0.1/16 dev br0"))
+                    .undo(ip("route replace 172.16.0.0/12 via 10.8.0.2 dev br0 onlink")),
+            );
+        let address = json!({"action": "remove", "interface": "br0", "address": "10.8.0.1/16"});
+        for (tool, arguments, expected) in
+            [("net_routes_modify", branch(), added), ("net_addresses_modify", address, removed)]
+        {
+            let (_, _, plan) = done(target(), tool, arguments);
+            assert_eq!(plan, expected.guard(GUARD), "{tool} {sockets:?}");
+        }
     }
 }
 

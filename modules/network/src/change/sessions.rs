@@ -27,9 +27,17 @@ pub(crate) struct Session {
     by_route: Option<Cidr>,
 }
 
-/// Finds the sessions. None where the connections can't be listed.
-pub(crate) fn find(cx: &Context) -> Option<Vec<Session>> {
-    let sockets = sockets::all(cx).ok()?;
+/// The sessions on this machine.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions {
+    pub(crate) found: Vec<Session>,
+    /// False where the connections can't be listed, or the host's own isn't among them.
+    pub(crate) is_complete: bool,
+}
+
+/// Finds the sessions.
+pub(crate) fn find(cx: &Context) -> Sessions {
+    let Ok(sockets) = sockets::all(cx) else { return Sessions::default() };
     let is_listening = |port: u16| {
         sockets
             .iter()
@@ -49,6 +57,8 @@ pub(crate) fn find(cx: &Context) -> Option<Vec<Session>> {
             ends.push((peer, local));
         }
     }
+    let own = client.filter(|own| !own.is_loopback());
+    let is_complete = own.is_none_or(|own| ends.iter().any(|(peer, _)| *peer == own));
     // The host's own connection comes first, so that its way is always looked at.
     ends.sort_unstable_by_key(|(peer, local)| (client != Some(*peer), *peer, *local));
     let looked_at = &ends[..ends.len().min(MOST)];
@@ -58,7 +68,7 @@ pub(crate) fn find(cx: &Context) -> Option<Vec<Session>> {
     let mut raws = outputs.into_iter().map(|output| ip::objects::<Raw>(output.ok()?).ok()?.list.pop());
     let ways: Vec<_> = raws.by_ref().take(looked_at.len()).collect();
     let ways = ways.into_iter().zip(raws).chain(std::iter::repeat_with(|| (None, None)));
-    let sessions = ends.into_iter().zip(ways).map(|((peer, local), (way, route))| {
+    let found = ends.into_iter().zip(ways).map(|((peer, local), (way, route))| {
         let way = way.unwrap_or_default();
         let by_route = route.and_then(|route| match route.dst.as_str() {
             "default" => Some(Cidr::everything(peer.is_ipv6())),
@@ -67,7 +77,7 @@ pub(crate) fn find(cx: &Context) -> Option<Vec<Session>> {
         let via = way.next_hop().and_then(|via| via.parse().ok());
         Session { peer, local, dev: way.dev, via, by_route }
     });
-    Some(sessions.collect())
+    Sessions { found: found.collect(), is_complete }
 }
 
 impl Session {
@@ -121,7 +131,7 @@ mod tests {
 
     const NAMESPACE: &str = include_str!("../../tests/data/namespace.txt");
 
-    fn found(sockets: &str) -> Option<Vec<Session>> {
+    fn found(sockets: &str) -> Sessions {
         find(&FakeTarget::new().transcript(NAMESPACE).answer(&["ss", "-Htunap"], 0, sockets, "").context())
     }
 
@@ -145,11 +155,13 @@ mod tests {
             ("tcp ESTAB 0 0 127.0.0.1:22 127.0.0.1:50000 users:((\"sshd\",pid=502,fd=4))", false),
             ("tcp TIME-WAIT 0 0 192.0.2.10:22 198.51.100.20:50000", false),
         ] {
-            let sessions = found(&format!("{LISTENING}{line}\n{line}\n")).unwrap();
-            assert_eq!(sessions.len(), usize::from(is_session), "{line}");
+            let sessions = found(&format!("{LISTENING}{line}\n{line}\n"));
+            assert_eq!(sessions.found.len(), usize::from(is_session), "{line}");
         }
-        assert_eq!(found("").unwrap(), Vec::new());
-        assert_eq!(found("garbage\n"), None);
+        for (text, is_complete) in [("", true), ("garbage\n", false)] {
+            let sessions = found(text);
+            assert_eq!((sessions.found, sessions.is_complete), (Vec::new(), is_complete), "{text}");
+        }
     }
 
     #[test]
@@ -163,7 +175,7 @@ mod tests {
         }
         let mut target = FakeTarget::new().transcript(NAMESPACE).answer(&["ss", "-Htunap"], 0, sockets, "");
         target.distro.extra.push(("ssh_client".to_owned(), "198.51.100.20".to_owned()));
-        let sessions = find(&target.context()).unwrap();
+        let sessions = find(&target.context()).found;
         assert_eq!(sessions.len(), 41);
         assert_eq!(
             (sessions[0].peer.to_string(), sessions[0].dev.as_deref()),
@@ -175,9 +187,23 @@ mod tests {
     }
 
     #[test]
+    fn there_may_be_other_sessions_where_the_hosts_own_is_not_among_them() {
+        let line = "tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000 users:((\"sshd\",pid=502,fd=4))\n";
+        for (client, is_complete) in [("198.51.100.20", true), ("198.51.100.21", false), ("127.0.0.1", true)]
+        {
+            let sockets = format!("{LISTENING}{line}");
+            let mut target =
+                FakeTarget::new().transcript(NAMESPACE).answer(&["ss", "-Htunap"], 0, sockets, "");
+            target.distro.extra.push(("ssh_client".to_owned(), client.to_owned()));
+            let sessions = find(&target.context());
+            assert_eq!((sessions.found.len(), sessions.is_complete), (1, is_complete), "{client}");
+        }
+    }
+
+    #[test]
     fn a_network_takes_a_session_where_it_is_narrower_than_what_it_has() {
         let line = "tcp ESTAB 0 0 192.0.2.10:22 198.51.100.20:50000 users:((\"sshd\",pid=502,fd=4))\n";
-        let session = found(&format!("{LISTENING}{line}")).unwrap().remove(0);
+        let session = found(&format!("{LISTENING}{line}")).found.remove(0);
         assert_eq!((session.dev.as_deref(), session.by_route), (Some("eth0"), Some(Cidr::everything(false))));
         let links: Vec<Link> = serde_json::from_str(
             r#"[{"ifname":"eth0","addr_info":[{"local":"192.0.2.10","prefixlen":24}]}]"#,

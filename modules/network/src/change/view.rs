@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use linux_sysadmin_sdk::{Category, prelude::*};
 
 use super::cidr::Cidr;
-use super::sessions::{self, Session};
+use super::sessions::{self, Session, Sessions};
 use super::setting::{Printed, Route};
 use crate::ip;
 use crate::links::{self, Address, LINKS, Link};
@@ -22,8 +22,7 @@ pub(crate) struct View {
     pub(crate) managers: Managers,
     pub(crate) routes: Vec<Printed>,
     pub(crate) is_v6: bool,
-    /// None where nobody can tell.
-    sessions: Option<Vec<Session>>,
+    sessions: Sessions,
 }
 
 impl View {
@@ -80,9 +79,9 @@ impl View {
     }
 
     /// Raises the risk of a plan that touches the default route or the way of a session, says which, and arms the guard. It is
-    /// armed as well where nobody can tell which sessions there are.
+    /// armed as well where sessions aren't known.
     pub(crate) fn guarded(&self, mut change: Change, reach: &Reach) -> Change {
-        let sessions = self.sessions.as_deref().unwrap_or_default();
+        let sessions = &self.sessions.found;
         let touched: Vec<&Session> = sessions.iter().filter(|session| self.touches(session, reach)).collect();
         let is_default = |route: &Route| route.to.is_everything() && route.table.is_none();
         let touches_default = reach.removed.iter().chain(&reach.added).any(is_default);
@@ -98,11 +97,9 @@ impl View {
         if touches_default || !touched.is_empty() {
             return change.risk(Risk::Critical).guard(GUARD);
         }
-        // Without a session that is known, what was removed might have been the way of one.
-        if self.sessions.is_none() || sessions.is_empty() && reach.address.is_none() {
-            change = change.guard(GUARD);
-        }
-        change
+        // What is changed may be the way of a session that isn't known.
+        let is_known = self.sessions.is_complete && !sessions.is_empty();
+        if is_known { change } else { change.guard(GUARD) }
     }
 
     fn addresses(&self) -> impl Iterator<Item = Cidr> {
