@@ -109,8 +109,11 @@ impl Files {
         Ok(steps)
     }
 
-    /// The rules, unless the kernel's table has others.
+    /// The rules, unless somebody has edited the file, or the kernel's table has others.
     fn checked(&self, kernel: &Kernel) -> Result<&[FirewallRule]> {
+        if self.text.as_ref().is_some_and(|text| *text != own_table::text(&self.rules)) {
+            return Err(own_table::edited(self.place.own, self.place.config));
+        }
         match own_table::in_kernel(kernel) {
             Some(table) if !own_table::is_as_kept(table, &self.rules) => {
                 Err(own_table::differs(self.place.own))
@@ -212,7 +215,6 @@ pub(crate) fn enabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
 
 pub(crate) fn disabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
     let files = Files::read(cx)?;
-    files.checked(kernel)?;
     let mut steps = Vec::new();
     let (config, text) = (files.place.config, &files.config);
     if files.is_included() {
@@ -221,6 +223,8 @@ pub(crate) fn disabling(kernel: &Kernel, cx: &Context) -> Result<Proposal> {
         steps.push(Step::write(config, kept.collect::<String>()));
     }
     if own_table::in_kernel(kernel).is_some() {
+        // The undo loads the file, which has to be what the kernel has now.
+        files.checked(kernel)?;
         steps.push(Step::run(DELETE.command().as_root()).undo(files.load()).uninterruptible());
     }
     let summary = format!("Take the table {FAMILY} {NAME} away, now and at each start; its file stays");

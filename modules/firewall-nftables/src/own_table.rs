@@ -101,6 +101,15 @@ pub(crate) fn table(rules: &[FirewallRule]) -> Table {
     Table::of_input(NAME, input.map(FirewallRule::kernel_rule).collect(), false)
 }
 
+/// The problem where somebody has edited the table's file, which `config` can include beside others.
+pub(crate) fn edited(path: &str, config: &str) -> Problem {
+    let message = format!(
+        "{path} isn't as these tools write it: somebody has edited it, and a change by this tool would lose that"
+    );
+    Problem::new("FILE_EDITED", linux_sysadmin_sdk::Category::State, message)
+        .remedy(format!("Move what was edited to a table of its own in another file that {config} includes"))
+}
+
 /// The problem where somebody has changed the table without the file.
 pub(crate) fn differs(path: &str) -> Problem {
     let message = format!(

@@ -151,6 +151,41 @@ fn a_table_that_somebody_else_has_changed_is_left_alone() {
 }
 
 #[test]
+fn a_file_that_somebody_has_edited_is_left_alone() {
+    let rule = json!({"action": "reject", "direction": "in", "port": "any", "source": "192.0.2.7"});
+    let edits = [
+        FILE.replace("\t\tip saddr 192.0.2.7 reject", "\t\tip saddr 192.0.2.7 drop"),
+        FILE.replace("\t}\n\tchain output", "\t\ttcp dport 9 accept\n\t}\n\tchain output"),
+        FILE.replace("policy drop", "policy accept"),
+        format!("{FILE}# ours\n"),
+    ];
+    let add = ("fw_add_rule", json!({"action": "allow", "direction": "in", "port": 80}));
+    let remove = ("fw_remove_rule", rule);
+    let [enable, disable] = ["fw_enable", "fw_disable"].map(|tool| (tool, json!({})));
+    for file in &edits {
+        assert_ne!(file, FILE);
+        for (target, calls) in [
+            (active as fn() -> FakeTarget, vec![&add, &remove, &enable, &disable]),
+            (inactive, vec![&add, &remove, &enable]),
+        ] {
+            for (tool, arguments) in calls {
+                let target = target().file(PATH, file.as_str());
+                let plans = target.plans();
+                let problem = call(target, tool, arguments.clone()).unwrap_err();
+                assert_eq!(problem.code, "FILE_EDITED", "{tool}");
+                assert!(problem.remediation[0].contains("/etc/nftables.conf"), "{problem:?}");
+                assert!(plans.borrow().is_empty());
+            }
+        }
+    }
+    // What takes nothing from the file is no reason to refuse.
+    let (_, notes) = call(inactive().file(PATH, edits[0].as_str()), "fw_disable", json!({})).unwrap();
+    assert!(notes[0].contains("nothing was changed"), "{notes:?}");
+    let (data, _) = call(inactive().file(PATH, edits[1].as_str()), "fw_list_rules", json!({})).unwrap();
+    assert_eq!(data.as_array().unwrap().len(), 7);
+}
+
+#[test]
 fn rules_of_other_tables_are_not_removed() {
     let other = r#"{"nftables": [{"table": {"family": "inet", "name": "filter", "handle": 1}},
         {"chain": {"family": "inet", "table": "filter", "name": "input", "handle": 1, "type": "filter", "hook": "input", "prio": 0,
