@@ -251,6 +251,13 @@ fn what_may_cut_the_connection_is_critical_and_has_a_guard() {
         .guard(GUARD);
     assert_eq!(plan, expected);
 
+    // One half of all addresses, in which the other end of the session is. The default route itself stays.
+    for (to, is_critical) in [("128.0.0.0/1", true), ("0.0.0.0/1", false)] {
+        let half = json!({"action": "add", "to": to, "via": "192.0.2.7"});
+        let (_, _, plan) = done(machine(), "net_routes_modify", half);
+        assert_eq!(format!("{plan:?}").contains("Critical"), is_critical, "{plan:?}");
+    }
+
     // Nobody knows which sessions there are.
     for sockets in [None, Some("tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:((\"sshd\",pid=400,fd=3))\n")] {
         let target = || {
@@ -423,6 +430,65 @@ fn bad_addresses_are_refused() {
     // Other settings hang on the paragraph.
     let remove = of("remove", "eth0", "192.0.2.10/24");
     assert_eq!(code(on_ifupdown(), "net_addresses_modify", remove), "SHARED_STANZA");
+}
+
+/// The namespace with a VLAN of eth0 that has its MAC address, written by hand in the form of iproute2 6.1.0.
+fn with_vlan() -> String {
+    let vlan = r#"{"ifindex":9,"link":"eth0","ifname":"eth0.10","flags":["BROADCAST","MULTICAST","UP","LOWER_UP"],"mtu":1500,"operstate":"UP","link_type":"ether","address":"42:57:77:fb:7f:49","linkinfo":{"info_kind":"vlan","info_data":{"protocol":"802.1Q","id":10,"flags":["REORDER_HDR"]}},"addr_info":[{"family":"inet","local":"10.10.10.2","prefixlen":24,"scope":"global"}]},"#;
+    let next = r#"{"ifindex":8,"#;
+    assert!(NAMESPACE.contains(next));
+    NAMESPACE.replacen(next, &format!("{vlan}{next}"), 1)
+}
+
+#[test]
+fn a_vlan_and_a_bridge_have_settings_of_their_own() {
+    let written = |path: &str, text: String| Step::write(path, text.into_bytes());
+    let netplan = format!(
+        "{NETPLAN}  vlans:\n    eth0.10:\n      id: 10\n      link: eth0\n      addresses: [10.10.10.2/24]\n"
+    );
+    let state = "ADMIN_STATE=configured\nNETWORK_FILE=/run/systemd/network/10-netplan-eth0.10.network\n";
+    let on_netplan = machine_with(&with_vlan())
+        .file("/run/systemd/netif/links/9", state)
+        .file(NETPLAN_FILE, netplan.as_str());
+    let address = json!({"action": "add", "interface": "eth0.10", "address": "10.10.10.3/24"});
+    let (data, _, plan) = done(on_netplan, "net_addresses_modify", address);
+    assert_eq!(data["setting"], "10.10.10.3/24 dev eth0.10");
+    let changed = netplan.replace("[10.10.10.2/24]", "[10.10.10.2/24, 10.10.10.3/24]");
+    assert_eq!(plan.steps()[0], written(NETPLAN_FILE, changed));
+
+    let interfaces = format!("{INTERFACES}\niface eth0.10 inet static\n\taddress 10.10.10.2/24\n");
+    let on_ifupdown = machine_with(&with_vlan())
+        .file("/run/network/ifstate", "lo=lo\neth0=eth0\neth0.10=eth0.10\n")
+        .file(INTERFACES_FILE, interfaces.as_str());
+    let route = json!({"action": "add", "to": "10.9.0.0/16", "via": "10.10.10.7"});
+    let (data, _, plan) = done(on_ifupdown, "net_routes_modify", route);
+    assert_eq!(data["setting"], "10.9.0.0/16 via 10.10.10.7 dev eth0.10");
+    let line = "\tup ip route replace 10.9.0.0/16 via 10.10.10.7 dev $IFACE proto static\n";
+    assert_eq!(plan.steps()[0], written(INTERFACES_FILE, format!("{interfaces}{line}")));
+
+    let address = json!({"action": "add", "interface": "br0", "address": "10.8.0.3/16"});
+    let (_, _, plan) = done(machine(), "net_addresses_modify", address);
+    let add = Step::run(ip("address add 10.8.0.3/16 broadcast 10.8.255.255 dev br0"));
+    assert_eq!(plan.steps(), [add.undo(ip("address del 10.8.0.3/16 dev br0"))]);
+    let port = json!({"action": "add", "interface": "tap0", "address": "10.8.0.3/16"});
+    let problem = call(machine(), "net_addresses_modify", port).unwrap_err();
+    assert_eq!(problem.code, "INTERFACE_IS_PORT");
+    assert_eq!(problem.remediation, ["Name interface=br0"]);
+}
+
+#[test]
+fn an_interface_of_another_namespace_is_none_of_the_machines() {
+    for (tool, arguments) in [
+        ("net_routes_modify", json!({"action": "add", "to": "10.9.0.0/16", "interface": "far0"})),
+        ("net_addresses_modify", json!({"action": "add", "interface": "far0", "address": "192.0.2.11/24"})),
+        ("net_dns_modify", json!({"servers": ["192.0.2.9"], "interface": "far0"})),
+    ] {
+        let target = resolv(machine(), "/etc/resolv.conf", Some(PLAIN));
+        let problem = call(target, tool, arguments).unwrap_err();
+        assert_eq!(problem.code, "INTERFACE_NOT_FOUND", "{tool}");
+        assert!(problem.message.contains("in the machine's own network namespace"), "{problem:?}");
+        assert!(problem.remediation[0].contains("eth0"), "{problem:?}");
+    }
 }
 
 const READLINK: [&str; 5] = ["readlink", "--canonicalize-missing", "--no-newline", "--", "/etc/resolv.conf"];
@@ -625,6 +691,7 @@ fn name_servers_that_cannot_be_set_are_refused() {
         (plain(), json!({"servers": ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"]}), "TOO_MANY"),
         (plain(), json!({"servers": ["192.0.2.1"], "interface": "eth0"}), "INTERFACE_NOT_USED"),
         (plain(), json!({"servers": ["192.0.2.1"], "interface": "eth9"}), "INTERFACE_NOT_FOUND"),
+        (plain(), json!({"servers": ["192.0.2.1"], "interface": "--all"}), "INVALID_INTERFACE"),
         (plain(), json!({"servers": ["192.0.2.1"], "check": "-x"}), "INVALID_NAME"),
         (resolv(machine(), "/srv/none", None), servers(), "RESOLV_CONF_IS_MISSING"),
         (resolv(machine(), "/srv/resolv.conf", Some(PLAIN)), servers(), "RESOLV_CONF_IS_SYMLINK"),

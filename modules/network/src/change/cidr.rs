@@ -166,6 +166,7 @@ mod tests {
             (" ANY ", None, "0.0.0.0/0"),
             ("default", Some(v6), "::/0"),
             ("::/0", None, "::/0"),
+            ("0.0.0.0/0", None, "0.0.0.0/0"),
         ] {
             assert_eq!(destination(asked, via).unwrap().to_string(), expected, "{asked}");
         }

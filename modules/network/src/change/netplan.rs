@@ -91,8 +91,14 @@ fn items(lines: &[String], list: Node) -> Vec<std::ops::Range<usize>> {
 impl Netplan {
     /// Finds the definition of an interface in the texts of the files.
     pub(crate) fn of(name: &str, mac: Option<&str>, texts: &[String]) -> Self {
-        let mut own = Self { name: name.to_owned(), mac: mac.map(str::to_lowercase), place: None };
-        own.place = texts.iter().find_map(|text| own.place(&parse(text).ok()?));
+        let place = |own: &Self| texts.iter().find_map(|text| own.place(&parse(text).ok()?));
+        let mut own = Self { name: name.to_owned(), mac: None, place: None };
+        own.place = place(&own);
+        // A VLAN or a bridge may have the MAC address of the interface below it, so that only its name tells them apart.
+        if own.place.is_none() {
+            own.mac = mac.map(str::to_lowercase);
+            own.place = place(&own);
+        }
         own
     }
 
@@ -263,10 +269,13 @@ fn set_lines(lines: &mut Vec<String>, keys: &[&str], new: &[Value]) -> Option<()
     }
     // Nothing hangs below a key whose value stands in its own line, unless that is the empty mapping.
     if let Some(parent) = at {
-        match rest_of(&lines[parent.key]) {
-            "" => {}
-            "{}" => lines[parent.key] = format!("{}:", lines[parent.key].split_once(':')?.0),
-            _ => return None,
+        let rest = rest_of(&lines[parent.key]);
+        if let Some(behind) = rest.strip_prefix("{}") {
+            let (key, _) = lines[parent.key].split_once(':')?;
+            lines[parent.key] = format!("{key}:{behind}");
+        }
+        if !rest_of(&lines[parent.key]).is_empty() {
+            return None;
         }
     }
     let step = 2;

@@ -169,9 +169,30 @@ fn what_was_the_only_one_leaves_no_key_without_a_value() {
     let text = "network:\n  ethernets:\n    enp3s0:   # ours\n      addresses: [10.0.0.2/8]\n";
     let left = enp3s0().remove(text, &address("10.0.0.2/8")).unwrap().unwrap();
     assert_eq!(left, "network:\n  ethernets:\n    enp3s0: {}   # ours\n");
+    let added = enp3s0().add(&left, &address("10.0.0.2/8")).unwrap();
+    assert_eq!(added, text.replace(" [10.0.0.2/8]", "\n        - 10.0.0.2/8"));
     let netplan = Netplan::of("enp3s0", Some("52:54:00:ab:cd:ef"), &[INSTALLER.to_owned()]);
     for search in [vec![], vec!["a.example".to_owned()]] {
         let set = netplan.set_dns(INSTALLER, &Dns { servers: vec!["192.0.2.9".into()], search }).unwrap();
         assert_eq!(netplan.set_dns(&set, &Dns::default()).unwrap(), INSTALLER);
+    }
+}
+
+#[test]
+fn a_vlan_and_a_bridge_are_told_from_the_interface_below_by_their_names() {
+    let below = "network:\n  ethernets:\n    id0:\n      match:\n        macaddress: 52:54:00:ab:cd:ef\n      addresses: [10.0.0.2/8]\n";
+    let above = "  vlans:\n    enp3s0.10:\n      id: 10\n      link: id0\n      addresses: [192.0.2.2/24]\n  bridges:\n    br0:\n      interfaces: [id0]\n      addresses: [198.51.100.2/24]\n";
+    let (one, other) = (below.to_owned(), format!("network:\n{above}"));
+    for files in [vec![format!("{below}{above}")], vec![one.clone(), other.clone()], vec![other, one]] {
+        for (name, own) in
+            [("enp3s0", "10.0.0.2/8"), ("enp3s0.10", "192.0.2.2/24"), ("br0", "198.51.100.2/24")]
+        {
+            let netplan = Netplan::of(name, Some("52:54:00:AB:CD:EF"), &files);
+            let holding: Vec<&String> = files.iter().filter(|text| netplan.holds(text)).collect();
+            assert_eq!(holding.len(), 1, "{name}");
+            let added = netplan.add(holding[0], &address("203.0.113.2/24")).unwrap();
+            assert_eq!(added, holding[0].replace(own, &format!("{own}, 203.0.113.2/24")), "{name}");
+            assert_eq!(netplan.remove(&added, &address("203.0.113.2/24")).unwrap().unwrap(), *holding[0]);
+        }
     }
 }
