@@ -166,7 +166,7 @@ fn a_file_that_somebody_has_edited_is_left_alone() {
         assert_ne!(file, FILE);
         for (target, calls) in [
             (active as fn() -> FakeTarget, vec![&add, &remove, &enable, &disable]),
-            (inactive, vec![&add, &remove, &enable]),
+            (inactive as fn() -> FakeTarget, vec![&add, &remove, &enable]),
         ] {
             for (tool, arguments) in calls {
                 let target = target().file(PATH, file.as_str());

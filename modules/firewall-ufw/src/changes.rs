@@ -1,7 +1,7 @@
 //! Changes by ufw's own command. It keeps a rule for the next start and gives it to the kernel at once.
 
 use linux_sysadmin_sdk::firewall::{Action, After, Direction, FirewallRule, Kernel, Proposal, Ruleset};
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, text};
 
 use crate::user_rules::{self, Family, IPV4, IPV6};
 use crate::{CONFIG, DEFAULTS, RULES, RULES_OF_IPV6, both, config, is_loaded, read, tuple};
@@ -145,6 +145,15 @@ pub(crate) fn removing(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Re
     let known = both(tuple::rules(&state.ipv4), state.ipv6.as_deref().map_or_else(Vec::new, tuple::rules));
     let known = known.into_iter().filter_map(|known| known.rule).find(|known| known.is_same(rule));
     let Some(known) = known else { return Ok(Proposal::new("", After::Same)) };
+    // ufw itself refuses such words where the undo gives it the comment again.
+    let cannot_be_said = |comment: &String| {
+        comment.starts_with('-') || comment.contains(['\'', '\\']) || text::has_hidden(comment)
+    };
+    if known.comment.as_ref().is_some_and(cannot_be_said) {
+        let message = "ufw wouldn't take the rule's comment again, so that an undo couldn't put it back";
+        return Err(Problem::new("COMMENT_NOT_PLAIN", linux_sysadmin_sdk::Category::State, message)
+            .remedy("`ufw status numbered` shows the rule's number, and `ufw delete NUMBER` removes it"));
+    }
     let step = Step::run(command(rule, true)).undo(command(&known, false)).uninterruptible();
     Ok(Proposal {
         steps: vec![step],

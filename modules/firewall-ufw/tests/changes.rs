@@ -80,6 +80,32 @@ fn quick(words: &str) -> Command {
     ufw(words).duration(DurationCategory::Quick)
 }
 
+/// The target where plans are shown only.
+fn dry(target: FakeTarget) -> FakeTarget {
+    let outputs = Vec::new();
+    target.outcome(Ok(linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied {
+        outputs,
+        dry_run: true,
+    }))
+}
+
+/// The recorded rules with these objects more.
+fn with_objects(objects: &str) -> String {
+    format!("{},{objects}]}}", NFT.trim_end().strip_suffix("]}").unwrap())
+}
+
+/// A firewalld that drops one port, in nft's format.
+const FIREWALLD: &str = r#"{"table": {"family": "inet", "name": "firewalld", "handle": 90}},
+    {"chain": {"family": "inet", "table": "firewalld", "name": "filter_INPUT", "handle": 1, "type": "filter", "hook": "input", "prio": 10, "policy": "accept"}},
+    {"rule": {"family": "inet", "table": "firewalld", "chain": "filter_INPUT", "handle": 2, "expr": [
+        {"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 9999}}, {"drop": null}]}}"#;
+
+/// A port that a container of podman publishes, in nft's format.
+const PODMAN: &str = r#"{"table": {"family": "inet", "name": "netavark", "handle": 91}},
+    {"chain": {"family": "inet", "table": "netavark", "name": "NETAVARK-HOSTPORT-DNAT", "handle": 1}},
+    {"rule": {"family": "inet", "table": "netavark", "chain": "NETAVARK-HOSTPORT-DNAT", "handle": 2, "expr": [
+        {"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 8080}}, {"dnat": {"addr": "10.88.0.2", "port": 80}}]}}"#;
+
 fn only(plans: &Plans) -> Change {
     let plans = plans.borrow();
     assert_eq!(plans.len(), 1);
@@ -110,12 +136,8 @@ fn a_rule_is_added_by_ufw_itself_and_looked_at_afterwards() {
 
 #[test]
 fn a_dry_run_tells_what_would_become_of_packets() {
-    let applied = linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied {
-        outputs: Vec::new(),
-        dry_run: true,
-    };
     let arguments = rule("allow", json!("9999"), json!({"source": "10.0.0.0/8"}));
-    let (data, _) = call(active().outcome(Ok(applied)), "fw_add_rule", arguments).unwrap();
+    let (data, _) = call(dry(active()), "fw_add_rule", arguments).unwrap();
     assert_eq!((data["would"].as_str(), data["verdict"].as_str()), (Some("add"), Some("accepted")), "{data}");
     assert_eq!(data["by"]["chain"], "ufw-user-input", "{data}");
 }
@@ -149,9 +171,8 @@ fn an_allow_that_another_table_overrules_is_refused_with_the_rule() {
     let other = r#"{"table": {"family": "inet", "name": "other", "handle": 90}},
         {"chain": {"family": "inet", "table": "other", "name": "in", "handle": 1, "type": "filter", "hook": "input", "prio": 10, "policy": "accept"}},
         {"rule": {"family": "inet", "table": "other", "chain": "in", "handle": 2, "expr": [
-            {"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 9999}}, {"drop": null}]}}]}"#;
-    let all = format!("{},{other}", NFT.trim_end().strip_suffix("]}").unwrap());
-    let target = target(&all, CONF);
+            {"match": {"op": "==", "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 9999}}, {"drop": null}]}}"#;
+    let target = target(&with_objects(other), CONF);
     let plans = target.plans();
     let problem =
         call(target, "fw_add_rule", rule("allow", json!(9999), json!({"protocol": "tcp"}))).unwrap_err();
@@ -162,17 +183,13 @@ fn an_allow_that_another_table_overrules_is_refused_with_the_rule() {
 
 #[test]
 fn a_rule_behind_one_that_decides_is_told_so() {
-    let applied = linux_sysadmin_sdk::bindings::sysadmin::module::confirm::Applied {
-        outputs: Vec::new(),
-        dry_run: true,
-    };
     let deny = rule("deny", json!(443), json!({"protocol": "tcp"}));
-    let (data, notes) = call(active().outcome(Ok(applied.clone())), "fw_add_rule", deny).unwrap();
+    let (data, notes) = call(dry(active()), "fw_add_rule", deny).unwrap();
     assert_eq!(data["verdict"], "accepted");
     assert!(notes[0].starts_with("the rule has no effect (443/tcp over IPv4)"), "{notes:?}");
     assert!(notes[0].contains("--dports 80,443"), "{notes:?}");
     let again = rule("allow", json!(443), json!({"protocol": "tcp", "source": "10.0.0.7"}));
-    let (_, notes) = call(active().outcome(Ok(applied)), "fw_add_rule", again).unwrap();
+    let (_, notes) = call(dry(active()), "fw_add_rule", again).unwrap();
     assert!(notes[0].starts_with("such packets were let in already, by"), "{notes:?}");
 }
 
@@ -300,12 +317,18 @@ fn what_cannot_be_a_rule_is_refused_with_what_was_expected() {
         (active(), rule("allow", json!("+22"), json!({})), "INVALID_PORT", "is no port"),
         (active(), rule("allow", json!(""), json!({})), "INVALID_PORT", "is no port"),
         (active(), rule("allow", json!("80,443"), json!({})), "INVALID_PORT", "\"80,443\" is no port"),
+        (active(), rule("allow", json!("-22"), json!({})), "INVALID_PORT", "\"-22\" is no port"),
+        (active(), rule("allow", json!("--force"), json!({})), "INVALID_PORT", "is no port"),
         (
             active(),
             rule("allow", json!("9000:8000"), json!({})),
             "INVALID_PORT",
             "reversed: expected 8000:9000",
         ),
+        (active(), rule("allow", json!("9000-8000"), json!({})), "INVALID_PORT", "expected 8000:9000"),
+        (active(), rule("allow", json!("0:80"), json!({})), "INVALID_PORT", "\"0\" is no port"),
+        (active(), rule("allow", json!("80:"), json!({})), "INVALID_PORT", "\"\" is no port"),
+        (active(), rule("allow", json!("80:http"), json!({})), "INVALID_PORT", "\"http\" is no port"),
         (active(), rule("allow", json!("1:65536"), json!({})), "INVALID_PORT", "\"65536\" is no port"),
         (active(), rule("allow", json!("8000:8010"), json!({})), "PROTOCOL_NEEDED", "expected tcp or udp"),
         (
@@ -314,6 +337,20 @@ fn what_cannot_be_a_rule_is_refused_with_what_was_expected() {
             "UNKNOWN_SERVICE",
             "expected its port's number",
         ),
+        (
+            no_service("https/udp"),
+            rule("allow", json!("https"), json!({"protocol": "udp"})),
+            "UNKNOWN_SERVICE",
+            "has no https with udp",
+        ),
+        (
+            active(),
+            rule("allow", json!(22), json!({"destination": "192.0.2.1/24"})),
+            "INVALID_ADDRESS",
+            "destination: 192.0.2.1/24 has bits",
+        ),
+        (active(), rule("allow", json!(22), json!({"source": "::/0"})), "INVALID_ADDRESS", "leave it out"),
+        (active(), rule("allow", json!(22), json!({"source": ""})), "INVALID_ADDRESS", "\"\" is no address"),
         (
             active(),
             rule("allow", json!(22), json!({"source": "10.0.0.1/8"})),
@@ -359,6 +396,9 @@ fn what_cannot_be_a_rule_is_refused_with_what_was_expected() {
         (active(), rule("allow", json!(22), json!({"comment": "a\nb"})), "INVALID_COMMENT", "one line"),
         (active(), rule("allow", json!(22), json!({"comment": "it's"})), "INVALID_COMMENT", "without quotes"),
         (active(), rule("allow", json!(22), json!({"comment": "a\"b"})), "INVALID_COMMENT", "without quotes"),
+        (active(), rule("allow", json!(22), json!({"comment": "a\\b"})), "INVALID_COMMENT", "backslashes"),
+        (active(), rule("allow", json!(22), json!({"comment": "-x"})), "INVALID_COMMENT", "begin with -"),
+        (active(), rule("allow", json!(22), json!({"comment": "a\u{202e}b"})), "INVALID_COMMENT", "one line"),
         (
             active(),
             rule("allow", json!(22), json!({"comment": "x".repeat(121)})),
@@ -437,4 +477,70 @@ fn a_rule_for_an_inactive_ufw_beside_an_active_firewalld_is_refused() {
         call(target(other, "ENABLED=no\n"), "fw_add_rule", rule("allow", json!(80), json!({}))).unwrap_err();
     assert_eq!(problem.code, "OTHER_FIREWALL_ACTIVE");
     assert!(problem.remediation[0].contains("distro.firewall_backend: firewalld"), "{problem:?}");
+}
+
+#[test]
+fn two_active_firewalls_are_told_and_what_the_other_one_drops_is_refused() {
+    let both = || dry(target(&with_objects(FIREWALLD), CONF));
+    let told = "firewalld is active as well: what one of both drops doesn't get in";
+    let free = rule("allow", json!(9998), json!({"protocol": "tcp"}));
+    let (data, notes) = call(both(), "fw_add_rule", free).unwrap();
+    assert_eq!((data["verdict"].as_str(), &notes[..]), (Some("accepted"), &[told.to_owned()][..]));
+    let dropped = rule("allow", json!(9999), json!({"protocol": "tcp"}));
+    let problem = call(both(), "fw_add_rule", dropped).unwrap_err();
+    assert_eq!(problem.code, "RULE_WITHOUT_EFFECT");
+    assert!(problem.message.contains("`tcp dport 9999 drop` in inet firewalld filter_INPUT"), "{problem:?}");
+    let other = format!(r#"{{"nftables": [{FIREWALLD}]}}"#);
+    let target = dry(target(&other, "ENABLED=no\n"));
+    let plans = target.plans();
+    let (_, notes) = call(target, "fw_enable", json!({})).unwrap();
+    assert_eq!(notes[0], told);
+    assert!(format!("{:?}", only(&plans)).contains(told), "the question tells it as well");
+}
+
+#[test]
+fn a_host_with_containers_is_told_that_their_ports_pass() {
+    let both = || dry(target(&with_objects(PODMAN), CONF));
+    let told = "ports that containers publish pass ufw's rules";
+    let (_, notes) =
+        call(both(), "fw_add_rule", rule("allow", json!(9998), json!({"protocol": "tcp"}))).unwrap();
+    assert_eq!(notes, [told]);
+    let (data, _) = call(both(), "fw_status", json!({})).unwrap();
+    assert_eq!(data["also_writing_rules"], json!(["podman"]));
+    assert_eq!(data["published"], json!([{"port": "8080/tcp", "to": "10.88.0.2:80"}]));
+    let containers = format!(r#"{{"nftables": [{PODMAN}]}}"#);
+    let target = dry(target(&containers, "ENABLED=no\n"));
+    let plans = target.plans();
+    let (_, notes) = call(target, "fw_enable", json!({})).unwrap();
+    assert_eq!(notes[0], told);
+    assert!(format!("{:?}", only(&plans)).contains(told), "the question tells it as well");
+}
+
+#[test]
+fn a_rule_is_removed_whatever_its_comment_says_where_an_undo_can_say_it_again() {
+    let end = "any 192.168.0.0/16 in\n";
+    for (comment, words) in
+        [("a \"b\"", Some("a_\"b\"")), ("it's", None), ("a\\b", None), ("a\nb", None), ("-x", None)]
+    {
+        let digits: String = comment.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let text = RULES.replace(end, &format!("any 192.168.0.0/16 in comment={digits}\n"));
+        assert_ne!(text, RULES);
+        let target = dry(active().file("/etc/ufw/user.rules", text));
+        let plans = target.plans();
+        let more = json!({"protocol": "tcp", "source": "192.168.0.0/16", "comment": comment});
+        let answer = call(target, "fw_remove_rule", rule("allow", json!("8000:8010"), more));
+        match words {
+            Some(words) => {
+                answer.unwrap();
+                let rule = "allow in proto tcp from 192.168.0.0/16 to any port 8000:8010";
+                let undo = quick(&format!("{rule} comment {words}"));
+                let step = Step::run(quick(&format!("delete {rule}"))).undo(undo).uninterruptible();
+                assert_eq!(only(&plans).steps().last(), Some(&step));
+            }
+            None => {
+                assert_eq!(answer.unwrap_err().code, "COMMENT_NOT_PLAIN", "{comment:?}");
+                assert!(plans.borrow().is_empty());
+            }
+        }
+    }
 }

@@ -62,6 +62,11 @@ enum Protocol {
 }
 
 impl RuleArgs {
+    /// The same without the comment, which tells no rule from another one.
+    pub(super) fn without_comment(self) -> Self {
+        Self { comment: None, ..self }
+    }
+
     /// The rule that was asked for.
     pub(super) fn checked(self, cx: &Context) -> Result<FirewallRule> {
         let source = network("source", self.source.as_deref())?;

@@ -66,7 +66,7 @@ pub(super) fn add<B: Backend>(backend: &B, args: RuleArgs, cx: &Context) -> Resu
 }
 
 pub(super) fn remove<B: Backend>(backend: &B, args: RuleArgs, cx: &Context) -> Result<Noted<Outcome>> {
-    let rule = args.checked(cx)?;
+    let rule = args.without_comment().checked(cx)?;
     let (kernel, outputs) = kernel::read(cx, ways_in::looks())?;
     let ways = WaysIn::read(outputs, cx);
     let proposal = backend.removing(&rule, &kernel, cx)?;
@@ -121,7 +121,7 @@ fn verified<B: Backend>(backend: &B, doing: Doing, rule: &FirewallRule, cx: &Con
 }
 
 /// The other firewalls that are active.
-pub(super) fn other_firewalls<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<&'static str> {
+fn other_firewalls<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<&'static str> {
     kernel.ruleset.active_firewalls().into_iter().filter(|other| *other != backend.name()).collect()
 }
 
@@ -143,7 +143,7 @@ fn check_active<B: Backend>(backend: &B, kernel: &Kernel, after: &After) -> Resu
 }
 
 /// What else decides about packets to the machine.
-fn others<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<String> {
+pub(super) fn others<B: Backend>(backend: &B, kernel: &Kernel) -> Vec<String> {
     let mut notes = Vec::new();
     for other in other_firewalls(backend, kernel) {
         notes.push(format!("{other} is active as well: what one of both drops doesn't get in"));

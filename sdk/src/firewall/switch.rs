@@ -36,8 +36,8 @@ fn switch<B: Backend>(backend: &B, is_on: bool, cx: &Context) -> Result<Noted<Sw
         let standing = backend.standing(&kernel, cx)?;
         return Ok(Noted { data: Switched { would: None, firewall, standing }, notes });
     }
-    for other in rules::other_firewalls(backend, &kernel).into_iter().filter(|_| is_on) {
-        proposal.notes.push(format!("{other} is active as well: what one of both drops doesn't get in"));
+    if is_on {
+        proposal.notes.extend(rules::others(backend, &kernel));
     }
     let mut notes = proposal.notes.clone();
     let ways = WaysIn::read(outputs, cx);
