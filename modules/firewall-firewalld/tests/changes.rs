@@ -14,6 +14,23 @@ const XML: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<zone>\n</zone>\n
 const UNIT: [&str; 6] =
     ["systemctl", "show", "--property=ActiveState", "--property=UnitFileState", "--", "firewalld.service"];
 
+/// An active ufw, whose rules are left out, written by hand in nft's format.
+const UFW: &str = r#"{"nftables": [{"table": {"family": "ip", "name": "filter", "handle": 1}},
+    {"chain": {"family": "ip", "table": "filter", "name": "INPUT", "handle": 1, "type": "filter", "hook": "input", "prio": 0, "policy": "drop"}},
+    {"chain": {"family": "ip", "table": "filter", "name": "ufw-before-input", "handle": 2}},
+    {"rule": {"family": "ip", "table": "filter", "chain": "INPUT", "handle": 3, "expr": [{"jump": {"target": "ufw-before-input"}}]}},
+    {"rule": {"family": "ip", "table": "filter", "chain": "ufw-before-input", "handle": 4, "expr": [
+        {"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "lo"}}, {"accept": null}]}}]}"#;
+
+/// The only zone in use, with these ports open. It is written by hand in the format of firewall-cmd 1.3.3.
+fn zone_with(ports: &str) -> String {
+    format!(
+        "public (active)\n  target: default\n  icmp-block-inversion: no\n  interfaces: eth0\n  sources: \n  services: \n\
+         \x20 ports: {ports}\n  protocols: \n  forward: yes\n  masquerade: no\n  forward-ports: \n  source-ports: \n\
+         \x20 icmp-blocks: \n  rich rules: \n"
+    )
+}
+
 fn kernel(nft: &str, unit: &str) -> FakeTarget {
     let addresses = r#"[{"ifname":"lo","addr_info":[{"local":"127.0.0.1"}]},{"ifname":"eth0","addr_info":[{"local":"192.168.2.1"}]}]"#;
     let session = "0      0      192.168.2.1:5432    192.168.2.7:49945 users:((\"sshd\",pid=872,fd=4))\n";
@@ -26,6 +43,7 @@ fn kernel(nft: &str, unit: &str) -> FakeTarget {
         .answer(&["ip", "-j", "route", "show", "default"], 0, route, "")
         .answer(&["ip", "-j", "route", "get", "192.168.2.0"], 0, route, "")
         .answer(&["ip", "-j", "route", "get", "192.0.2.7"], 0, route, "")
+        .answer(&["ip", "-j", "route", "get", "192.168.9.7"], 0, route, "")
         .answer(&["ss", "-Htnp", "state", "established"], 0, session, "")
         .answer(
             &["ss", "-Hltunp"],
@@ -51,9 +69,13 @@ fn running(zones: &str) -> FakeTarget {
 }
 
 fn stopped(zones: &str) -> FakeTarget {
+    stopped_beside(r#"{"nftables": []}"#, zones)
+}
+
+fn stopped_beside(nft: &str, zones: &str) -> FakeTarget {
     let refused =
         |target: FakeTarget, argv: &[&str]| target.answer(argv, 252, "", "FirewallD is not running\n");
-    let target = kernel(r#"{"nftables": []}"#, "ActiveState=inactive\nUnitFileState=disabled\n");
+    let target = kernel(nft, "ActiveState=inactive\nUnitFileState=disabled\n");
     let target = refused(target, &["firewall-cmd", "--get-default-zone"]);
     let target = refused(target, &["firewall-cmd", "--list-all-zones"]);
     let target = refused(target, &["firewall-cmd", "--permanent", "--list-all-zones"]);
@@ -70,6 +92,15 @@ fn then(target: FakeTarget, zones: &str) -> FakeTarget {
         zones,
         "",
     )
+}
+
+/// The target after a plan that starts firewalld.
+fn then_started(target: FakeTarget, zones: &str) -> FakeTarget {
+    let target = target
+        .answer_after(&["firewall-cmd", "--get-default-zone"], 0, "public\n", "")
+        .answer_after(&["firewall-cmd", "--list-all-policies"], 0, "", "")
+        .answer_after(&UNIT, 0, "ActiveState=active\nUnitFileState=enabled\n", "");
+    then(target, zones)
 }
 
 /// The zone `public` with these rich rules more.
@@ -227,11 +258,7 @@ fn where_firewalld_does_not_run_the_files_are_changed() {
 
 #[test]
 fn firewalld_is_started_with_a_guard_and_with_what_it_cuts_off() {
-    let target = stopped(ZONES)
-        .answer_after(&["firewall-cmd", "--get-default-zone"], 0, "public\n", "")
-        .answer_after(&["firewall-cmd", "--list-all-policies"], 0, "", "")
-        .answer_after(&UNIT, 0, "ActiveState=active\nUnitFileState=enabled\n", "");
-    let target = then(target, ZONES);
+    let target = then_started(stopped(ZONES), ZONES);
     let plans = target.plans();
     let (data, _) = call(target, "fw_enable", json!({})).unwrap();
     assert_eq!(json!([data["active"], data["at_boot"]]), json!([true, true]));
@@ -256,4 +283,38 @@ fn firewalld_is_stopped_for_each_start_as_well() {
     assert_eq!(only(&plans).steps().len(), 2);
     let (_, notes) = call(stopped(ZONES), "fw_disable", json!({})).unwrap();
     assert_eq!(notes, ["firewalld is inactive already, also at the next start: nothing was changed"]);
+}
+
+#[test]
+fn a_zone_cuts_off_who_is_logged_in_unless_it_lets_ssh_in() {
+    let said =
+        "this cuts off this server's own session from 192.168.2.7 at port 5432, logins at port 5432 (sshd)";
+    for (ports, is_cut) in [("", true), ("5432/udp", true), ("5432/tcp", false)] {
+        let zone = zone_with(ports);
+        let target = then_started(stopped(&zone), &zone);
+        let plans = target.plans();
+        call(target, "fw_enable", json!({})).unwrap();
+        let plan = format!("{:?}", only(&plans));
+        assert_eq!((plan.contains(said), plan.contains("Critical")), (is_cut, is_cut), "{ports}: {plan}");
+        assert!(plan.contains("guard: Some"), "{plan}");
+    }
+}
+
+#[test]
+fn an_allow_behind_a_rule_that_decides_is_refused_with_that_rule() {
+    let target = running(ZONES);
+    let plans = target.plans();
+    let arguments = json!({"action": "allow", "direction": "in", "port": 5432, "protocol": "tcp", "source": "192.168.9.7"});
+    let problem = call(target, "fw_add_rule", arguments).unwrap_err();
+    assert_eq!(problem.code, "RULE_WITHOUT_EFFECT");
+    assert!(problem.message.contains("in inet firewalld filter_IN_public_deny"), "{}", problem.message);
+    assert!(plans.borrow().is_empty());
+}
+
+#[test]
+fn a_rule_for_a_stopped_firewalld_is_refused_beside_an_active_ufw() {
+    let rule = json!({"action": "allow", "direction": "in", "port": 81, "protocol": "tcp"});
+    let problem = call(stopped_beside(UFW, ZONES), "fw_add_rule", rule).unwrap_err();
+    assert_eq!(problem.code, "OTHER_FIREWALL_ACTIVE");
+    assert!(problem.remediation[0].contains("distro.firewall_backend: ufw"), "{problem:?}");
 }

@@ -17,6 +17,14 @@ const UNIT: [&str; 6] =
     ["systemctl", "show", "--property=ActiveState", "--property=UnitFileState", "--", "nftables.service"];
 const ADDRESSES: &str = r#"[{"ifname":"lo","addr_info":[{"local":"127.0.0.1"}]},{"ifname":"eth0","addr_info":[{"local":"192.168.0.1"}]}]"#;
 
+/// An active ufw, whose rules are left out, written by hand in nft's format.
+const UFW: &str = r#"{"nftables": [{"table": {"family": "ip", "name": "filter", "handle": 1}},
+    {"chain": {"family": "ip", "table": "filter", "name": "INPUT", "handle": 1, "type": "filter", "hook": "input", "prio": 0, "policy": "drop"}},
+    {"chain": {"family": "ip", "table": "filter", "name": "ufw-before-input", "handle": 2}},
+    {"rule": {"family": "ip", "table": "filter", "chain": "INPUT", "handle": 3, "expr": [{"jump": {"target": "ufw-before-input"}}]}},
+    {"rule": {"family": "ip", "table": "filter", "chain": "ufw-before-input", "handle": 4, "expr": [
+        {"match": {"op": "==", "left": {"meta": {"key": "iifname"}}, "right": "lo"}}, {"accept": null}]}}]}"#;
+
 fn target(nft: &str, unit: &str) -> FakeTarget {
     FakeTarget::new()
         .answer(&["nft", "-j", "list", "ruleset"], 0, nft, "")
@@ -281,4 +289,79 @@ fn without_the_services_file_that_is_said() {
     let problem =
         call(bare, "fw_add_rule", json!({"action": "allow", "direction": "in", "port": 80})).unwrap_err();
     assert_eq!(problem.code, "NO_NFTABLES_CONF");
+}
+
+#[test]
+fn an_allow_behind_a_rule_that_decides_is_refused_with_that_rule() {
+    for (arguments, rule) in [
+        (
+            json!({"action": "allow", "direction": "in", "port": 80, "source": "192.0.2.7"}),
+            "ip saddr 192.0.2.7 reject",
+        ),
+        (
+            json!({"action": "allow", "direction": "in", "port": 8005, "protocol": "udp", "source": "10.1.0.0/16",
+                "destination": "192.168.0.1"}),
+            "ip saddr 10.0.0.0/8 ip daddr 192.168.0.1 udp dport 8000-8010 drop",
+        ),
+    ] {
+        let target = active();
+        let plans = target.plans();
+        let problem = call(target, "fw_add_rule", arguments).unwrap_err();
+        assert_eq!(problem.code, "RULE_WITHOUT_EFFECT");
+        let said = format!("`{rule}` in inet linux_sysadmin input stands in its way");
+        assert!(problem.message.contains(&said), "{}", problem.message);
+        assert!(plans.borrow().is_empty());
+    }
+}
+
+#[test]
+fn a_rule_that_stands_there_twice_goes_as_a_whole() {
+    let (gone, file) = without("ip saddr 192.0.2.7 reject", "192.0.2.7");
+    let lines: Vec<&str> = FILE.lines().collect();
+    let at = lines.iter().position(|line| line.contains("ip saddr 192.0.2.7 reject")).unwrap();
+    let twice = [&lines[..=at], &lines[at - 1..]].concat().join("\n") + "\n";
+    let mut kernel: Value = serde_json::from_str(KERNEL).unwrap();
+    let all = kernel["nftables"].as_array_mut().unwrap();
+    let at = all.iter().position(|one| one.to_string().contains("192.0.2.7")).unwrap();
+    all.insert(at, all[at].clone());
+    let target = target(&kernel.to_string(), "enabled")
+        .file("/etc/nftables.conf", format!("{CONF}{INCLUDE}"))
+        .file(PATH, twice)
+        .answer_after(&["nft", "-j", "list", "ruleset"], 0, gone, "")
+        .recording("")
+        .file(PATH, file.as_str());
+    let plans = target.plans();
+    let rule = json!({"action": "reject", "direction": "in", "port": "any", "source": "192.0.2.7"});
+    call(target, "fw_remove_rule", rule).unwrap();
+    assert_eq!(only(&plans).steps()[0], Step::write(PATH, file).mode(0o644));
+}
+
+#[test]
+fn a_table_with_a_rule_for_ssh_cuts_nothing_off_and_has_its_guard_all_the_same() {
+    let target = target(NONE, "enabled").file(PATH, FILE).answer_after(
+        &["nft", "-j", "list", "ruleset"],
+        0,
+        KERNEL,
+        "",
+    );
+    let plans = target.plans();
+    call(target, "fw_enable", json!({})).unwrap();
+    let plan = format!("{:?}", only(&plans));
+    assert!(plan.contains("guard: Some") && !plan.contains("cuts off"), "{plan}");
+}
+
+#[test]
+fn a_rule_for_a_table_that_is_not_loaded_is_refused_beside_an_active_ufw() {
+    let rule = json!({"action": "allow", "direction": "in", "port": 80});
+    let problem = call(target(UFW, "enabled"), "fw_add_rule", rule).unwrap_err();
+    assert_eq!(problem.code, "OTHER_FIREWALL_ACTIVE");
+    assert!(problem.remediation[0].contains("distro.firewall_backend: ufw"), "{problem:?}");
+}
+
+#[test]
+fn a_firewall_is_switched_at_critical_risk_whatever_its_rules_are() {
+    let description = module().description();
+    let critical = description.tools.iter().filter(|tool| tool.risk == Risk::Critical);
+    let names: Vec<&str> = critical.map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, ["fw_enable", "fw_disable"]);
 }
