@@ -641,6 +641,19 @@ fn a_server_at_a_loopback_address_is_whose_it_is() {
 }
 
 #[test]
+fn what_somebody_has_added_to_the_drop_in_is_not_lost() {
+    let own = "/etc/systemd/resolved.conf.d/90-linux-sysadmin.conf";
+    let target = |text: &str| resolved(machine(), OF_NO_LINK).file(own, text);
+    for edited in ["[Resolve]\nDNS=192.0.2.53\nDNSSEC=no\n", "# ours\n[Resolve]\nDNS=192.0.2.53\n"] {
+        assert_eq!(code(target(edited), "net_dns_modify", servers()), "FILE_EDITED", "{edited}");
+    }
+    let (_, _, plan) =
+        done(target("[Resolve]\nDNS=\nDNS=192.0.2.53\nDomains=\n"), "net_dns_modify", servers());
+    let text = "[Resolve]\nDNS=\nDNS=192.0.2.9 2001:db8::9\nDomains=\n";
+    assert!(plan.steps().contains(&Step::write(own, text)), "{plan:?}");
+}
+
+#[test]
 fn a_server_that_does_not_answer_is_told_and_a_name_that_breaks_undoes_it() {
     let dig = |name: &str, server: &str| -> Vec<String> {
         let words = format!("dig +noall +comments +answer +stats +tries=1 +time=2 -t NS -q {name} @{server}");

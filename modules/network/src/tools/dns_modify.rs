@@ -415,6 +415,7 @@ fn plan(place: Place, dns: &Dns, cx: &Context) -> Result<(Change, String, Dns, S
 
 fn resolved_plan(mut change: Change, dns: &Dns, cx: &Context) -> Result<Change> {
     let root = cx.files_as(Privilege::Root);
+    refuse_edited(root.read(RESOLVED_OWN))?;
     if root.stat_all(&[RESOLVED_DIRECTORY]).remove(0)?.is_none() {
         change = change.step(Step::make_directory(RESOLVED_DIRECTORY, 0o755));
     }
@@ -430,6 +431,27 @@ fn resolved_plan(mut change: Change, dns: &Dns, cx: &Context) -> Result<Change> 
         .step(Step::run(restart.clone()).uninterruptible())
         .after_undo(restart)
         .affects(RESOLVED_SERVICE))
+}
+
+/// Refuses a drop-in of the tools with lines that aren't theirs, since it is written anew.
+fn refuse_edited(text: Result<String>) -> Result<()> {
+    let is_own = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || line == "[Resolve]" || line.starts_with("DNS=") || line.starts_with("Domains=")
+    };
+    match text {
+        Ok(text) if text.lines().all(is_own) => Ok(()),
+        Ok(_) => {
+            let message = format!(
+                "{RESOLVED_OWN} has other lines than DNS= and Domains=: somebody has edited it, and a change by this tool \
+                 would lose that"
+            );
+            Err(Problem::new("FILE_EDITED", Category::State, message)
+                .remedy(format!("Move the other lines to a file of their own in {RESOLVED_DIRECTORY}")))
+        }
+        Err(problem) if problem.category == Category::NotFound => Ok(()),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// Warns of new servers that don't answer, as far as a program can ask them.
