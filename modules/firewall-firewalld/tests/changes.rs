@@ -318,3 +318,18 @@ fn a_rule_for_a_stopped_firewalld_is_refused_beside_an_active_ufw() {
     assert_eq!(problem.code, "OTHER_FIREWALL_ACTIVE");
     assert!(problem.remediation[0].contains("distro.firewall_backend: ufw"), "{problem:?}");
 }
+
+#[test]
+fn a_rule_that_a_zone_has_in_two_forms_goes_as_a_whole() {
+    let rich = "rule port port=\"81\" protocol=\"tcp\" accept";
+    let zones = zone_with("81/tcp").replace("  rich rules: \n", &format!("  rich rules: \n\t{rich}\n"));
+    let target = then(running(&zones), &zone_with(""));
+    let plans = target.plans();
+    let arguments = json!({"action": "allow", "direction": "in", "port": 81, "protocol": "tcp"});
+    call(target, "fw_remove_rule", arguments).unwrap();
+    let [rich, port] =
+        [format!("rich-rule={rich}"), "port=81/tcp".to_owned()].map(|one| steps(["remove", "add"], &one));
+    let removal = [&rich[0], &port[0], &rich[1], &port[1]].map(Clone::clone);
+    let expected: Vec<Step> = std::iter::once(Step::write(ZONE_FILE, XML)).chain(removal).collect();
+    assert_eq!(only(&plans).steps(), expected);
+}
