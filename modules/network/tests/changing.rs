@@ -282,10 +282,18 @@ fn what_may_cut_the_connection_is_critical_and_has_a_guard() {
         assert_eq!(format!("{plan:?}").contains("Critical"), is_critical, "{plan:?}");
     }
 
-    // Nobody knows which sessions there are.
-    for sockets in [None, Some("tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:((\"sshd\",pid=400,fd=3))\n")] {
+    // Nobody knows which sessions there are. A host on the machine itself takes the loss of any address for that of the way.
+    let listening = "tcp LISTEN 0 128 0.0.0.0:22 0.0.0.0:* users:((\"sshd\",pid=400,fd=3))\n";
+    for (sockets, client, guards_removals) in [
+        (None, None, true),
+        (Some(listening), Some("198.51.100.20"), true),
+        (Some(SSHD), Some("198.51.100.21"), true),
+        (Some(listening), None, false),
+    ] {
         let target = || {
-            let target = FakeTarget::new().transcript(NAMESPACE).without_program("nmcli");
+            let mut target = FakeTarget::new().transcript(NAMESPACE).without_program("nmcli");
+            let extra = client.map(|client| ("ssh_client".to_owned(), client.to_owned()));
+            target.distro.extra.extend(extra);
             match sockets {
                 Some(text) => target.answer(&["ss", "-Htunap"], 0, text, ""),
                 None => target.without_program("ss"),
@@ -302,11 +310,12 @@ fn what_may_cut_the_connection_is_critical_and_has_a_guard() {
                     .undo(ip("route replace 172.16.0.0/12 via 10.8.0.2 dev br0 onlink")),
             );
         let address = json!({"action": "remove", "interface": "br0", "address": "10.8.0.1/16"});
+        let removed = if guards_removals { removed.guard(GUARD) } else { removed };
         for (tool, arguments, expected) in
-            [("net_routes_modify", branch(), added), ("net_addresses_modify", address, removed)]
+            [("net_routes_modify", branch(), added.guard(GUARD)), ("net_addresses_modify", address, removed)]
         {
             let (_, _, plan) = done(target(), tool, arguments);
-            assert_eq!(plan, expected.guard(GUARD), "{tool} {sockets:?}");
+            assert_eq!(plan, expected, "{tool} {sockets:?} {client:?}");
         }
     }
 }

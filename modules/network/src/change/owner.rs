@@ -55,6 +55,11 @@ impl Kept {
     /// The change with the steps. What an owner takes over beside them isn't known, so that it is guarded.
     pub(crate) fn add_to(self, change: Change) -> Change {
         let change = if self.applies { change.guard(GUARD) } else { change };
+        self.add_steps(change)
+    }
+
+    /// The change with the steps alone.
+    pub(crate) fn add_steps(self, change: Change) -> Change {
         let change = self.steps.into_iter().fold(change, Change::step);
         self.after_undo.into_iter().fold(change, Change::after_undo)
     }

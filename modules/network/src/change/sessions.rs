@@ -33,18 +33,21 @@ pub(crate) struct Sessions {
     pub(crate) found: Vec<Session>,
     /// False where the connections can't be listed, or the host's own isn't among them.
     pub(crate) is_complete: bool,
+    /// Whether the host is here by a connection.
+    pub(crate) has_client: bool,
 }
 
 /// Finds the sessions.
 pub(crate) fn find(cx: &Context) -> Sessions {
-    let Ok(sockets) = sockets::all(cx) else { return Sessions::default() };
+    let client = cx.distro().extra.into_iter().find(|(name, _)| name == "ssh_client");
+    let client = client.and_then(|(_, address)| address.parse::<IpAddr>().ok());
+    let has_client = client.is_some();
+    let Ok(sockets) = sockets::all(cx) else { return Sessions { has_client, ..Sessions::default() } };
     let is_listening = |port: u16| {
         sockets
             .iter()
             .any(|socket| socket.is_listening() && !socket.local.is_udp && socket.local.port == port)
     };
-    let client = cx.distro().extra.into_iter().find(|(name, _)| name == "ssh_client");
-    let client = client.and_then(|(_, address)| address.parse::<IpAddr>().ok());
     let mut ends: Vec<(IpAddr, IpAddr)> = Vec::new();
     for socket in sockets.iter().filter(|socket| socket.state == "established" && !socket.local.is_udp) {
         let (Some(local), Some((peer, _))) = (socket.local.address, socket.remote) else { continue };
@@ -77,7 +80,7 @@ pub(crate) fn find(cx: &Context) -> Sessions {
         let via = way.next_hop().and_then(|via| via.parse().ok());
         Session { peer, local, dev: way.dev, via, by_route }
     });
-    Sessions { found: found.collect(), is_complete }
+    Sessions { found: found.collect(), is_complete, has_client }
 }
 
 impl Session {

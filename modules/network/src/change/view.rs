@@ -98,8 +98,15 @@ impl View {
             return change.risk(Risk::Critical).guard(GUARD);
         }
         // What is changed may be the way of a session that isn't known.
-        let is_known = self.sessions.is_complete && !sessions.is_empty();
-        if is_known { change } else { change.guard(GUARD) }
+        let is_removal = matches!(reach.address, Some((_, false)));
+        let has_nobody = sessions.is_empty() && (!is_removal || self.guards_removals());
+        if self.sessions.is_complete && !has_nobody { change } else { change.guard(GUARD) }
+    }
+
+    /// Whether a guard can tell an address that is removed from a way that is lost. A host on the machine itself has no
+    /// connection to try: it counts the addresses, and has each removal undone.
+    pub(crate) fn guards_removals(&self) -> bool {
+        self.sessions.has_client
     }
 
     fn addresses(&self) -> impl Iterator<Item = Cidr> {

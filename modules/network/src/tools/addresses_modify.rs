@@ -143,7 +143,7 @@ fn remove(address: Cidr, link: &Link, view: &View, cx: &Context) -> Result<Noted
     }
     let along = along(address, link, view)?;
     let applies = kept.applies;
-    let mut change = kept.add_to(change);
+    let mut change = if view.guards_removals() { kept.add_to(change) } else { kept.add_steps(change) };
     let mut step = Step::run(command("del", address, None, link, &[])).undo(put_back(own, address, link));
     for (other, cidr) in &along.addresses {
         step = step.undo(put_back(other, *cidr, link));
