@@ -442,6 +442,33 @@ fn an_address_is_added_and_removed_where_its_owner_keeps_it() {
 }
 
 #[test]
+fn an_address_that_network_manager_takes_away_has_a_guard_where_the_host_is_here_by_a_connection() {
+    let next = r#"{"family":"inet6","local":"2001:db8:1::10""#;
+    let own = r#"{"family":"inet","local":"192.0.2.11","prefixlen":24,"scope":"global","secondary":true},"#;
+    let namespace = NAMESPACE.replacen(next, &format!("{own}{next}"), 1);
+    let connection = NETWORK_MANAGER.replace("192.0.2.10/24", "192.0.2.10/24, 192.0.2.11/24");
+    assert!(namespace != NAMESPACE && connection != NETWORK_MANAGER);
+    for (client, is_guarded) in [(None, false), (Some("198.51.100.20"), true)] {
+        let mut target = machine_with(&namespace).transcript(&connection);
+        target.distro.extra.extend(client.map(|client: &str| ("ssh_client".to_owned(), client.to_owned())));
+        let arguments = json!({"action": "remove", "interface": "eth0", "address": "192.0.2.11/24"});
+        let (_, _, plan) = done(target, "net_addresses_modify", arguments);
+        let modify = |value: &str| {
+            Command::new("nmcli")
+                .args(["connection", "modify", "uuid", UUID, "ipv4.addresses", value])
+                .as_root()
+        };
+        let step = Step::run(modify("192.0.2.10/24")).undo(modify("192.0.2.10/24,192.0.2.11/24"));
+        let reapply = root("nmcli", "device reapply eth0");
+        let change = Change::new("Remove the address 192.0.2.11/24 from eth0")
+            .step(step.uninterruptible())
+            .step(Step::run(reapply.clone()).uninterruptible())
+            .after_undo(reapply);
+        assert_eq!(plan, if is_guarded { change.guard(GUARD) } else { change });
+    }
+}
+
+#[test]
 fn bad_addresses_are_refused() {
     let of = |action: &str, interface: &str, address: &str| json!({"action": action, "interface": interface, "address": address});
     for (arguments, expected) in [
