@@ -98,6 +98,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(found)
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(cx: &Context) -> Vec<Command> {
+    directives::command(&cx.detected()).into_iter().collect()
+}
+
 fn weakness(certificate: &Certificate) -> Option<Finding> {
     let Certificate { path, days_left, renewed_by, fault, .. } = certificate;
     let used_by = text::list(&certificate.services, 3);

@@ -91,6 +91,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(judge(&sockets(cx)?, &cx.detected()))
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(_: &Context) -> Vec<Command> {
+    vec![listening::command()]
+}
+
 fn sockets(cx: &Context) -> Result<Vec<Socket>> {
     let output = cx.run(listening::command())?.success("ss")?;
     let sockets = listening::parse(&output.text());

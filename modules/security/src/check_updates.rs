@@ -18,6 +18,9 @@ const STAMPS: [&str; 2] = ["/var/lib/apt/periodic/update-success-stamp", "/var/l
 /// The file that packages of Debian leave where the machine should be rebooted.
 const REBOOT: &str = "/run/reboot-required";
 
+/// The most packages that the call which updates them names.
+const NAMED: usize = 30;
+
 /// The most CVEs of a package that an answer names.
 const CVES: usize = 6;
 
@@ -49,10 +52,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
         "dnf" => of_dnf(&mut found, cx)?,
         other => found.unseen.push(format!("updates: apt and dnf are known, and this machine has {other}")),
     }
-    // The names of all packages go into one call.
+    // The names of all packages go into one call, unless they are too many to be told.
     let names: Vec<String> = found.findings.iter().map(|finding| finding.subject.clone()).collect();
+    let mend = if names.len() > NAMED { json!({"security_only": true}) } else { json!({"packages": names}) };
     for finding in &mut found.findings {
-        *finding = finding.clone().mend("pkg_update", json!({"packages": names}));
+        *finding = finding.clone().mend("pkg_update", mend.clone());
     }
     if let Some(Ok(Some(_))) = cx.stat_all(&[REBOOT]).into_iter().next() {
         found.push(
@@ -68,8 +72,21 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(found)
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(cx: &Context) -> Vec<Command> {
+    match cx.distro().package_manager.as_str() {
+        "apt" => vec![look(apt_lines::NEWER)],
+        "dnf" => [advisory::ADVISORIES, advisory::CVES].map(look).into(),
+        _ => Vec::new(),
+    }
+}
+
+fn look(line: CommandLine) -> Command {
+    line.command().duration(DurationCategory::Normal)
+}
+
 fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
-    let output = cx.run(apt_lines::NEWER.command().duration(DurationCategory::Normal))?;
+    let output = cx.run(look(apt_lines::NEWER))?;
     if output.exit_code != 0 {
         found.unseen.push(format!("updates: apt-get says: {}", text::of_line(&output.error_text())));
         return Ok(());
@@ -95,8 +112,7 @@ fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
 }
 
 fn of_dnf(found: &mut Found, cx: &Context) -> Result<()> {
-    let look = |line: CommandLine| line.command().duration(DurationCategory::Normal);
-    let [advisories, cves] = cx.run_each([look(advisory::ADVISORIES), look(advisory::CVES)]);
+    let [advisories, cves] = cx.run_each([advisory::ADVISORIES, advisory::CVES].map(look));
     let (advisories, cves) = (advisories?, cves?);
     if let Some(failed) = [&advisories, &cves].into_iter().find(|output| output.exit_code != 0) {
         found.unseen.push(format!("updates: dnf says: {}", text::of_line(&failed.error_text())));
