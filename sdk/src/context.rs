@@ -357,7 +357,7 @@ impl Context {
 
     fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
         assert!(commands.len() <= AT_ONCE, "the host refuses {} commands at once", commands.len());
-        commands.iter().map(|command| self.fake.run(command)).collect()
+        self.fake.run_all(&commands)
     }
 
     fn host_run_pipeline(&self, pipeline: Pipeline) -> Result<Vec<Output>> {

@@ -92,7 +92,13 @@ fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
         return Ok(());
     }
     let output = output.success("apt-get --simulate")?;
-    for line in output.text().lines() {
+    let said = output.text();
+    let of_apt = ["Reading package lists", "Inst ", "Conf ", "Remv ", "Purg "];
+    let is_of_apt = |line: &str| of_apt.iter().any(|begin| line.starts_with(begin));
+    if !said.trim().is_empty() && !said.lines().any(is_of_apt) {
+        return Err(Problem::unexpected("apt-get --simulate", &said));
+    }
+    for line in said.lines() {
         let Some(line) = apt_lines::operation(line, &[])? else { continue };
         if line.operation.verb == Verb::Upgrade && apt_lines::is_security(&line.origins) {
             let evidence =
@@ -108,6 +114,9 @@ fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
             "updates of the last {days} days: the lists are that old; `pkg_update` with refresh_only reads them anew"
         ));
     }
+    if said.trim().is_empty() {
+        found.unseen.push("updates: apt-get printed nothing".to_owned());
+    }
     Ok(())
 }
 
@@ -118,7 +127,14 @@ fn of_dnf(found: &mut Found, cx: &Context) -> Result<()> {
         found.unseen.push(format!("updates: dnf says: {}", text::of_line(&failed.error_text())));
         return Ok(());
     }
-    for (package, settled) in advisory::read(&advisories.text(), &cves.text()) {
+    let settled = advisory::read(&advisories.text(), &cves.text());
+    if settled.is_empty() && !advisories.text().trim().is_empty() {
+        return Err(Problem::unexpected("dnf updateinfo list", &advisories.text()));
+    }
+    if advisories.truncated || cves.truncated {
+        found.unseen.push("some updates: dnf prints more advisories than are kept".to_owned());
+    }
+    for (package, settled) in settled {
         if !settled.security {
             continue;
         }

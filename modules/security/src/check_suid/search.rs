@@ -159,6 +159,7 @@ fn suid(
     cx: &Context,
 ) -> Result<()> {
     let mut rest: Vec<u8> = Vec::new();
+    let mut is_odd = false;
     loop {
         let piece = match stream.read(PIECE) {
             Ok(piece) if cx.monotonic() <= end => piece,
@@ -169,15 +170,22 @@ fn suid(
                 return Ok(());
             }
         };
-        if piece.is_empty() {
+        // The end, or what no path is as long as.
+        if piece.is_empty() || rest.len() > PIECE as usize {
+            if is_odd || !rest.is_empty() {
+                unseen.push(format!("what find printed of {point} in another form than expected"));
+            }
             return Ok(());
         }
         rest.extend(piece);
         while let Some(at) = rest.iter().position(|byte| *byte == 0) {
             let entry: Vec<u8> = rest.drain(..=at).collect();
             let entry = String::from_utf8_lossy(&entry[..at]).into_owned();
-            if let Some((file, place)) = Privileged::parse(&entry) {
-                found.entry(place.to_owned()).or_insert(file);
+            match Privileged::parse(&entry) {
+                Some((file, place)) => {
+                    found.entry(place.to_owned()).or_insert(file);
+                }
+                None => is_odd = true,
             }
         }
     }
@@ -191,8 +199,16 @@ fn capabilities(
 ) {
     match said {
         Ok(output) => {
-            let files = output.text().lines().filter_map(Privileged::of_getcap).collect::<Vec<_>>();
-            found.extend(files.into_iter().map(|file| (file.path.clone(), file)));
+            let mut is_odd = output.truncated;
+            for line in output.text().lines() {
+                match Privileged::of_getcap(line) {
+                    Some(file) => drop(found.insert(file.path.clone(), file)),
+                    None => is_odd = true,
+                }
+            }
+            if is_odd {
+                unseen.push(format!("what getcap printed of {point} in another form than expected"));
+            }
             // find says the same of a file that has vanished meanwhile.
             let quoted = ["'getcap'", "‘getcap’"];
             let is_missing = |line: &str| {

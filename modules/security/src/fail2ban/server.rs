@@ -96,7 +96,8 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
         status => status?,
     };
     if status.exit_code == 0 {
-        return Ok(Some(jails(&status.text())));
+        let jails = jails(&status.text()).map(Some);
+        return jails.ok_or_else(|| Problem::unexpected("fail2ban-client status", &status.text()));
     }
     let said = errors(&status);
     // The socket isn't there, or nobody listens on it.
@@ -117,11 +118,11 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// The names behind `Jail list:`, with commas between them.
-fn jails(text: &str) -> Vec<String> {
-    let list = text.lines().find_map(|line| line.split_once("Jail list:")).map(|(_, list)| list);
-    let names = list.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+/// The names behind `Jail list:`, with commas between them. `None` where the server doesn't list its jails.
+fn jails(text: &str) -> Option<Vec<String>> {
+    let (_, list) = text.lines().find_map(|line| line.split_once("Jail list:"))?;
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Some(names.map(str::to_owned).collect())
 }
 
 /// The states of these jails, asked for at the same time, and for each that doesn't tell its state the reason. A jail that has
