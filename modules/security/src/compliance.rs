@@ -17,6 +17,8 @@ use looks::Looks;
 /// The file with the checks of the machine's administrator.
 const OWN: &str = "/etc/linux-sysadmin/security/checks.yaml";
 
+/// The most own checks that are made.
+const MOST_OWN: usize = 200;
 /// The most own checks of which an answer says why they are refused.
 const REFUSED: usize = 20;
 
@@ -118,7 +120,12 @@ impl Checks {
         if !broken.is_empty() {
             return Err(Problem::new("BROKEN_MODULE", Category::Internal, broken.join("; ")));
         }
-        let (own, mut refused) = check::parse(&own(cx)?);
+        let (mut own, mut refused) = check::parse(&own(cx)?);
+        let beyond = own.len().saturating_sub(MOST_OWN);
+        if beyond > 0 {
+            own.truncate(MOST_OWN);
+            refused.insert(0, format!("{beyond} checks are beyond the first {MOST_OWN}"));
+        }
         for check in own {
             match all.iter().any(|known| known.id == check.id) {
                 true => refused.push(format!("{} is the id of another check", check.id)),

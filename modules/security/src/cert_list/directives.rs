@@ -21,7 +21,15 @@ pub(super) fn used(
     let Some(command) = command(profiles) else { return BTreeMap::new() };
     let said = match cx.run(command) {
         // 1 says that nothing was found, 2 that some path is missing.
-        Ok(output) if output.exit_code <= 2 => output.text().into_owned(),
+        Ok(output) if output.exit_code <= 2 => {
+            if output.truncated {
+                notes.push(
+                    "some certificates: the configuration of services has more of them than is kept"
+                        .to_owned(),
+                );
+            }
+            output.text().into_owned()
+        }
         Ok(output) => {
             notes.push(format!("the configuration of services: {}", text::of_line(&output.error_text())));
             return BTreeMap::new();

@@ -249,6 +249,10 @@ fn a_check_that_is_not_in_the_form_is_said_and_loses_no_other_one() {
         (data["refused"].as_array().unwrap().len(), &data["refused"][20]),
         (22, &json!("and 9980 more"))
     );
+    let many: String =
+        (0..10_000).map(|number| format!("- {{id: own-{number}, mount: /a, option: b}}\n")).collect();
+    let (data, _) = call(host(&[]).file(OWN, many), json!({})).unwrap();
+    assert_eq!(data["refused"][0], "9800 checks are beyond the first 200");
     for empty in ["", "[]", "# no checks yet\n"] {
         assert_eq!(call(host(&[]).file(OWN, empty), json!({})).unwrap().0.get("refused"), None, "{empty}");
     }
