@@ -547,4 +547,8 @@ fn weak_host_keys_and_files_that_others_may_write_to_are_found() {
         "{checked}"
     );
     assert_eq!(checked["findings"][2]["subjects"], json!([keys[2]]));
+    let mend = |at: usize| checked["findings"][at]["mend"]["arguments"].clone();
+    let path = "/etc/ssh/sshd_config.d/50-a.conf";
+    assert_eq!(mend(0), json!({"path": path, "owner": "root", "mode": "go-w"}));
+    assert_eq!(mend(2), json!({"path": keys[2], "owner": "root", "group": "root", "mode": "0600"}));
 }
