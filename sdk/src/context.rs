@@ -1,6 +1,8 @@
 //! The context of a call, through which a tool reaches the target's commands and files within the module's grants.
 
 use std::array;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::bindings::sysadmin::module::confirm;
@@ -27,6 +29,8 @@ pub struct Context {
     /// The account whose rights read files.
     #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a fake target has one account"))]
     privilege: Privilege,
+    /// The answers to commands that were run ahead of the questions.
+    ahead: Rc<RefCell<Vec<(Command, Result<Output>)>>>,
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fake: crate::testkit::FakeTarget,
 }
@@ -34,12 +38,12 @@ pub struct Context {
 impl Context {
     #[cfg(target_family = "wasm")]
     pub(crate) fn new(limit: Option<u32>, filter: Option<String>) -> Self {
-        Self { limit, filter, privilege: Privilege::Caller }
+        Self { limit, filter, privilege: Privilege::Caller, ahead: Rc::default() }
     }
 
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn new(limit: Option<u32>, filter: Option<String>) -> Self {
-        Self { limit, filter, privilege: Privilege::Caller, fake: Default::default() }
+        Self { limit, filter, privilege: Privilege::Caller, ahead: Rc::default(), fake: Default::default() }
     }
 
     /// The most items that the caller wants of a listing. The host applies it; a tool may do so earlier to save work.
@@ -57,6 +61,27 @@ impl Context {
         Self { privilege, ..self.clone() }
     }
 
+    /// This context with the answers to these commands, which run at the same time. [`Context::run_all`] then takes an answer
+    /// from there, each one once, so that looks which are written one after the other wait for the slowest command and not
+    /// for all of them.
+    pub fn ahead(&self, mut commands: Vec<Command>) -> Self {
+        let mut distinct: Vec<Command> = Vec::new();
+        commands.retain(|command| {
+            let is_new = !distinct.contains(command);
+            distinct.extend(is_new.then(|| command.clone()));
+            is_new
+        });
+        let answers = self.run_all(commands);
+        Self { ahead: Rc::new(RefCell::new(distinct.into_iter().zip(answers).collect())), ..self.clone() }
+    }
+
+    /// The answer to a command that was run ahead.
+    fn known(&self, command: &Command) -> Option<Result<Output>> {
+        let mut ahead = self.ahead.borrow_mut();
+        let at = ahead.iter().position(|(known, _)| known == command)?;
+        Some(ahead.swap_remove(at).1)
+    }
+
     /// Runs one command that looks. An exit code other than 0 is not a problem here; [`Output::success`] makes it one.
     pub fn run(&self, command: Command) -> Result<Output> {
         self.run_all(vec![command]).remove(0)
@@ -70,15 +95,20 @@ impl Context {
     }
 
     /// Runs independent commands at the same time, 32 at most. The results are in the order of the commands.
-    pub fn run_all(&self, mut commands: Vec<Command>) -> Vec<Result<Output>> {
+    pub fn run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
+        let known: Vec<_> = commands.iter().map(|command| self.known(command)).collect();
+        let open = commands.into_iter().zip(&known).filter(|(_, known)| known.is_none());
+        let mut open: Vec<Command> = open.map(|(command, _)| command).collect();
         let mut outputs = Vec::new();
-        while !commands.is_empty() {
-            let rest = commands.split_off(AT_ONCE.min(commands.len()));
-            let count = commands.len();
-            outputs.extend(padded(self.host_run_all(commands), count));
-            commands = rest;
+        while !open.is_empty() {
+            let rest = open.split_off(AT_ONCE.min(open.len()));
+            let count = open.len();
+            outputs.extend(padded(self.host_run_all(open), count));
+            open = rest;
         }
-        outputs
+        let mut outputs = outputs.into_iter();
+        let answers = known.into_iter();
+        answers.map(|known| known.or_else(|| outputs.next()).unwrap_or_else(|| Err(no_answer()))).collect()
     }
 
     /// [`Context::run_all`] for a fixed number of commands: `let [users, groups] = cx.run_each([a, b]);`
@@ -327,7 +357,7 @@ impl Context {
 
     fn host_run_all(&self, commands: Vec<Command>) -> Vec<Result<Output>> {
         assert!(commands.len() <= AT_ONCE, "the host refuses {} commands at once", commands.len());
-        commands.iter().map(|command| self.fake.run(command)).collect()
+        self.fake.run_all(&commands)
     }
 
     fn host_run_pipeline(&self, pipeline: Pipeline) -> Result<Vec<Output>> {
@@ -378,5 +408,20 @@ mod tests {
         let [b, missing, a] = cx.run_each(["b", "c", "a"].map(Command::new));
         assert_eq!((b.unwrap().text(), a.unwrap().text()), ("B".into(), "A".into()));
         assert_eq!(missing.unwrap_err().code, "NOT_RECORDED");
+    }
+
+    #[test]
+    fn what_was_run_ahead_is_answered_from_there_once() {
+        let cx = FakeTarget::new().answer(&["a"], 0, "1", "").answer_after(&["a"], 0, "2", "").context();
+        let cx = cx.ahead(["a", "b", "a"].map(Command::new).to_vec());
+        // From now on, the target would answer otherwise.
+        cx.apply(crate::Change::new("Change it")).unwrap();
+        let said = |cx: &crate::Context| cx.run(Command::new("a")).map(|said| said.text().into_owned());
+        assert_eq!((said(&cx).unwrap(), said(&cx).unwrap()), ("1".to_owned(), "2".to_owned()));
+        // Other rights or another time limit make another command.
+        let cx = cx.ahead(vec![Command::new("a")]);
+        let [other, same] = cx.run_each([Command::new("a").as_root(), Command::new("a")]);
+        assert_eq!((other.unwrap().text(), same.unwrap().text()), ("2".into(), "2".into()));
+        assert_eq!(cx.run(Command::new("b")).unwrap_err().code, "NOT_RECORDED");
     }
 }

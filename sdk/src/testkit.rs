@@ -40,6 +40,9 @@ pub struct FakeTarget {
     answers: Vec<(Vec<String>, Output)>,
     /// The problems of commands that the host didn't run to their end.
     failures: Vec<(Vec<String>, Problem)>,
+    /// The output of commands without a recording.
+    otherwise: Option<Output>,
+    trips: Trips,
     /// The outputs of commands after a plan has run.
     later: Vec<(Vec<String>, Output)>,
     has_run: Cell<bool>,
@@ -54,6 +57,9 @@ pub struct FakeTarget {
 
 /// The plans that a tool handed over. They outlive the fake target, which a call consumes.
 pub type Plans = Rc<RefCell<Vec<Change>>>;
+
+/// The number of times that a tool has waited for commands. It outlives the fake target, which a call consumes.
+pub type Trips = Rc<Cell<usize>>;
 
 impl Default for FakeTarget {
     fn default() -> Self {
@@ -84,6 +90,8 @@ impl Default for FakeTarget {
             missing_programs: BTreeSet::new(),
             answers: Vec::new(),
             failures: Vec::new(),
+            otherwise: None,
+            trips: Trips::default(),
             later: Vec::new(),
             has_run: Cell::new(false),
             clock: Cell::new(0.0),
@@ -193,6 +201,12 @@ impl FakeTarget {
         self
     }
 
+    /// Sets the output of every command that has no recording: its exit code and stdout (text or bytes).
+    pub fn otherwise(mut self, exit_code: i32, stdout: impl AsRef<[u8]>) -> Self {
+        self.otherwise = Some(output(exit_code, stdout, ""));
+        self
+    }
+
     /// Adds commands with their outputs, as [`transcript`] reads them. The last output of a command counts.
     pub fn transcript(mut self, text: &str) -> Self {
         self.answers.splice(0..0, transcript(text).into_iter().rev());
@@ -232,6 +246,11 @@ impl FakeTarget {
     /// The plans that the tool will hand over.
     pub fn plans(&self) -> Plans {
         self.applied.clone()
+    }
+
+    /// The number of times that the tool will have waited for commands. Commands that run at the same time count once.
+    pub fn trips(&self) -> Trips {
+        self.trips.clone()
     }
 
     /// Sets the clock, in seconds since the epoch.
@@ -291,6 +310,11 @@ impl FakeTarget {
         self.clock.get()
     }
 
+    pub(crate) fn run_all(&self, commands: &[Command]) -> Vec<Result<Output>> {
+        self.trips.set(self.trips.get() + 1);
+        commands.iter().map(|command| self.run(command)).collect()
+    }
+
     /// The output of a command, as much of it as the host keeps.
     pub(crate) fn run(&self, command: &Command) -> Result<Output> {
         let mut output = self.whole_output(command)?;
@@ -305,17 +329,17 @@ impl FakeTarget {
             return Err(problem.clone());
         }
         let later = self.later.iter().filter(|_| self.has_run.get());
-        let found = later.chain(&self.answers).find(|(recorded, _)| *recorded == argv);
-        found.map(|(_, output)| output.clone()).ok_or_else(|| match &command.program {
-            program if self.missing_programs.contains(program) => Problem::not_found(
-                "PROGRAM_NOT_FOUND",
-                format!("there is no program {program} on the target"),
-            ),
-            _ => Problem::new(
-                "NOT_RECORDED",
-                Category::Internal,
-                format!("no answer was recorded for {argv:?}"),
-            ),
+        if let Some((_, output)) = later.chain(&self.answers).find(|(recorded, _)| *recorded == argv) {
+            return Ok(output.clone());
+        }
+        let program = &command.program;
+        if self.missing_programs.contains(program) {
+            let message = format!("there is no program {program} on the target");
+            return Err(Problem::not_found("PROGRAM_NOT_FOUND", message));
+        }
+        self.otherwise.clone().ok_or_else(|| {
+            let message = format!("no answer was recorded for {argv:?}");
+            Problem::new("NOT_RECORDED", Category::Internal, message)
         })
     }
 
@@ -534,6 +558,17 @@ mod tests {
         assert_eq!(cx.run(Command::new("a")).unwrap().text(), "A");
         assert_eq!(cx.run(Command::new("a").arg("x")).unwrap_err().code, "PROGRAM_NOT_FOUND");
         assert_eq!(cx.run(Command::new("b")).unwrap_err().code, "NOT_RECORDED");
+    }
+
+    #[test]
+    fn what_is_not_recorded_may_have_one_output_and_trips_are_counted() {
+        let target = FakeTarget::new().answer(&["a"], 0, "A", "").without_program("c").otherwise(3, "odd");
+        let trips = target.trips();
+        let cx = target.context();
+        let [a, b] = cx.run_each(["a", "b"].map(Command::new)).map(Result::unwrap);
+        assert_eq!((a.text(), b.text(), b.exit_code), ("A".into(), "odd".into(), 3));
+        assert_eq!(cx.run(Command::new("c")).unwrap_err().code, "PROGRAM_NOT_FOUND");
+        assert_eq!(trips.get(), 2);
     }
 
     #[test]

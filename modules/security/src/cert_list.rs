@@ -98,6 +98,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(found)
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(cx: &Context) -> Vec<Command> {
+    directives::command(&cx.detected()).into_iter().collect()
+}
+
 fn weakness(certificate: &Certificate) -> Option<Finding> {
     let Certificate { path, days_left, renewed_by, fault, .. } = certificate;
     let used_by = text::list(&certificate.services, 3);
@@ -153,6 +158,10 @@ fn all(cx: &Context) -> Result<(Vec<Certificate>, Vec<String>)> {
     for (path, services) in paths {
         let (Some(shown), Some(verified)) = (outputs.next(), outputs.next()) else { break };
         let mut certificate = match (shown, verified) {
+            (Ok(shown), Ok(_)) if shown.exit_code == 0 && !shown.text().contains("notAfter=") => {
+                notes.push(format!("openssl printed of {path} another form than expected"));
+                Certificate::default()
+            }
             (Ok(shown), Ok(verified)) => read(shown, &verified, cx.now()),
             // Without openssl the paths are told all the same.
             (Err(problem), _) | (_, Err(problem)) => {

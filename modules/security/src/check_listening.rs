@@ -91,6 +91,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(judge(&sockets(cx)?, &cx.detected()))
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(_: &Context) -> Vec<Command> {
+    vec![listening::command()]
+}
+
 fn sockets(cx: &Context) -> Result<Vec<Socket>> {
     let output = cx.run(listening::command())?.success("ss")?;
     let sockets = listening::parse(&output.text());
@@ -127,12 +132,18 @@ fn word(reach: Reach) -> &'static str {
 
 fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
     let mut found = Found::default();
-    let active: Vec<&Profile> = profiles.iter().filter(|one| one.status == Status::Active).collect();
+    let is_active = |profile: &Profile| profile.status == Status::Active;
+    let some_are_active = profiles.iter().any(is_active);
     for socket in sockets {
-        let mut declared = active.iter().flat_map(|profile| {
-            let ports =
-                profile.ports.iter().filter(|port| socket.is_on(port) && is_own(profile, None, socket));
-            ports.map(move |port| (*profile, port))
+        // A service whose unit has another name than the profile knows doesn't count as active. Its process shows that it
+        // runs all the same.
+        let has_it = |profile: &Profile| match is_active(profile) {
+            true => is_own(profile, None, socket),
+            false => is_named(profile, socket),
+        };
+        let mut declared = profiles.iter().filter(|profile| has_it(profile)).flat_map(|profile| {
+            let ports = profile.ports.iter().filter(|port| socket.is_on(port));
+            ports.map(move |port| (profile, port))
         });
         let reach = socket.reach();
         if reach == Reach::Local {
@@ -149,7 +160,7 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
                 found.push(exposed(socket, profile, port));
             }
             None if clear.is_none()
-                && !active.is_empty()
+                && some_are_active
                 && !socket.processes.is_empty()
                 && !is_of_the_system(socket) =>
             {
@@ -158,7 +169,7 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
             _ => {}
         }
     }
-    if active.is_empty() && !sockets.is_empty() {
+    if !some_are_active && !sockets.is_empty() {
         found
             .unseen
             .push("which services the sockets are of: no profile's service is known to run".to_owned());
@@ -172,6 +183,11 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
             .push(format!("whose {hidden} sockets are: they are the kernel's, or root's rights are missing"));
     }
     found
+}
+
+/// Whether a process of the service has the socket.
+fn is_named(profile: &Profile, socket: &Socket) -> bool {
+    socket.names().iter().any(|name| profile.processes.iter().any(|known| known == name))
 }
 
 fn is_of_the_system(socket: &Socket) -> bool {
@@ -285,6 +301,29 @@ tcp   LISTEN 0      64            0.0.0.0:2049       0.0.0.0:*
         assert_eq!(summary, "Nothing weak in the listening ports");
         assert_eq!(data, json!({"listening": ["22/tcp sshd any", "68/udp dhclient any"]}));
         assert_eq!(call("", 0).unwrap().0, json!({"listening": []}));
+    }
+
+    #[test]
+    fn a_service_whose_unit_has_another_name_is_known_by_its_process() {
+        // Debian's sshd on a machine of the Fedora family: systemd tells its unit as ssh.service, and the profile of that
+        // family has sshd.service.
+        let profiles = |status: Status, process: &str| {
+            let sshd = service("sshd", 22, Scope::Public);
+            [Profile { status, processes: vec![process.into()], ..sshd }, profile("journald")]
+        };
+        let line = SOCKETS.lines().nth(1).unwrap();
+        let kinds = |profiles: &[Profile]| {
+            let found = judge(&listening::parse(line), profiles);
+            found.findings.into_iter().map(|finding| finding.kind).collect::<Vec<_>>()
+        };
+        assert!(kinds(&profiles(Status::Active, "sshd")).is_empty());
+        assert!(kinds(&profiles(Status::Inactive, "sshd")).is_empty());
+        // Another program on the port of a service that doesn't run isn't that service.
+        assert_eq!(kinds(&profiles(Status::Inactive, "dropbear")), ["listening-undeclared"]);
+        // What isn't started by its unit is exposed all the same.
+        let redis = Profile { status: Status::Inactive, ..service("redis", 6379, Scope::Local) };
+        let sockets = listening::parse(SOCKETS.lines().nth(2).unwrap());
+        assert_eq!(judge(&sockets, &[redis, profile("journald")]).findings[0].kind, "listening-exposed");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use serde_json::json;
 use crate::finding::{Finding, Found, Report};
 use owners::{Owner, Owners};
 use search::Privileged;
+pub(crate) use search::Search;
 
 /// Directories to which accounts of people or services may write. A package has nothing there that gives rights.
 const WRITABLE: [&str; 6] = ["/tmp", "/var/tmp", "/dev/shm", "/home", "/run/user", "/srv"];
@@ -38,10 +39,19 @@ fn sec_check_suid(_: NoArgs, cx: &Context) -> Result<Analysis<Report>> {
     Ok(find(cx)?.analysis("setuid, setgid and capability files"))
 }
 
-/// The check as `sec_audit` runs it.
-pub(crate) fn find(cx: &Context) -> Result<Found> {
+fn find(cx: &Context) -> Result<Found> {
+    finish(begin(cx)?, cx)
+}
+
+/// Begins the search, as `sec_audit` does before its other looks.
+pub(crate) fn begin(cx: &Context) -> Result<Search> {
+    Search::begin(cx)
+}
+
+/// Judges what the search finds.
+pub(crate) fn finish(search: Search, cx: &Context) -> Result<Found> {
     let mut found = Found::default();
-    let files = search::all(cx, &mut found.unseen)?;
+    let files = search.finish(cx, &mut found.unseen)?;
     let owners = Owners::look(&files, cx, &mut found.unseen);
     for file in &files {
         judge(file, &owners, &mut found);

@@ -18,6 +18,9 @@ const STAMPS: [&str; 2] = ["/var/lib/apt/periodic/update-success-stamp", "/var/l
 /// The file that packages of Debian leave where the machine should be rebooted.
 const REBOOT: &str = "/run/reboot-required";
 
+/// The most packages that the call which updates them names.
+const NAMED: usize = 30;
+
 /// The most CVEs of a package that an answer names.
 const CVES: usize = 6;
 
@@ -49,10 +52,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
         "dnf" => of_dnf(&mut found, cx)?,
         other => found.unseen.push(format!("updates: apt and dnf are known, and this machine has {other}")),
     }
-    // The names of all packages go into one call.
+    // The names of all packages go into one call, unless they are too many to be told.
     let names: Vec<String> = found.findings.iter().map(|finding| finding.subject.clone()).collect();
+    let mend = if names.len() > NAMED { json!({"security_only": true}) } else { json!({"packages": names}) };
     for finding in &mut found.findings {
-        *finding = finding.clone().mend("pkg_update", json!({"packages": names}));
+        *finding = finding.clone().mend("pkg_update", mend.clone());
     }
     if let Some(Ok(Some(_))) = cx.stat_all(&[REBOOT]).into_iter().next() {
         found.push(
@@ -68,14 +72,33 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(found)
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(cx: &Context) -> Vec<Command> {
+    match cx.distro().package_manager.as_str() {
+        "apt" => vec![look(apt_lines::NEWER)],
+        "dnf" => [advisory::ADVISORIES, advisory::CVES].map(look).into(),
+        _ => Vec::new(),
+    }
+}
+
+fn look(line: CommandLine) -> Command {
+    line.command().duration(DurationCategory::Normal)
+}
+
 fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
-    let output = cx.run(apt_lines::NEWER.command().duration(DurationCategory::Normal))?;
+    let output = cx.run(look(apt_lines::NEWER))?;
     if output.exit_code != 0 {
         found.unseen.push(format!("updates: apt-get says: {}", text::of_line(&output.error_text())));
         return Ok(());
     }
     let output = output.success("apt-get --simulate")?;
-    for line in output.text().lines() {
+    let said = output.text();
+    let of_apt = ["Reading package lists", "Inst ", "Conf ", "Remv ", "Purg "];
+    let is_of_apt = |line: &str| of_apt.iter().any(|begin| line.starts_with(begin));
+    if !said.trim().is_empty() && !said.lines().any(is_of_apt) {
+        return Err(Problem::unexpected("apt-get --simulate", &said));
+    }
+    for line in said.lines() {
         let Some(line) = apt_lines::operation(line, &[])? else { continue };
         if line.operation.verb == Verb::Upgrade && apt_lines::is_security(&line.origins) {
             let evidence =
@@ -91,18 +114,27 @@ fn of_apt(found: &mut Found, cx: &Context) -> Result<()> {
             "updates of the last {days} days: the lists are that old; `pkg_update` with refresh_only reads them anew"
         ));
     }
+    if said.trim().is_empty() {
+        found.unseen.push("updates: apt-get printed nothing".to_owned());
+    }
     Ok(())
 }
 
 fn of_dnf(found: &mut Found, cx: &Context) -> Result<()> {
-    let look = |line: CommandLine| line.command().duration(DurationCategory::Normal);
-    let [advisories, cves] = cx.run_each([look(advisory::ADVISORIES), look(advisory::CVES)]);
+    let [advisories, cves] = cx.run_each([advisory::ADVISORIES, advisory::CVES].map(look));
     let (advisories, cves) = (advisories?, cves?);
     if let Some(failed) = [&advisories, &cves].into_iter().find(|output| output.exit_code != 0) {
         found.unseen.push(format!("updates: dnf says: {}", text::of_line(&failed.error_text())));
         return Ok(());
     }
-    for (package, settled) in advisory::read(&advisories.text(), &cves.text()) {
+    let settled = advisory::read(&advisories.text(), &cves.text());
+    if settled.is_empty() && !advisories.text().trim().is_empty() {
+        return Err(Problem::unexpected("dnf updateinfo list", &advisories.text()));
+    }
+    if advisories.truncated || cves.truncated {
+        found.unseen.push("some updates: dnf prints more advisories than are kept".to_owned());
+    }
+    for (package, settled) in settled {
         if !settled.security {
             continue;
         }

@@ -64,6 +64,15 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     look(STALE_DAYS, cx)
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(_: &Context) -> Vec<Command> {
+    first_looks().into()
+}
+
+fn first_looks() -> [Command; 2] {
+    [Logins::command(None), logins::status_of_all()]
+}
+
 /// The machine's own rules for accounts.
 struct Rules {
     /// The first number of a person's account.
@@ -116,7 +125,7 @@ fn look(stale_days: u32, cx: &Context) -> Result<Found> {
     let passwd = cx.read(PASSWD)?;
     let rules = Rules::read(&cx.read(LOGIN_DEFS).unwrap_or_default());
     let users: Vec<User> = passwd.lines().filter_map(User::parse).collect();
-    let [logins, passwords] = cx.run_each([Logins::command(None), logins::status_of_all()]);
+    let [logins, passwords] = cx.run_each(first_looks());
     let logins = Logins::of_output(logins);
     let passwords = of_all(&users, logins::statuses(passwords), cx);
     let homes = Homes::look(&users, &rules, cx);

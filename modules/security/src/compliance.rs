@@ -17,6 +17,11 @@ use looks::Looks;
 /// The file with the checks of the machine's administrator.
 const OWN: &str = "/etc/linux-sysadmin/security/checks.yaml";
 
+/// The most own checks that are made.
+const MOST_OWN: usize = 200;
+/// The most own checks of which an answer says why they are refused.
+const REFUSED: usize = 20;
+
 const BUILT_IN: &str = include_str!("compliance/checks.yaml");
 
 pub(crate) fn tool(module: Module) -> Module {
@@ -58,6 +63,9 @@ pub(crate) struct Compliance {
     /// Checks whose subject couldn't be looked at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unseen: Vec<String>,
+    /// Own checks that aren't in the form, so that they weren't made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) refused: Vec<String>,
 }
 
 /// A check that failed.
@@ -85,7 +93,7 @@ enum Outcome {
 }
 
 fn sec_compliance(args: ComplianceArgs, cx: &Context) -> Result<Analysis<Compliance>> {
-    let mut data = look(cx)?;
+    let mut data = Checks::read(cx)?.judged(cx);
     if !args.all {
         data.passed_ids.clear();
     }
@@ -94,53 +102,89 @@ fn sec_compliance(args: ComplianceArgs, cx: &Context) -> Result<Analysis<Complia
         0 => String::new(),
         count => format!(", {count} unseen"),
     };
-    let summary = format!("{} checks passed, {} failed{unseen}", data.passed, data.failed.len());
+    let refused = if data.refused.is_empty() { "" } else { "; own checks are refused" };
+    let summary = format!("{} checks passed, {} failed{unseen}{refused}", data.passed, data.failed.len());
     Ok(Analysis { data, summary, severity })
 }
 
-/// The outcome of all checks.
-pub(crate) fn look(cx: &Context) -> Result<Compliance> {
-    let mut checks = check::parse(BUILT_IN, "the built-in checks")?;
-    for own in own(cx)? {
-        if checks.iter().any(|known| known.id == own.id) {
-            return Err(check::refused(OWN, &format!("{} is the id of another check", own.id)));
-        }
-        checks.push(own);
-    }
-    let looks = Looks::gather(&checks, cx);
-    let mut data = Compliance::default();
-    for check in &checks {
-        match looks.judge(&check.rule) {
-            Outcome::Passed => {
-                data.passed += 1;
-                data.passed_ids.push(check.id.clone());
-            }
-            Outcome::Failed(found) => data.failed.push(Failed {
-                id: check.id.clone(),
-                severity: check.severity.into(),
-                found,
-                expected: check.rule.expected(),
-                reference: check.reference.clone(),
-                mend: mend(check, &looks),
-            }),
-            Outcome::NotApplicable => data.not_applicable.push(check.id.clone()),
-            Outcome::Unseen(why) => data.unseen.push(format!("{}: {why}", check.id)),
-        }
-    }
-    data.failed.sort_by_key(|failed| std::cmp::Reverse(failed.severity));
-    Ok(data)
+/// All checks that can be made.
+pub(crate) struct Checks {
+    all: Vec<Check>,
+    refused: Vec<String>,
 }
 
-/// The administrator's own checks. A file that others may write to is refused.
-fn own(cx: &Context) -> Result<Vec<Check>> {
+impl Checks {
+    /// The checks that come with the program, and the administrator's own.
+    pub(crate) fn read(cx: &Context) -> Result<Self> {
+        let (mut all, broken) = check::parse(BUILT_IN);
+        if !broken.is_empty() {
+            return Err(Problem::new("BROKEN_MODULE", Category::Internal, broken.join("; ")));
+        }
+        let (mut own, mut refused) = check::parse(&own(cx)?);
+        let beyond = own.len().saturating_sub(MOST_OWN);
+        if beyond > 0 {
+            own.truncate(MOST_OWN);
+            refused.insert(0, format!("{beyond} checks are beyond the first {MOST_OWN}"));
+        }
+        for check in own {
+            match all.iter().any(|known| known.id == check.id) {
+                true => refused.push(format!("{} is the id of another check", check.id)),
+                false => all.push(check),
+            }
+        }
+        let more = refused.len().saturating_sub(REFUSED);
+        refused.truncate(REFUSED);
+        if more > 0 {
+            refused.push(format!("and {more} more"));
+        }
+        if !refused.is_empty() {
+            refused.push(format!("{OWN}: {}", check::FORM));
+        }
+        Ok(Self { all, refused })
+    }
+
+    /// The commands that don't wait for another one.
+    pub(crate) fn ahead(&self) -> Vec<Command> {
+        looks::commands(&self.all).into()
+    }
+
+    /// The outcome of all checks.
+    pub(crate) fn judged(self, cx: &Context) -> Compliance {
+        let looks = Looks::gather(&self.all, cx);
+        let mut data = Compliance { refused: self.refused, ..Compliance::default() };
+        for check in &self.all {
+            match looks.judge(&check.rule) {
+                Outcome::Passed => {
+                    data.passed += 1;
+                    data.passed_ids.push(check.id.clone());
+                }
+                Outcome::Failed(found) => data.failed.push(Failed {
+                    id: check.id.clone(),
+                    severity: check.severity.into(),
+                    found,
+                    expected: check.rule.expected(),
+                    reference: check.reference.clone(),
+                    mend: mend(check, &looks),
+                }),
+                Outcome::NotApplicable => data.not_applicable.push(check.id.clone()),
+                Outcome::Unseen(why) => data.unseen.push(format!("{}: {why}", check.id)),
+            }
+        }
+        data.failed.sort_by_key(|failed| std::cmp::Reverse(failed.severity));
+        data
+    }
+}
+
+/// The administrator's own checks as they are written. A file that others may write to is refused.
+fn own(cx: &Context) -> Result<String> {
     let found = cx.stat_all(&[OWN]).remove(0)?;
-    let Some(found) = found else { return Ok(Vec::new()) };
+    let Some(found) = found else { return Ok(String::new()) };
     if found.is_symlink || found.is_dir || found.owner != "root" || found.mode & 0o022 != 0 {
         let message = format!("{OWN} is refused: expected a file of root's that nobody else may write to");
         return Err(Problem::new("UNTRUSTED_FILE", Category::State, message)
             .remedy(format!("perms_set path={OWN} owner=root mode=0644")));
     }
-    check::parse(&cx.read(OWN)?, OWN)
+    cx.read(OWN)
 }
 
 /// The call that mends what a check found.

@@ -3,11 +3,16 @@
 //! A check collects [`Found`], with a [`Finding`] for each weak thing. [`Found::report`] folds it into the answer: one
 //! entry for each kind, with all the subjects that have it.
 
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, text};
 use serde_json::Value;
 
-/// The most subjects that an entry of a report names.
+/// The most subjects that an entry of a report names, and all entries together. Each entry names one at least.
 const SUBJECTS: usize = 12;
+const ALL_SUBJECTS: usize = 150;
+/// The most characters of a subject and of its evidence.
+const CHARACTERS: usize = 200;
+/// The most sentences of a list that aren't findings.
+const SENTENCES: usize = 25;
 
 /// Something that is weak.
 #[derive(Clone, Debug, PartialEq)]
@@ -123,7 +128,7 @@ impl Found {
     }
 
     /// The findings folded by kind, the most severe first.
-    pub fn report(self) -> Report {
+    pub fn report(mut self) -> Report {
         let mut groups: Vec<Vec<Finding>> = Vec::new();
         for finding in self.findings {
             match groups.iter_mut().find(|group| group[0].kind == finding.kind) {
@@ -131,8 +136,18 @@ impl Found {
                 None => groups.push(vec![finding]),
             }
         }
-        let mut findings: Vec<Entry> = groups.into_iter().map(folded).collect();
-        findings.sort_by_key(|entry| std::cmp::Reverse(entry.severity));
+        for group in &mut groups {
+            group.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        }
+        groups.sort_by_key(|group| std::cmp::Reverse(group[0].severity));
+        let mut left = ALL_SUBJECTS;
+        let findings = groups.into_iter().map(|group| {
+            let entry = folded(group, SUBJECTS.min(left).max(1));
+            left = left.saturating_sub(entry.subjects.len());
+            entry
+        });
+        let findings = findings.collect();
+        bounded(&mut self.unseen);
         Report { findings, unseen: self.unseen }
     }
 }
@@ -143,24 +158,37 @@ fn reference(kind: &str) -> Option<String> {
     lines.find(|(known, _)| *known == kind).map(|(_, reference)| reference.to_owned())
 }
 
-/// One entry for findings of one kind, the most severe subjects first.
-fn folded(mut group: Vec<Finding>) -> Entry {
-    group.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+/// Keeps the first sentences, each of them short, and tells how many are left out.
+pub(crate) fn bounded(sentences: &mut Vec<String>) {
+    let more = sentences.len().saturating_sub(SENTENCES);
+    sentences.truncate(SENTENCES);
+    for sentence in sentences.iter_mut() {
+        *sentence = text::of_line(sentence);
+    }
+    if more > 0 {
+        sentences.push(format!("and {more} more"));
+    }
+}
+
+/// One entry for findings of one kind, the most severe first, with at most so many subjects.
+fn folded(mut group: Vec<Finding>, most: usize) -> Entry {
+    let short = |text: &str| text::excerpt(text, CHARACTERS);
     let shared = group.iter().all(|finding| finding.evidence == group[0].evidence);
     let shown = |finding: &Finding| match shared || finding.evidence.is_empty() {
-        true => finding.subject.clone(),
-        false => format!("{}: {}", finding.subject, finding.evidence),
+        true => short(&finding.subject),
+        false => format!("{}: {}", short(&finding.subject), short(&finding.evidence)),
     };
-    let subjects = group.iter().take(SUBJECTS).map(shown).collect();
-    let more = group.len().saturating_sub(SUBJECTS);
+    let subjects = group.iter().take(most).map(shown).collect();
+    let more = group.len().saturating_sub(most);
     let first = group.swap_remove(0);
-    let evidence = if shared { first.evidence } else { String::new() };
+    let evidence = if shared { short(&first.evidence) } else { String::new() };
     let (severity, kind, mend) = (first.severity, first.kind, first.mend);
     let reference = reference(&kind);
     Entry { severity, kind, subjects, more, evidence, mend, reference }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -182,6 +210,28 @@ mod tests {
         assert_eq!((first.evidence.as_str(), first.reference.as_deref()), ("", None));
         assert_eq!(reference("user-uid-0").as_deref(), Some("CCE-83624-7"));
         assert_eq!((second.subjects.len(), second.more, second.evidence.as_str()), (12, 8, "same"));
+    }
+
+    #[test]
+    fn a_report_is_bounded_whatever_was_found_and_keeps_what_is_most_severe() {
+        let long = "x".repeat(4096);
+        let mut found = Found::default();
+        for kind in 0..80 {
+            let severity = if kind == 79 { Severity::Critical } else { Severity::Warning };
+            for number in 0..500 {
+                let (subject, evidence) = (format!("{number}{long}"), format!("{number}{long}"));
+                found.push(Finding::new(severity, format!("kind-{kind}"), subject, evidence));
+            }
+        }
+        found.unseen = (0..10_000).map(|number| format!("{number} {long}")).collect();
+        let report = found.report();
+        assert_eq!((report.findings.len(), report.findings[0].kind.as_str()), (80, "kind-79"));
+        assert_eq!((report.findings[0].subjects.len(), report.findings[0].more), (12, 488));
+        // Nothing is lost without being counted.
+        assert!(report.findings.iter().all(|entry| entry.subjects.len() + entry.more == 500));
+        assert_eq!((report.unseen.len(), report.unseen[25].as_str()), (26, "and 9975 more"));
+        let bytes = serde_json::to_string(&report).unwrap().len();
+        assert!(bytes < 120_000, "{bytes}");
     }
 
     #[test]

@@ -198,6 +198,9 @@ fn denials(cx: &Context) -> (Vec<Folded>, Vec<String>) {
             if output.exit_code != 0 && !output.error_text().is_empty() {
                 unseen.push(format!("the journal: {}", text::of_line(&output.error_text())));
             }
+            if output.truncated {
+                unseen.push("the journal: more than is kept of what it prints".to_owned());
+            }
             lines.extend(output.text().lines().map(str::to_owned));
         }
         Err(problem) => unseen.push(format!("the journal: {}", text::of_line(&problem.message))),
@@ -210,7 +213,9 @@ fn denied(folded: Folded, files: &[String]) -> Denied {
     let Folded { first, count, last } = folded;
     let (hint, mend) = hints::of(&first, files);
     let what = first.what();
-    Denied { count, what, last: last.map(time::rfc3339), hint, mend, subject: first.subject }
+    let hint = hint.map(|hint| text::of_line(&hint));
+    let subject = text::of_line(&first.subject);
+    Denied { count, what, last: last.map(time::rfc3339), hint, mend, subject }
 }
 
 #[cfg(test)]

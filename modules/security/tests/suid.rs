@@ -198,3 +198,100 @@ fn a_search_that_takes_too_long_tells_what_it_has_not_seen() {
     );
     assert_eq!(none.unwrap_err().code, "UNEXPECTED_OUTPUT");
 }
+
+/// A machine with one such file, whose database of packages says this.
+fn with_database(dpkg: (i32, &str, &str), rpm: (i32, &str, &str)) -> FakeTarget {
+    FakeTarget::new()
+        .account("root")
+        .file("/proc/self/mountinfo", MOUNTS)
+        .answer(&[&FIND_SUID[..], &["%m %U %G %D:%i %p\\0"]].concat(), 0, "4755 0 0 1:1 /usr/bin/x\0", "")
+        .answer(&FIND_CAPABLE, 0, "", "")
+        .answer(&["dpkg-query", "--search", "--", "/usr/bin/x", "/bin/x"], dpkg.0, dpkg.1, dpkg.2)
+        .answer(&["rpm", "--query", "--queryformat=%{NAME}\\n", "--file", "/usr/bin/x"], rpm.0, rpm.1, rpm.2)
+}
+
+#[test]
+fn a_database_that_is_locked_or_says_nothing_sensible_calls_no_file_unowned() {
+    let not_dpkgs = (1, "", "dpkg-query: no path found matching pattern /usr/bin/x\n");
+    // The message of rpm 4.18.0 while another program has the lock.
+    let locked =
+        "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)\n";
+    let nothing = (1, "", "");
+    let huge = "x y\n".repeat(300_000);
+    for (dpkg, rpm, why) in [
+        // As on a machine with rpm's database alone.
+        (
+            (2, "", "dpkg-query: error: failed to open package info file\n"),
+            (1, "", locked),
+            "transaction lock",
+        ),
+        ((2, "", "dpkg-query: error: failed to open package info file\n"), nothing, "another form"),
+        ((0, "", ""), (1, "", locked), "dpkg-query printed another form"),
+        (
+            (0, "Fehler: alles anders\n", ""),
+            (0, "Fehler: alles anders\n", ""),
+            "dpkg-query printed another form",
+        ),
+        ((1, huge.as_str(), ""), (0, huge.as_str(), ""), "rpm printed another form"),
+        ((0, "\u{fffd}\0\n", ""), (0, "\u{fffd}\0\n", ""), "no database could be asked"),
+    ] {
+        let data = call(with_database(dpkg, rpm));
+        assert!(data.get("findings").is_none(), "{why}: {data}");
+        assert!(data["unseen"].to_string().contains(why), "{why}: {data}");
+    }
+    // Where neither has it, the file is nobody's.
+    let unowned = with_database(not_dpkgs, (1, "file /usr/bin/x is not owned by any package\n", ""));
+    assert_eq!(found(&call(unowned)), [("suid-unowned".to_owned(), vec!["/usr/bin/x".to_owned()])]);
+}
+
+#[test]
+fn a_comparison_that_fails_is_told() {
+    for (code, stdout, stderr, why) in [
+        // The message of dpkg 1.21.22 without the rights for its database.
+        (
+            2,
+            "",
+            "dpkg: error: cannot access the dpkg database directory /var/lib/dpkg: Permission denied\n",
+            "cannot access",
+        ),
+        (0, "Fehler: alles anders\n", "", "another form than expected"),
+    ] {
+        let target = with_database((0, "xpkg: /usr/bin/x\n", ""), (1, "", "")).without_program("rpm");
+        let data = call(target.answer(&["dpkg", "--verify", "xpkg"], code, stdout, stderr));
+        let unseen = data["unseen"][0].as_str().unwrap();
+        assert!(unseen.starts_with("whether files are modified: ") && unseen.contains(why), "{why}: {data}");
+    }
+}
+
+#[test]
+fn a_file_that_vanishes_meanwhile_is_no_missing_program() {
+    let base = |find: &str, error: &str| {
+        FakeTarget::new()
+            .account("root")
+            .file("/proc/self/mountinfo", MOUNTS)
+            .answer(&[&FIND_SUID[..], &["%m %U %G %D:%i %p\\0"]].concat(), 1, find, error)
+            .answer(&FIND_CAPABLE, 1, "", error)
+    };
+    // In the words of find 4.9.0 and getcap 2.66; the first file has the program's name in its own.
+    let vanished = "find: ‘/opt/getcap-data/a’: No such file or directory\n\
+        Failed to get capabilities of file '/opt/b' (No such file or directory)\n";
+    assert_eq!(call(base("", vanished)), json!({}));
+    let missing = call(base("", "find: ‘getcap’: No such file or directory\n"));
+    assert!(missing["unseen"].to_string().contains("the target has no getcap"), "{missing}");
+}
+
+#[test]
+fn what_find_and_getcap_print_in_another_form_is_unseen() {
+    let huge = "x y\n".repeat(300_000);
+    for text in ["Fehler: alles anders\n", "\u{fffd} \0 \0\n", huge.as_str()] {
+        let target = FakeTarget::new()
+            .account("root")
+            .file("/proc/self/mountinfo", MOUNTS)
+            .answer(&[&FIND_SUID[..], &["%m %U %G %D:%i %p\\0"]].concat(), 0, text, "")
+            .answer(&FIND_CAPABLE, 0, text, "");
+        let data = call(target);
+        assert!(data.get("findings").is_none(), "{data}");
+        let unseen = data["unseen"].to_string();
+        assert!(unseen.contains("what find printed") && unseen.contains("what getcap printed"), "{unseen}");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::finding::Report;
+use crate::finding::{Report, bounded};
 
 /// An entry of an earlier answer. Its other members aren't needed.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,6 +30,12 @@ pub(super) struct Compared {
 impl Compared {
     pub(super) fn summary(&self) -> String {
         format!("{} new, {} gone", self.new.len(), self.gone.len())
+    }
+
+    /// Leaves out what makes the lists too long.
+    pub(super) fn shorten(&mut self) {
+        bounded(&mut self.new);
+        bounded(&mut self.gone);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use linux_sysadmin_sdk::knowledge::{Profile, Status, config_paths};
+use linux_sysadmin_sdk::knowledge::{ConfigFile, Profile, Status, config_paths};
 use linux_sysadmin_sdk::{Privilege, prelude::*, text};
 
 /// Prints the lines that name certificates: of nginx, Apache, Postfix, Dovecot, Exim, HAProxy, PostgreSQL, MariaDB,
@@ -18,23 +18,18 @@ pub(super) fn used(
     notes: &mut Vec<String>,
     cx: &Context,
 ) -> BTreeMap<String, BTreeSet<String>> {
-    // A service that doesn't run uses none.
-    let profiles = profiles.iter().filter(|one| matches!(one.status, Status::Active | Status::Failed));
-    let files = profiles.flat_map(|profile| profile.config.iter().map(move |file| (profile, file)));
-    let roots: BTreeSet<String> = files
-        .clone()
-        .map(|(_, file)| (config_paths::root(&file.path), file))
-        // Directories elsewhere hold data, and a search through them would take long.
-        .filter(|(root, file)| root.starts_with("/etc/") || *root == file.path)
-        .map(|(root, _)| root)
-        .collect();
-    if roots.is_empty() {
-        return BTreeMap::new();
-    }
-    let command = GREP.with(&roots).privilege(Privilege::RootIfAvailable);
+    let Some(command) = command(profiles) else { return BTreeMap::new() };
     let said = match cx.run(command) {
         // 1 says that nothing was found, 2 that some path is missing.
-        Ok(output) if output.exit_code <= 2 => output.text().into_owned(),
+        Ok(output) if output.exit_code <= 2 => {
+            if output.truncated {
+                notes.push(
+                    "some certificates: the configuration of services has more of them than is kept"
+                        .to_owned(),
+                );
+            }
+            output.text().into_owned()
+        }
         Ok(output) => {
             notes.push(format!("the configuration of services: {}", text::of_line(&output.error_text())));
             return BTreeMap::new();
@@ -46,7 +41,7 @@ pub(super) fn used(
     };
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (file, path) in said.lines().filter_map(named).filter(|(file, _)| is_in_use(file, &said)) {
-        let services = files.clone().filter(|(_, known)| config_paths::covers(&known.path, file));
+        let services = files(profiles).filter(|(_, known)| config_paths::covers(&known.path, file));
         let services: BTreeSet<String> = services.map(|(profile, _)| profile.id.clone()).collect();
         // Files that lie beside a service's configuration aren't read by it.
         if !services.is_empty() {
@@ -54,6 +49,23 @@ pub(super) fn used(
         }
     }
     used
+}
+
+/// The files of configuration of the services that run, each with its profile. A service that doesn't run uses no certificate.
+fn files(profiles: &[Profile]) -> impl Iterator<Item = (&Profile, &ConfigFile)> {
+    let profiles = profiles.iter().filter(|one| matches!(one.status, Status::Active | Status::Failed));
+    profiles.flat_map(|profile| profile.config.iter().map(move |file| (profile, file)))
+}
+
+/// The command that prints the directives. `None` where no service has a configuration.
+pub(super) fn command(profiles: &[Profile]) -> Option<Command> {
+    let roots: BTreeSet<String> = files(profiles)
+        .map(|(_, file)| (config_paths::root(&file.path), file))
+        // Directories elsewhere hold data, and a search through them would take long.
+        .filter(|(root, file)| root.starts_with("/etc/") || *root == file.path)
+        .map(|(root, _)| root)
+        .collect();
+    (!roots.is_empty()).then(|| GREP.with(&roots).privilege(Privilege::RootIfAvailable))
 }
 
 /// Whether the service reads the file. Sites that are only available aren't read, and snippets are where another file

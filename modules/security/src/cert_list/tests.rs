@@ -152,6 +152,26 @@ fn what_certbot_renews_is_said_to_be() {
 }
 
 #[test]
+fn what_openssl_prints_in_another_form_is_no_certificate_that_is_well_or_weak() {
+    let huge = "x y\n".repeat(300_000);
+    for text in ["", "Fehler: alles anders\n", "\u{fffd}\0\n", huge.as_str()] {
+        let of = || {
+            let host = host("/etc/nginx/sites-enabled/a:ssl_certificate /etc/ssl/a.pem;\n");
+            answered(host, "/etc/ssl/a.pem", (0, text, ""), (0, text))
+        };
+        let (data, notes) = call(of());
+        assert_eq!(data, json!([{"path": "/etc/ssl/a.pem", "services": ["nginx"]}]), "{text:.20}");
+        assert_eq!(notes, ["openssl printed of /etc/ssl/a.pem another form than expected"], "{text:.20}");
+        assert!(kinds(of()).is_empty(), "{text:.20}");
+    }
+    // However many lines there are, the answer stays short and says that some are left out.
+    let line = |number: usize| format!("/etc/nginx/sites-enabled/a:ssl_certificate /etc/ssl/{number}.pem;\n");
+    let (data, notes) = call(host(&(0..50_000).map(line).collect::<String>()));
+    assert_eq!(data.as_array().map(Vec::len), Some(MOST));
+    assert!(notes.iter().any(|note| note.contains("more of them than is kept")), "{notes:?}");
+}
+
+#[test]
 fn a_machine_without_certificates_has_none() {
     assert_eq!(call(FakeTarget::new().at(NOW)).0, json!([]));
     assert_eq!(call(host("")).0, json!([]));

@@ -95,7 +95,14 @@ impl Owners {
             .lines()
             .filter(|line| !is_diversion(line))
             .filter_map(|line| line.split_once(": ").map(|(names, path)| (path, names)))
+            .filter(|(path, _)| path.starts_with('/'))
             .collect();
+        // 0 says that each path is some package's.
+        let is_said = !lines.is_empty() || said.lines().any(|line| is_diversion(&line));
+        if !is_said && (output.exit_code == 0 || !said.trim().is_empty()) {
+            unseen.push("packages of dpkg: dpkg-query printed another form than expected".to_owned());
+            return Ok(false);
+        }
         let mut packages = ByPackage::new();
         for file in files {
             let owner = names(&file.path).into_iter().find_map(|name| lines.get(name.as_str()).copied());
@@ -137,16 +144,20 @@ impl Owners {
             for (file, output) in asked.iter().zip(cx.run_all(commands)) {
                 let output = output?;
                 let said = output.text();
-                if output.exit_code == 0 {
-                    let package = said.lines().next().unwrap_or_default().to_owned();
-                    packages.entry(package).or_default().push(file);
+                let package = said.lines().next().unwrap_or_default();
+                if output.exit_code == 0 && check_name(package).is_ok() {
+                    packages.entry(package.to_owned()).or_default().push(file);
                 } else if said.contains("not owned by any package") {
                     self.by_file.insert(key(file), Owner::None);
                 } else if output.error_text().contains("No such file") {
                     // The file is gone meanwhile.
                     self.by_file.remove(&key(file));
                 } else {
-                    unseen.push(format!("packages of rpm: {}", text::of_line(&output.error_text())));
+                    let why = match output.error_text() {
+                        nothing if nothing.is_empty() => "rpm printed another form than expected".to_owned(),
+                        error => text::of_line(&error),
+                    };
+                    unseen.push(format!("packages of rpm: {why}"));
                     return Ok(has_answered);
                 }
                 has_answered = true;
@@ -163,7 +174,10 @@ impl Owners {
         }
         let command = RPM_VERIFY.with(names).privilege(Privilege::RootIfAvailable);
         let said = match cx.run(command.duration(DurationCategory::Normal)) {
-            Ok(output) => output.text().into_owned(),
+            Ok(output) => {
+                unseen.extend(unverified(&output));
+                output.text().into_owned()
+            }
             Err(problem) => {
                 unseen.push(format!("whether files are modified: {}", text::of_line(&problem.message)));
                 String::new()
@@ -201,20 +215,39 @@ fn dpkg_modified(packages: &ByPackage, cx: &Context, unseen: &mut Vec<String>) -
     let mut modified = BTreeSet::new();
     for output in cx.run_all(commands) {
         match output {
-            Ok(output) => modified.extend(
-                output
-                    .text()
-                    .lines()
-                    .filter_map(verified)
-                    .filter(|(_, differs)| differs.contains('5'))
-                    .map(|(path, _)| path.to_owned()),
-            ),
+            Ok(output) => {
+                unseen.extend(unverified(&output));
+                let said = output.text();
+                let differing =
+                    said.lines().filter_map(verified).filter(|(_, differs)| differs.contains('5'));
+                modified.extend(differing.map(|(path, _)| path.to_owned()));
+            }
             Err(problem) => {
                 unseen.push(format!("whether files are modified: {}", text::of_line(&problem.message)));
             }
         }
     }
     modified
+}
+
+/// Why a comparison of packages tells nothing: the database can't be read, or the output has another form. Packages that are as
+/// they were brought give no output.
+fn unverified(output: &Output) -> Option<String> {
+    let said = output.text();
+    let is_known = |line: &str| {
+        verified(line).is_some()
+            || line.starts_with("missing ")
+            || line.starts_with("Unsatisfied dependencies")
+    };
+    let why = match said.trim().is_empty() {
+        true if output.exit_code != 0 && !output.error_text().is_empty() => {
+            text::of_line(&output.error_text())
+        }
+        false if !said.lines().any(is_known) => "the output has another form than expected".to_owned(),
+        _ if output.truncated => "the output is longer than what is kept".to_owned(),
+        _ => return None,
+    };
+    Some(format!("whether files are modified: {why}"))
 }
 
 /// The path and what differs, in a line of `dpkg --verify` and `rpm --verify`: `S.5....T.  c /etc/x`, or

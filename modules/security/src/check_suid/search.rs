@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use linux_sysadmin_sdk::mounts::{Mount, MountTable};
-use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*, text};
+use linux_sysadmin_sdk::{DurationCategory, OutputStream, Privilege, prelude::*, text};
 
 /// Prints mode, owner, group, device, inode and path of files with setuid or setgid. The hole takes the mount point as
 /// a text: a path would be refused to root where an account may write above it.
@@ -78,32 +78,64 @@ impl Privileged {
     }
 }
 
-/// All such files of the machine's own file systems. What couldn't be searched is added to `unseen`.
-pub(super) fn all(cx: &Context, unseen: &mut Vec<String>) -> Result<Vec<Privileged>> {
-    let table = MountTable::read(cx)?;
-    let end = cx.monotonic() + MOST_SECONDS;
-    // A bind mount shows the same files again.
-    let mut by_place: BTreeMap<String, Privileged> = BTreeMap::new();
-    let mut capable: BTreeMap<String, Privileged> = BTreeMap::new();
-    for mount in mounts(&table) {
-        if text::has_hidden(&mount.point) {
+/// A search that has begun: what [`SUID`] finds on the first file system is collected while other commands run.
+pub(crate) struct Search {
+    points: Vec<String>,
+    has_hidden: bool,
+    first: Option<Result<OutputStream>>,
+}
+
+impl Search {
+    pub(super) fn begin(cx: &Context) -> Result<Self> {
+        let table = MountTable::read(cx)?;
+        let points = mounts(&table).into_iter().map(|mount| mount.point.clone());
+        let (hidden, points): (Vec<String>, Vec<String>) = points.partition(|point| text::has_hidden(point));
+        let first = points.first().map(|point| cx.open(suid_command(point)));
+        Ok(Self { points, has_hidden: !hidden.is_empty(), first })
+    }
+
+    /// The commands that don't wait for the search.
+    pub(crate) fn ahead(&self) -> Vec<Command> {
+        self.points.iter().map(|point| bounded(CAPABILITIES.with([point]))).collect()
+    }
+
+    /// All such files of the machine's own file systems. What couldn't be searched is added to `unseen`.
+    pub(super) fn finish(mut self, cx: &Context, unseen: &mut Vec<String>) -> Result<Vec<Privileged>> {
+        if self.has_hidden {
             unseen.push("a file system whose mount point has characters that can't be seen".to_owned());
-            continue;
         }
-        if cx.monotonic() > end || by_place.len() > MOST_FILES {
-            unseen.push(format!("the file system {}: the search took too long", mount.point));
-            continue;
+        let mut capable: BTreeMap<String, Privileged> = BTreeMap::new();
+        for (point, said) in self.points.iter().zip(cx.run_all(self.ahead())) {
+            capabilities(point, said, &mut capable, unseen);
         }
-        suid(&mount.point, end, &mut by_place, unseen, cx)?;
-        capabilities(&mount.point, &mut capable, unseen, cx);
+        // A bind mount shows the same files again.
+        let mut by_place: BTreeMap<String, Privileged> = BTreeMap::new();
+        let end = cx.monotonic() + MOST_SECONDS;
+        for point in &self.points {
+            if cx.monotonic() > end || by_place.len() > MOST_FILES {
+                unseen.push(format!("the file system {point}: the search took too long"));
+                continue;
+            }
+            let stream = self.first.take().unwrap_or_else(|| cx.open(suid_command(point)))?;
+            suid(point, stream, end, &mut by_place, unseen, cx)?;
+        }
+        if cx.account()? != "root" && !cx.distro().sudo_available {
+            unseen.push("directories that only root may read".to_owned());
+        }
+        unseen.dedup();
+        let mut files: Vec<_> = by_place.into_values().chain(capable.into_values()).collect();
+        files.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(files)
     }
-    if cx.account()? != "root" && !cx.distro().sudo_available {
-        unseen.push("directories that only root may read".to_owned());
-    }
-    unseen.dedup();
-    let mut files: Vec<_> = by_place.into_values().chain(capable.into_values()).collect();
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(files)
+}
+
+fn suid_command(point: &str) -> Command {
+    bounded(SUID.with([point]))
+}
+
+/// The command with root's rights where they are available, and a limit of its time.
+fn bounded(command: Command) -> Command {
+    command.privilege(Privilege::RootIfAvailable).duration(DurationCategory::Normal)
 }
 
 /// The mounts that are searched, each directory of a file system once.
@@ -120,14 +152,14 @@ fn mounts(table: &MountTable) -> Vec<&Mount> {
 
 fn suid(
     point: &str,
+    mut stream: OutputStream,
     end: f64,
     found: &mut BTreeMap<String, Privileged>,
     unseen: &mut Vec<String>,
     cx: &Context,
 ) -> Result<()> {
-    let command = SUID.with([point]).privilege(Privilege::RootIfAvailable).duration(DurationCategory::Normal);
-    let mut stream = cx.open(command)?;
     let mut rest: Vec<u8> = Vec::new();
+    let mut is_odd = false;
     loop {
         let piece = match stream.read(PIECE) {
             Ok(piece) if cx.monotonic() <= end => piece,
@@ -138,15 +170,22 @@ fn suid(
                 return Ok(());
             }
         };
-        if piece.is_empty() {
+        // The end, or what no path is as long as.
+        if piece.is_empty() || rest.len() > PIECE as usize {
+            if is_odd || !rest.is_empty() {
+                unseen.push(format!("what find printed of {point} in another form than expected"));
+            }
             return Ok(());
         }
         rest.extend(piece);
         while let Some(at) = rest.iter().position(|byte| *byte == 0) {
             let entry: Vec<u8> = rest.drain(..=at).collect();
             let entry = String::from_utf8_lossy(&entry[..at]).into_owned();
-            if let Some((file, place)) = Privileged::parse(&entry) {
-                found.entry(place.to_owned()).or_insert(file);
+            match Privileged::parse(&entry) {
+                Some((file, place)) => {
+                    found.entry(place.to_owned()).or_insert(file);
+                }
+                None => is_odd = true,
             }
         }
     }
@@ -154,17 +193,28 @@ fn suid(
 
 fn capabilities(
     point: &str,
+    said: Result<Output>,
     found: &mut BTreeMap<String, Privileged>,
     unseen: &mut Vec<String>,
-    cx: &Context,
 ) {
-    let command = CAPABILITIES.with([point]);
-    let command = command.privilege(Privilege::RootIfAvailable).duration(DurationCategory::Normal);
-    match cx.run(command) {
+    match said {
         Ok(output) => {
-            let files = output.text().lines().filter_map(Privileged::of_getcap).collect::<Vec<_>>();
-            found.extend(files.into_iter().map(|file| (file.path.clone(), file)));
-            if output.error_text().contains("getcap") && output.error_text().contains("No such file") {
+            let mut is_odd = output.truncated;
+            for line in output.text().lines() {
+                match Privileged::of_getcap(line) {
+                    Some(file) => drop(found.insert(file.path.clone(), file)),
+                    None => is_odd = true,
+                }
+            }
+            if is_odd {
+                unseen.push(format!("what getcap printed of {point} in another form than expected"));
+            }
+            // find says the same of a file that has vanished meanwhile.
+            let quoted = ["'getcap'", "‘getcap’"];
+            let is_missing = |line: &str| {
+                line.contains("No such file") && quoted.iter().any(|program| line.contains(program))
+            };
+            if output.error_text().lines().any(is_missing) {
                 unseen.push("capabilities of files: the target has no getcap".to_owned());
             }
         }

@@ -2,6 +2,9 @@
 
 use linux_sysadmin_sdk::{accounts, packages::check_name, prelude::*, text};
 
+/// The most characters of an id.
+const MOST_ID: usize = 60;
+
 /// A check.
 #[derive(Debug)]
 pub(super) struct Check {
@@ -80,36 +83,65 @@ fn warning() -> Grade {
     Grade::Warning
 }
 
-/// The problem of a file that isn't in the form.
-pub(super) fn refused(file: &str, why: &str) -> Problem {
-    let message = format!(
-        "{file}: {}: expected a list of checks, each with an id, and `file` with mode, owner and groups, `sysctl` with values, \
-         `mount` with option, `absent` with packages, `off` with units, or `sshd` with values or at_most",
-        text::excerpt(why, 200)
-    );
-    Problem::validation("INVALID_CHECKS", message)
+/// The form of a file of checks, for a message about one that has another form.
+pub(super) const FORM: &str = "expected a list of checks, each with an id, and `file` with mode, owner and groups, `sysctl` \
+    with values, `mount` with option, `absent` with packages, `off` with units, or `sshd` with values or at_most";
+
+/// The checks of a file, and a sentence about each that isn't in the form. Such a check keeps no other one from being made.
+pub(super) fn parse(yaml: &str) -> (Vec<Check>, Vec<String>) {
+    let (mut checks, mut refused): (Vec<Check>, Vec<String>) = (Vec::new(), Vec::new());
+    for part in parts(yaml) {
+        let written = match part {
+            Ok(written) => written,
+            Err(why) => {
+                refused.push(why);
+                continue;
+            }
+        };
+        let id = text::excerpt(&written.id, MOST_ID);
+        match written.check() {
+            Some(check) if checks.iter().any(|known| known.id == check.id) => {
+                refused.push(format!("{id} is the id of another check"));
+            }
+            Some(check) => checks.push(check),
+            None => refused.push(format!("the check {id} isn't in the form")),
+        }
+    }
+    (checks, refused)
 }
 
-/// Reads the checks of a file.
-pub(super) fn parse(yaml: &str, file: &str) -> Result<Vec<Check>> {
-    let written: Vec<Written> =
-        serde_yaml::from_str(yaml).map_err(|error| refused(file, &error.to_string()))?;
-    let mut checks: Vec<Check> = Vec::new();
-    for written in written {
-        let id = written.id.clone();
-        if checks.iter().any(|check| check.id == id) {
-            return Err(refused(file, &format!("{id} is the id of two checks")));
-        }
-        checks.push(
-            written.check().ok_or_else(|| refused(file, &format!("the check {id} isn't in the form")))?,
-        );
+/// The checks as they are written. Where the file can't be read as a whole, each item of the list is read by itself.
+fn parts(yaml: &str) -> Vec<std::result::Result<Written, String>> {
+    if let Ok(written) = serde_yaml::from_str::<Vec<Written>>(yaml) {
+        return written.into_iter().map(Ok).collect();
     }
-    Ok(checks)
+    let mut items: Vec<(usize, String)> = Vec::new();
+    for (number, line) in yaml.lines().enumerate() {
+        match items.last_mut().filter(|_| !line.starts_with("- ")) {
+            Some((_, item)) => item.extend([line, "\n"]),
+            None => items.push((number + 1, format!("{line}\n"))),
+        }
+    }
+    let mut parts = Vec::new();
+    for (number, item) in items {
+        // A comment before the first check is no check.
+        if item.lines().all(|line| line.trim().is_empty() || line.starts_with(['#', '%']) || line == "---") {
+            continue;
+        }
+        match serde_yaml::from_str::<Vec<Written>>(&item) {
+            Ok(written) => parts.extend(written.into_iter().map(Ok)),
+            Err(error) => parts.push(Err(format!(
+                "the check that begins in line {number}: {}",
+                text::excerpt(&error.to_string(), 200)
+            ))),
+        }
+    }
+    parts
 }
 
 impl Written {
     fn check(self) -> Option<Check> {
-        let is_id = !self.id.is_empty() && self.id.len() <= 60 && is_word(&self.id, "-_.");
+        let is_id = !self.id.is_empty() && self.id.len() <= MOST_ID && is_word(&self.id, "-_.");
         let subjects =
             [self.file.is_some(), self.sysctl.is_some(), self.mount.is_some(), self.sshd.is_some()];
         let subjects = subjects.into_iter().chain([!self.absent.is_empty(), !self.off.is_empty()]);

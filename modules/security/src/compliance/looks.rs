@@ -37,8 +37,8 @@ pub(super) fn grants() -> Vec<CommandGrant> {
 pub(super) struct Looks {
     /// Mode, owner and group by path.
     files: std::result::Result<BTreeMap<String, (u32, String, String)>, String>,
-    /// What stat said of the files that it couldn't look at.
-    denied: Vec<String>,
+    /// What stat said of the files that it couldn't look at, or that are missing.
+    unshown: Vec<String>,
     sysctls: BTreeMap<String, Result<String>>,
     mounts: Result<MountTable>,
     packages: std::result::Result<Vec<String>, String>,
@@ -48,37 +48,61 @@ pub(super) struct Looks {
     sshd: std::result::Result<Option<Settings>, String>,
 }
 
-impl Looks {
-    pub(super) fn gather(checks: &[Check], cx: &Context) -> Self {
-        let (mut files, mut sysctls, mut packages, mut units) =
-            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for check in checks {
-            match &check.rule {
-                Rule::File { file, .. } => files.push(file.clone()),
-                Rule::Sysctl { sysctl, .. } => sysctls.push(sysctl.clone()),
-                Rule::Absent { absent } => packages.extend(absent.clone()),
-                Rule::Off { off } => units.extend(off.clone()),
-                Rule::Mount { .. } | Rule::Sshd { .. } => {}
+/// The commands whose outputs the checks are judged by.
+pub(super) fn commands(checks: &[Check]) -> [Command; 5] {
+    let (mut files, mut packages) = (Vec::new(), Vec::new());
+    for check in checks {
+        match &check.rule {
+            Rule::File { file, .. } => files.push(file.clone()),
+            Rule::Absent { absent } => packages.extend(absent.clone()),
+            Rule::Off { .. } | Rule::Sysctl { .. } | Rule::Mount { .. } | Rule::Sshd { .. } => {}
+        }
+    }
+    let stat = Command::new("stat").args(STAT).args(files);
+    let sshd = SSHD.command().privilege(Privilege::RootIfAvailable);
+    [stat, DPKG.with(&packages), RPM.with(&packages), UNITS.with(asked_units(checks)), sshd]
+}
+
+/// The units that the checks are about, each once.
+fn asked_units(checks: &[Check]) -> Vec<&String> {
+    let mut units = Vec::new();
+    for check in checks {
+        let Rule::Off { off } = &check.rule else { continue };
+        for unit in off {
+            if !units.contains(&unit) {
+                units.push(unit);
             }
         }
-        let stat = Command::new("stat").args(STAT).args(files);
-        let sshd = SSHD.command().privilege(Privilege::RootIfAvailable);
-        let commands = [stat, DPKG.with(&packages), RPM.with(&packages), UNITS.with(units), sshd];
-        let [stat, dpkg, rpm, units, sshd] = cx.run_each(commands);
+    }
+    units
+}
+
+impl Looks {
+    pub(super) fn gather(checks: &[Check], cx: &Context) -> Self {
+        let [stat, dpkg, rpm, units, sshd] = cx.run_each(commands(checks));
+        let sysctls = checks.iter().filter_map(|check| match &check.rule {
+            Rule::Sysctl { sysctl, .. } => Some(sysctl.clone()),
+            _ => None,
+        });
+        let sysctls: Vec<String> = sysctls.collect();
         let paths: Vec<String> =
             sysctls.iter().map(|key| format!("/proc/sys/{}", key.replace('.', "/"))).collect();
-        let denied = stat.as_ref().map(|output| output.error_text()).unwrap_or_default();
-        let denied = denied.lines().filter(|line| !line.ends_with("No such file or directory"));
+        let unshown = stat.as_ref().map(|output| output.error_text()).unwrap_or_default();
         Self {
-            denied: denied.map(str::to_owned).collect(),
+            unshown: unshown.lines().map(str::to_owned).collect(),
             files: said(stat, &[0, 1]).map(|said| said.lines().filter_map(file).collect()),
             sysctls: sysctls.into_iter().zip(cx.read_all(&paths)).collect(),
             mounts: MountTable::read(cx),
-            packages: installed(dpkg, rpm),
-            units: said(units, &[0]).map(|said| said.split("\n\n").filter_map(unit).collect()),
+            packages: installed(dpkg, rpm, checks),
+            units: said(units, &[0]).and_then(|said| of_units(&said, asked_units(checks))),
             sshd: match sshd {
                 Err(problem) if problem.code == "PROGRAM_NOT_FOUND" => Ok(None),
-                sshd => said(sshd, &[0]).map(|said| Some(Settings::parse(&said))),
+                sshd => said(sshd, &[0]).and_then(|said| {
+                    let settings = Settings::parse(&said);
+                    // Every sshd has a port.
+                    let is_one = settings.get("Port").is_some();
+                    if is_one { Ok(Some(settings)) } else { Err("sshd -T prints no settings".to_owned()) }
+                }),
             },
         }
     }
@@ -109,9 +133,12 @@ impl Looks {
             Rule::File { file, mode, owner, groups } => {
                 let Some((found, of, group)) = self.files.as_ref().map_err(Clone::clone)?.get(file) else {
                     let quoted = format!("'{file}'");
-                    return match self.denied.iter().find(|line| line.contains(&quoted)) {
+                    return match self.unshown.iter().find(|line| line.contains(&quoted)) {
+                        Some(line) if line.ends_with("No such file or directory") => {
+                            Ok(Outcome::NotApplicable)
+                        }
                         Some(line) => Err(text::of_line(line)),
-                        None => Ok(Outcome::NotApplicable),
+                        None => Err(format!("stat says nothing of {file}")),
                     };
                 };
                 let most = u32::from_str_radix(mode, 8).unwrap_or_default();
@@ -179,13 +206,33 @@ fn file(line: &str) -> Option<(String, (u32, String, String))> {
     Some((path.to_owned(), (u32::from_str_radix(mode, 8).ok()?, owner.to_owned(), group.to_owned())))
 }
 
-/// The packages that either database has as installed.
-fn installed(dpkg: Result<Output>, rpm: Result<Output>) -> std::result::Result<Vec<String>, String> {
+/// The packages that either database has as installed. A database that says nothing of any package isn't one in which none
+/// is installed.
+fn installed(
+    dpkg: Result<Output>,
+    rpm: Result<Output>,
+    checks: &[Check],
+) -> std::result::Result<Vec<String>, String> {
     let of_dpkg = |line: &str| line.strip_prefix("ii ").map(|name| name.trim().to_owned());
     // rpm ends with the number of packages that aren't installed.
     let of_rpm = |line: &str| (!line.contains(' ')).then(|| line.to_owned());
-    match (said(dpkg, &[0, 1]), rpm.map(|output| output.text().into_owned())) {
-        (Err(why), Err(_)) => Err(why),
+    let no_such =
+        dpkg.as_ref().is_ok_and(|output| output.error_text().contains("no packages found matching"));
+    let dpkg = said(dpkg, &[0, 1]).and_then(|said| {
+        let is_known = no_such || said.lines().any(|line| line.contains('\t'));
+        if is_known { Ok(said) } else { Err("dpkg-query says nothing of any package".to_owned()) }
+    });
+    let is_asked = |name: &str| {
+        checks.iter().any(|check| match &check.rule {
+            Rule::Absent { absent } => absent.iter().any(|asked| asked == name),
+            _ => false,
+        })
+    };
+    let is_of_rpm = |line: &str| line.ends_with("is not installed") || is_asked(line);
+    let rpm = rpm.map(|output| output.text().into_owned()).ok();
+    let rpm = rpm.filter(|said| said.lines().any(is_of_rpm));
+    match (dpkg, rpm) {
+        (Err(why), None) => Err(why),
         (dpkg, rpm) => {
             let (dpkg, rpm) = (dpkg.unwrap_or_default(), rpm.unwrap_or_default());
             Ok(dpkg.lines().filter_map(of_dpkg).chain(rpm.lines().filter_map(of_rpm)).collect())
@@ -193,11 +240,22 @@ fn installed(dpkg: Result<Output>, rpm: Result<Output>) -> std::result::Result<V
     }
 }
 
-fn unit(block: &str) -> Option<(String, [String; 3])> {
+/// The states by the names under which the units were asked for. systemctl prints them in this order, each under its first
+/// name: `ssh.service` where `sshd.service` is another name of it.
+fn of_units(said: &str, asked: Vec<&String>) -> std::result::Result<BTreeMap<String, [String; 3]>, String> {
+    let found: Vec<_> = said.split("\n\n").filter_map(unit).collect();
+    match found.len() == asked.len() {
+        true => Ok(asked.into_iter().cloned().zip(found).collect()),
+        false => Err(format!("systemctl tells {} of {} units", found.len(), asked.len())),
+    }
+}
+
+/// Load state, state, and state of the unit's file.
+fn unit(block: &str) -> Option<[String; 3]> {
     let value = |key: &str| {
         let line = block.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
         line.map(str::to_owned)
     };
     let states = ["LoadState", "ActiveState", "UnitFileState"].map(|key| value(key).unwrap_or_default());
-    Some((value("Id")?, states))
+    value("Id").map(|_| states)
 }

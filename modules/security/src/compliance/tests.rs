@@ -9,12 +9,12 @@ use super::*;
 
 /// A machine that passes, but for what `change` replaces in what its programs say.
 fn host(change: &[(&str, &str)]) -> FakeTarget {
-    let checks = check::parse(BUILT_IN, "").unwrap();
+    let (checks, _) = check::parse(BUILT_IN);
     let mut host = FakeTarget::new();
     let changed = |text: String| change.iter().fold(text, |text, (from, to)| text.replace(from, to));
     let (mut stat, mut paths, mut packages, mut units, mut shown) =
         (String::new(), Vec::new(), Vec::new(), Vec::new(), String::new());
-    let mut sshd = String::new();
+    let mut sshd = String::from("port 22\n");
     let mut mounts = String::from("22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
     for check in checks {
         match check.rule {
@@ -82,8 +82,8 @@ fn call(host: FakeTarget, arguments: Value) -> Result<(Value, String)> {
 
 #[test]
 fn there_are_thirty_checks_each_with_a_number() {
-    let checks = check::parse(BUILT_IN, "").unwrap();
-    assert_eq!(checks.len(), 30);
+    let (checks, broken) = check::parse(BUILT_IN);
+    assert_eq!((checks.len(), broken), (30, Vec::new()));
     assert!(
         checks.iter().all(|check| check.reference.as_ref().is_some_and(|number| number.starts_with("CCE-")))
     );
@@ -155,7 +155,7 @@ fn what_cannot_be_looked_at_is_unseen_and_has_not_passed() {
 
 #[test]
 fn a_file_that_may_not_be_looked_at_is_unseen_and_one_that_is_missing_does_not_apply() {
-    let checks = check::parse(BUILT_IN, "").unwrap();
+    let (checks, _) = check::parse(BUILT_IN);
     let files = checks.iter().filter_map(|check| match &check.rule {
         Rule::File { file, .. } => Some(file.as_str()),
         _ => None,
@@ -185,11 +185,12 @@ fn the_documented_examples_are_in_the_form() {
     let docs = include_str!("../../../../docs/tools.md");
     let examples: String =
         docs.lines().filter(|line| line.starts_with("- {id: own-")).map(|line| format!("{line}\n")).collect();
-    assert_eq!(check::parse(&examples, "").unwrap().len(), 6);
+    let (checks, broken) = check::parse(&examples);
+    assert_eq!((checks.len(), broken), (6, Vec::new()));
 }
 
 #[test]
-fn a_file_of_checks_that_is_not_roots_alone_or_in_another_form_is_refused() {
+fn a_file_of_checks_that_is_not_roots_alone_is_refused() {
     let metadata = Metadata {
         size: 3,
         mode: 0o666,
@@ -204,6 +205,10 @@ fn a_file_of_checks_that_is_not_roots_alone_or_in_another_form_is_refused() {
     let others = Metadata { mode: 0o644, owner: "ada".into(), ..metadata };
     let others = host(&[]).file(OWN, "[]").metadata(OWN, others);
     assert_eq!(call(others, json!({})).unwrap_err().code, "UNTRUSTED_FILE");
+}
+
+#[test]
+fn a_check_that_is_not_in_the_form_is_said_and_loses_no_other_one() {
     for yaml in [
         "nonsense",
         "- {id: x}",
@@ -223,7 +228,81 @@ fn a_file_of_checks_that_is_not_roots_alone_or_in_another_form_is_refused() {
         "- {id: x, mount: /a, option: a}\n- {id: x, mount: /b, option: a}",
         "- {id: mode-passwd, mount: /a, option: a}",
     ] {
-        let problem = call(host(&[]).file(OWN, yaml), json!({})).unwrap_err();
-        assert_eq!(problem.code, "INVALID_CHECKS", "{yaml}: {}", problem.message);
+        let (data, summary) = call(host(&[]).file(OWN, yaml), json!({})).unwrap();
+        assert_eq!((&data["passed"], data.get("failed")), (&json!(29), None), "{yaml}: {data}");
+        assert_eq!(summary, "29 checks passed, 0 failed; own checks are refused", "{yaml}");
+        let refused = data["refused"].as_array().unwrap();
+        assert_eq!(refused.len(), 2, "{yaml}: {data}");
+        assert!(refused[1].as_str().unwrap().starts_with(OWN), "{yaml}: {data}");
     }
+    // One that can't even be read as YAML, between others that are in the form.
+    let own = "# mine\n---\n- {id: own-first, mount: /dev/shm, option: noexec}\n- {id: own-odd, mount: [}\n\
+        - id: own-last\n  mount: /dev/shm\n  option: noatime\n";
+    let (data, _) = call(host(&[]).file(OWN, own), json!({})).unwrap();
+    let failed: Vec<&Value> = data["failed"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(failed, ["own-first", "own-last"], "{data}");
+    assert!(data["refused"][0].as_str().unwrap().starts_with("the check that begins in line 4: "), "{data}");
+    // However many there are, the answer stays short.
+    let many = "- {id: x, unknown: 1}\n".repeat(10_000);
+    let (data, _) = call(host(&[]).file(OWN, many), json!({})).unwrap();
+    assert_eq!(
+        (data["refused"].as_array().unwrap().len(), &data["refused"][20]),
+        (22, &json!("and 9980 more"))
+    );
+    let many: String =
+        (0..10_000).map(|number| format!("- {{id: own-{number}, mount: /a, option: b}}\n")).collect();
+    let (data, _) = call(host(&[]).file(OWN, many), json!({})).unwrap();
+    assert_eq!(data["refused"][0], "9800 checks are beyond the first 200");
+    for empty in ["", "[]", "# no checks yet\n"] {
+        assert_eq!(call(host(&[]).file(OWN, empty), json!({})).unwrap().0.get("refused"), None, "{empty}");
+    }
+}
+
+#[test]
+fn what_a_program_does_not_say_has_not_passed() {
+    // Written by hand: no output, one in another language, one that is no text, and one that is larger than what is kept.
+    for text in ["", "Fehler: alles anders\n", "\u{fffd}\0\0\n\n\n", &"x y z\n".repeat(200_000)] {
+        let mut target =
+            FakeTarget::new().file("/proc/self/mountinfo", "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+        for command in Checks::read(&FakeTarget::new().context()).unwrap().ahead() {
+            let argv: Vec<&str> =
+                std::iter::once(&command.program).chain(&command.args).map(String::as_str).collect();
+            target = target.answer(&argv, 0, text, "");
+        }
+        let (data, _) = call(target, json!({})).unwrap();
+        assert_eq!((&data["passed"], data.get("failed")), (&json!(0), None), "{text:.20}: {data}");
+        let unseen = data["unseen"].as_array().unwrap();
+        for id in ["mode-shadow", "package-nis-server", "service-rpcbind", "sshd-root-login"] {
+            assert!(
+                unseen.iter().any(|line| line.as_str().unwrap().starts_with(id)),
+                "{id} {text:.20}: {data}"
+            );
+        }
+        assert!(data.to_string().len() < 10_000, "{}", data.to_string().len());
+    }
+}
+
+#[test]
+fn a_unit_is_judged_under_the_name_that_it_was_asked_for_by() {
+    let own =
+        "- {id: own-sshd, off: [sshd.service]}\n- {id: own-again, off: [rpcbind.service, sshd.service]}\n";
+    let checks = Checks::read(&FakeTarget::new().file(OWN, own).context()).unwrap();
+    let commands = checks.ahead();
+    let units = commands.iter().find(|command| command.program == "systemctl").unwrap();
+    let argv: Vec<&str> = std::iter::once(&units.program).chain(&units.args).map(String::as_str).collect();
+    assert_eq!(argv.iter().filter(|word| **word == "sshd.service").count(), 1);
+    // Debian calls the unit ssh.service, and systemctl prints this name.
+    let off = "LoadState=not-found\nActiveState=inactive\nUnitFileState=\n\n";
+    let shown: String = argv[4..]
+        .iter()
+        .map(|unit| match *unit {
+            "sshd.service" => {
+                "Id=ssh.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\n\n".to_owned()
+            }
+            unit => format!("Id={unit}\n{off}"),
+        })
+        .collect();
+    let (data, _) = call(FakeTarget::new().file(OWN, own).answer(&argv, 0, shown, ""), json!({})).unwrap();
+    let failed: Vec<&Value> = data["failed"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(failed, ["own-sshd", "own-again"], "{data}");
 }

@@ -334,7 +334,11 @@ fn unban(jail: &str, address: &str, cx: &Context) -> Result<Noted<Configured>> {
         let message = format!("there is no jail {jail} at work: there are {}", running.join(", "));
         return Err(Problem::not_found("JAIL_NOT_FOUND", message));
     }
-    let banned = server::states(&[jail.to_owned()], cx).pop().unwrap_or_default().addresses;
+    let (mut states, unseen) = server::states(&[jail.to_owned()], cx);
+    if let Some(unseen) = unseen.into_iter().next() {
+        return Err(Problem::new("COMMAND_FAILED", Category::Other, unseen));
+    }
+    let banned = states.pop().unwrap_or_default().addresses;
     if !banned.iter().any(|known| known == address) {
         return Ok(Noted {
             data: data(None),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text};
 use serde_json::Value;
 
 use super::python;
@@ -35,10 +35,10 @@ fn command(line: CommandLine) -> linux_sysadmin_sdk::Command {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Jail {
     pub name: String,
-    /// Failures in its time so far, and since the start of the server.
-    pub failed: (u64, u64),
-    /// The number of addresses that are banned, and that ever were.
-    pub banned: (u64, u64),
+    /// Failures in its time so far, and since the start of the server. `None` where the server doesn't say.
+    pub failed: [Option<u64>; 2],
+    /// The number of addresses that are banned, and that ever were. `None` where the server doesn't say.
+    pub banned: [Option<u64>; 2],
     pub addresses: Vec<String>,
     /// The files that it reads.
     pub files: Vec<String>,
@@ -96,7 +96,8 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
         status => status?,
     };
     if status.exit_code == 0 {
-        return Ok(Some(jails(&status.text())));
+        let jails = jails(&status.text()).map(Some);
+        return jails.ok_or_else(|| Problem::unexpected("fail2ban-client status", &status.text()));
     }
     let said = errors(&status);
     // The socket isn't there, or nobody listens on it.
@@ -117,20 +118,31 @@ fn running(status: Result<Output>) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// The names behind `Jail list:`, with commas between them.
-fn jails(text: &str) -> Vec<String> {
-    let list = text.lines().find_map(|line| line.split_once("Jail list:")).map(|(_, list)| list);
-    let names = list.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+/// The names behind `Jail list:`, with commas between them. `None` where the server doesn't list its jails.
+fn jails(text: &str) -> Option<Vec<String>> {
+    let (_, list) = text.lines().find_map(|line| line.split_once("Jail list:"))?;
+    let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
+    Some(names.map(str::to_owned).collect())
 }
 
-/// The states of these jails, asked for at the same time. A jail that has ended meanwhile is left out.
-pub(super) fn states(names: &[String], cx: &Context) -> Vec<Jail> {
+/// The states of these jails, asked for at the same time, and for each that doesn't tell its state the reason. A jail that has
+/// ended meanwhile is left out.
+pub(super) fn states(names: &[String], cx: &Context) -> (Vec<Jail>, Vec<String>) {
     let asked = names.iter().map(|name| JAIL.with([name]).privilege(Privilege::RootIfAvailable)).collect();
-    let said = names.iter().zip(cx.run_all(asked));
-    let found =
-        said.filter_map(|(name, said)| said.ok().filter(|said| said.exit_code == 0).map(|said| (name, said)));
-    found.map(|(name, said)| jail(name, &said.text())).collect()
+    let (mut found, mut unseen) = (Vec::new(), Vec::new());
+    for (name, said) in names.iter().zip(cx.run_all(asked)) {
+        match said {
+            Ok(said) if said.exit_code == 0 => found.push(jail(name, &said.text())),
+            Ok(said) if said.text().contains("does not exist") => {}
+            Ok(said) => {
+                unseen.push(format!("{name} doesn't tell its state: {}", text::of_line(&errors(&said))))
+            }
+            Err(problem) => {
+                unseen.push(format!("{name} doesn't tell its state: {}", text::of_line(&problem.message)));
+            }
+        }
+    }
+    (found, unseen)
 }
 
 fn jail(name: &str, text: &str) -> Jail {
@@ -138,13 +150,13 @@ fn jail(name: &str, text: &str) -> Jail {
         let line = text.lines().find_map(|line| line.split_once(label));
         line.and_then(|(_, rest)| rest.strip_prefix(':')).map(str::trim).filter(|value| !value.is_empty())
     };
-    let number = |label: &str| value(label).and_then(|value| value.parse().ok()).unwrap_or_default();
+    let number = |label: &str| value(label).and_then(|value| value.parse().ok());
     let words =
         |label: &str| value(label).into_iter().flat_map(str::split_whitespace).map(str::to_owned).collect();
     Jail {
         name: name.to_owned(),
-        failed: (number("Currently failed"), number("Total failed")),
-        banned: (number("Currently banned"), number("Total banned")),
+        failed: ["Currently failed", "Total failed"].map(number),
+        banned: ["Currently banned", "Total banned"].map(number),
         addresses: words("Banned IP list"),
         files: words("File list"),
         journal: value("Journal matches").map(str::to_owned),

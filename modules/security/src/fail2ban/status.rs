@@ -28,10 +28,14 @@ pub(crate) struct Item {
     /// False where it is enabled on disk, but not at work.
     #[serde(skip_serializing_if = "Clone::clone")]
     running: bool,
-    failed: u64,
-    failed_total: u64,
-    banned: u64,
-    banned_total: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_total: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    banned: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    banned_total: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     addresses: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -90,16 +94,20 @@ fn status(args: StatusArgs, cx: &Context) -> Result<Listing<Item>> {
         names.retain(|name| name == jail);
     }
     let at_work: Vec<String> = names.iter().filter(|name| running.contains(name)).cloned().collect();
-    let states = server::states(&at_work, cx);
+    let (states, unseen) = server::states(&at_work, cx);
+    // The server lists such a jail, so that it is at work, whatever its numbers are.
+    let is_at_work = |name: &String| unseen.iter().any(|line| line.starts_with(&format!("{name} ")));
     let own = sshd::client(cx);
     let items = names.iter().map(|name| {
         let state = states.iter().find(|state| state.name == *name);
         if own.as_ref().is_some_and(|own| state.is_some_and(|state| state.addresses.contains(own))) {
             notes.push(format!("{name} has banned the address in use: sec_fail2ban_configure action=unban"));
         }
-        item(name, state, configured.get(name), most)
+        let running = state.is_some() || is_at_work(name);
+        item(name, running, state, configured.get(name), most)
     });
     let items: Vec<Item> = items.collect();
+    notes.extend(unseen);
     Ok(Listing { items, total: None, notes })
 }
 
@@ -107,8 +115,13 @@ fn listed(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-fn item(name: &str, state: Option<&Jail>, configured: Option<&Configured>, most: usize) -> Item {
-    let running = state.is_some();
+fn item(
+    name: &str,
+    running: bool,
+    state: Option<&Jail>,
+    configured: Option<&Configured>,
+    most: usize,
+) -> Item {
     let Jail { failed, banned, mut addresses, files, journal, .. } = state.cloned().unwrap_or_default();
     addresses.truncate(most);
     let config = configured.cloned().map(|config| Config {
@@ -123,10 +136,10 @@ fn item(name: &str, state: Option<&Jail>, configured: Option<&Configured>, most:
     Item {
         jail: name.to_owned(),
         running,
-        failed: failed.0,
-        failed_total: failed.1,
-        banned: banned.0,
-        banned_total: banned.1,
+        failed: failed[0],
+        failed_total: failed[1],
+        banned: banned[0],
+        banned_total: banned[1],
         addresses,
         logs: files,
         journal,

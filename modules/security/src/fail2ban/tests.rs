@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use crate::module;
 
 const RUNNING: &str = include_str!("../../tests/data/fail2ban/running.txt");
+/// What the server and the test of the configuration say; the state of its jail sshd isn't there.
+const RUNNING_WITHOUT_SSHD: &str = "$ fail2ban-client status\n[exit 0]\nStatus\n|- Number of jail:\t1\n\
+    `- Jail list:\tsshd\n$ fail2ban-client -t\n[exit 0]\nOK: configuration test is successful\n";
 const BROKEN: &str = include_str!("../../tests/data/fail2ban/broken.txt");
 const DUMP: &str = include_str!("../../tests/data/fail2ban/dump.txt");
 const CONF: &str = include_str!("../../tests/data/fail2ban/jail.conf");
@@ -77,6 +80,52 @@ fn each_jail_is_told_with_its_settings_and_whom_it_has_banned() {
     assert_eq!(said.unwrap().0.as_array().map(Vec::len), Some(1));
     let (said, _) = call(running(), "sec_fail2ban_status", json!({"jail": "none"}));
     assert_eq!(said.unwrap_err().code, "JAIL_NOT_FOUND");
+}
+
+#[test]
+fn the_counters_are_those_that_fail2ban_prints_and_none_is_made_up() {
+    let status = ["fail2ban-client", "status", "sshd"];
+    // In the format of fail2ban 1.0.2, with numbers that differ from each other.
+    let said = "Status for the jail: sshd\n|- Filter\n|  |- Currently failed:\t3\n|  |- Total failed:\t17\n\
+        |  `- Journal matches:\t_SYSTEMD_UNIT=sshd.service + _COMM=sshd\n`- Actions\n   |- Currently banned:\t1\n\
+        |  |- Total banned:\t9\n   `- Banned IP list:\t192.0.2.7\n";
+    let of = |target: FakeTarget| {
+        let (data, notes) = call(target, "sec_fail2ban_status", json!({"jail": "sshd"})).0.unwrap();
+        (data[0].clone(), notes)
+    };
+    let others = || files().file(PATH, LOCAL);
+    let (jail, notes) = of(others().answer(&status, 0, said, "").transcript(RUNNING_WITHOUT_SSHD));
+    let counters = ["failed", "failed_total", "banned", "banned_total"].map(|name| jail[name].as_u64());
+    assert_eq!((counters, notes.len()), ([Some(3), Some(17), Some(1), Some(9)], 0), "{jail}");
+    assert_eq!(jail["journal"], "_SYSTEMD_UNIT=sshd.service + _COMM=sshd");
+    // Nothing is known of a jail whose state can't be read: no number is 0 for that.
+    let busy = Problem::new("COMMAND_TIMEOUT", Category::Resource, "the command took longer than 10 s");
+    for target in [
+        others().failure(&status, busy).transcript(RUNNING_WITHOUT_SSHD),
+        others().answer(&status, 255, "", "ERROR NOK: ('busy',)\n").transcript(RUNNING_WITHOUT_SSHD),
+    ] {
+        let (jail, notes) = of(target);
+        assert_eq!(
+            (jail.get("banned"), jail.get("failed"), jail.get("running")),
+            (None, None, None),
+            "{jail}"
+        );
+        assert!(notes[0].starts_with("sshd doesn't tell its state: "), "{notes:?}");
+    }
+    let (jail, _) = of(others().answer(&status, 0, "Zustand: gut\n", "").transcript(RUNNING_WITHOUT_SSHD));
+    assert_eq!((jail.get("banned"), jail.get("running")), (None, None), "{jail}");
+    // One that has ended meanwhile isn't at work.
+    let gone = "Sorry but the jail 'sshd' does not exist\n";
+    let (jail, notes) = of(others().answer(&status, 255, gone, "").transcript(RUNNING_WITHOUT_SSHD));
+    assert_eq!((jail["running"].as_bool(), notes.len()), (Some(false), 0), "{jail}");
+}
+
+#[test]
+fn nobody_is_called_let_in_where_the_jail_does_not_tell_whom_it_has_banned() {
+    let target =
+        files().file(PATH, LOCAL).answer(&["fail2ban-client", "status", "sshd"], 255, "", "ERROR busy\n");
+    let arguments = json!({"jail": "sshd", "action": "unban", "address": "192.0.2.7"});
+    assert_eq!(refused(target.transcript(RUNNING_WITHOUT_SSHD), arguments), "COMMAND_FAILED");
 }
 
 #[test]

@@ -83,6 +83,30 @@ fn fifty_thousand_denials_are_a_few_lines() {
     let (data, _) = call(host("apparmor", Some("enforcing"), "").file(AUDIT_LOG, many));
     assert_eq!(data["denials"].as_array().unwrap().len(), 1);
     assert!(data["unseen"].to_string().contains("before the last"), "{data}");
+    assert!(data.to_string().len() < 1500, "{data}");
+}
+
+#[test]
+fn fifty_thousand_denials_that_have_nothing_in_common_are_bounded() {
+    // The names differ in a letter, since numbers in them are folded, and each is as long as a path may be.
+    let letters = |at: usize| -> String {
+        (0..4).map(|place| char::from(b'a' + u8::try_from(at / 26_usize.pow(place) % 26).unwrap())).collect()
+    };
+    let line = |at: usize| {
+        let name = format!("/{}/{}", letters(at), "x".repeat(if at % 2 == 0 { 10 } else { 4000 }));
+        format!(
+            "audit: type=1400 audit(1795820005.200:{at}): apparmor=\"DENIED\" operation=\"open\" profile=\"/{}{}\" \
+             name=\"{name}\" pid=1 comm=\"x\" denied_mask=\"r\"\n",
+            letters(at),
+            "p".repeat(1000)
+        )
+    };
+    let of_journal: String = (0..50_000).map(line).collect();
+    let (data, summary) = call(host("apparmor", Some("enforcing"), &of_journal));
+    assert_eq!(data["denials"].as_array().unwrap().len(), MOST);
+    assert!(data["more"].as_u64().unwrap() > 100, "{summary}");
+    assert!(data["unseen"].to_string().contains("the journal: more than"), "{}", data["unseen"]);
+    assert!(data.to_string().len() < 20_000, "{}", data.to_string().len());
 }
 
 #[test]

@@ -51,8 +51,8 @@ pub(super) struct Survey {
 impl Survey {
     /// Looks at everything at once.
     ///
-    /// Problems: `PROGRAM_NOT_FOUND`, `PRIVILEGE_REQUIRED`, `SSHD_STOPPED`, and `SSHD_CONFIG_INVALID` where sshd can't read its
-    /// configuration.
+    /// Problems: `PROGRAM_NOT_FOUND`, `PRIVILEGE_REQUIRED`, `SSHD_STOPPED`, `UNEXPECTED_OUTPUT`, and `SSHD_CONFIG_INVALID` where
+    /// sshd can't read its configuration.
     pub fn look(cx: &Context) -> Result<Self> {
         let mut unseen = Vec::new();
         let administrators = administrators(&mut unseen, cx)?;
@@ -65,8 +65,13 @@ impl Survey {
                 accounts.push((account, settings.map_err(explained)?));
             }
         }
-        let anybody = settings.next().transpose().map_err(explained)?;
-        Ok(Self { accounts, anybody: anybody.unwrap_or_default(), unseen })
+        let anybody = settings.next().transpose().map_err(explained)?.unwrap_or_default();
+        let survey = Self { accounts, anybody, unseen };
+        // Every sshd has a port. Without one, nothing is known of the other settings either.
+        match survey.settings().all(|settings| settings.get("Port").is_some()) {
+            true => Ok(survey),
+            false => Err(Problem::unexpected("sshd -T", "no settings")),
+        }
     }
 
     /// All settings that were asked for.
@@ -75,10 +80,19 @@ impl Survey {
     }
 }
 
+/// The commands that don't wait for another one.
+pub(super) fn first_looks() -> [Command; 2] {
+    [USERS.command(), GROUPS.command()]
+}
+
 fn administrators(unseen: &mut Vec<String>, cx: &Context) -> Result<Vec<Administrator>> {
-    let [users, groups] = cx.run_each([USERS.command(), GROUPS.command()]);
+    let [users, groups] = cx.run_each(first_looks());
     let (users, groups) = (users?.success("getent passwd")?, groups?.success("getent group")?);
-    let users: Vec<User> = users.text().lines().filter_map(User::parse).collect();
+    let said = users.text();
+    let users: Vec<User> = said.lines().filter_map(User::parse).collect();
+    if !users.iter().any(|user| user.uid == 0) {
+        return Err(Problem::unexpected("getent passwd", &said));
+    }
     let groups: Vec<Group> = groups.text().lines().filter_map(Group::parse).collect();
     let rules = match Sudoers::read(Privilege::RootIfAvailable, cx) {
         Ok(sudoers) => sudoers.map(|sudoers| sudoers.rules()),

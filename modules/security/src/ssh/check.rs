@@ -76,6 +76,11 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     }
 }
 
+/// The commands that don't wait for another one.
+pub(crate) fn ahead(_: &Context) -> Vec<Command> {
+    administrators::first_looks().into()
+}
+
 /// What is weak. There is no survey where sshd can't read its configuration, which is a finding, or
 /// tells it to root only.
 fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
@@ -100,7 +105,12 @@ fn look(cx: &Context) -> Result<(Found, Option<Survey>)> {
         Err(problem) => return Err(problem),
     };
     found.unseen = survey.unseen.clone();
-    let accounts: Vec<_> = survey.accounts.iter().map(|(account, settings)| (account, settings)).collect();
+    let mut accounts: Vec<(&str, _)> =
+        survey.accounts.iter().map(|(account, settings)| (account.user.name.as_str(), settings)).collect();
+    // Where nobody who logs in may become root, the settings for anybody are what is left to look at.
+    if accounts.is_empty() {
+        accounts.push(("", &survey.anybody));
+    }
     found.findings = weakness::find(&accounts, ConfigFiles::read(cx).ok().as_ref())?;
     sshd_files::find(&survey.anybody, &mut found, cx);
     Ok((found, Some(survey)))

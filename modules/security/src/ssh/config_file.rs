@@ -107,6 +107,24 @@ impl ConfigFiles {
         found.iter().find(is_it).map(|line| format!("{}:{}", line.path, line.number))
     }
 
+    /// The line that a value in effect comes from, as far as the files show it. A value for all accounts may be set by a `Match`
+    /// block for the address, and then a line with another value outside of the block isn't the one.
+    pub fn place_of(&self, keyword: &str, value: &str, is_for_all: bool) -> Option<String> {
+        let lines = self.lines();
+        let of = |in_match: bool, has_value: bool| {
+            let is_it = |line: &&PlacedLine<'_>| {
+                line.in_match == in_match
+                    && line.keyword.eq_ignore_ascii_case(keyword)
+                    && (!has_value || line.value.eq_ignore_ascii_case(value))
+            };
+            lines.iter().find(is_it).map(|line| format!("{}:{}", line.path, line.number))
+        };
+        match is_for_all {
+            false => of(true, true).or_else(|| of(true, false)),
+            true => of(false, true).or_else(|| of(true, true)).or_else(|| of(false, false)),
+        }
+    }
+
     /// The lines with a keyword, in the order in which sshd reads them. Included files other than the drop-ins are left out.
     fn lines(&self) -> Vec<PlacedLine<'_>> {
         let mut all = Vec::new();
@@ -118,7 +136,7 @@ impl ConfigFiles {
                 let files = self.others.iter();
                 all.extend(files.flat_map(|(path, text)| lines_of(path, text, in_match)));
             }
-            all.push(PlacedLine { path: MAIN, number: number + 1, keyword, in_match });
+            all.push(PlacedLine { path: MAIN, number: number + 1, keyword, value, in_match });
         }
         all
     }
@@ -129,6 +147,7 @@ struct PlacedLine<'a> {
     path: &'a str,
     number: usize,
     keyword: &'a str,
+    value: &'a str,
     in_match: bool,
 }
 
@@ -136,9 +155,9 @@ struct PlacedLine<'a> {
 fn lines_of<'a>(path: &'a str, text: &'a str, mut in_match: bool) -> Vec<PlacedLine<'a>> {
     let mut all = Vec::new();
     for (number, line) in text.lines().enumerate() {
-        let Some((keyword, _)) = keyword(line) else { continue };
+        let Some((keyword, value)) = keyword(line) else { continue };
         in_match |= keyword.eq_ignore_ascii_case("Match");
-        all.push(PlacedLine { path, number: number + 1, keyword, in_match });
+        all.push(PlacedLine { path, number: number + 1, keyword, value, in_match });
     }
     all
 }
@@ -286,6 +305,31 @@ mod tests {
             ("UsePAM", true, None),
         ] {
             assert_eq!(files.place(keyword, in_match).as_deref(), expected, "{keyword} {in_match}");
+        }
+    }
+
+    #[test]
+    fn a_value_in_effect_comes_from_the_line_that_sets_it() {
+        let main = "PermitRootLogin no\nX11Forwarding yes\nMatch Address 192.0.2.0/24\nPermitRootLogin yes\n\
+            Match User ada\nX11Forwarding no\n";
+        let files = files(main, &[]);
+        for (keyword, value, is_for_all, line) in [
+            // A block for the address in use counts for all accounts.
+            ("PermitRootLogin", "yes", true, Some(4)),
+            ("PermitRootLogin", "no", true, Some(1)),
+            ("X11Forwarding", "yes", true, Some(2)),
+            ("X11Forwarding", "no", false, Some(6)),
+            // sshd prints it in another form than the file has it.
+            ("PermitRootLogin", "without-password", true, Some(1)),
+            ("PermitRootLogin", "without-password", false, Some(4)),
+            ("MaxAuthTries", "9", true, None),
+        ] {
+            let expected = line.map(|line| format!("/etc/ssh/sshd_config:{line}"));
+            assert_eq!(
+                files.place_of(keyword, value, is_for_all),
+                expected,
+                "{keyword} {value} {is_for_all}"
+            );
         }
     }
 }

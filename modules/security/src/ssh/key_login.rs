@@ -11,19 +11,27 @@ const HOME: CommandLine = CommandLine::new("stat --format=%a:%U -- <path>");
 
 pub(super) fn grants(module: Module) -> Module {
     let reason = "whether a key opens an account that may become root";
-    let of_homes = ["/**/.ssh/authorized_keys", "/**/.ssh/authorized_keys2", "/**/.ssh"];
-    let of_root = ["/root/.ssh/authorized_keys", "/root/.ssh/authorized_keys2", "/root/.ssh"];
-    // The other place of `AuthorizedKeysFile` that is in use.
-    let elsewhere = "/etc/ssh/*keys*/**";
-    let own = [elsewhere].into_iter().chain(of_homes);
-    let own = own.flat_map(|glob| {
-        [PathGrant::read(glob, reason).as_caller(), PathGrant::read(glob, reason).as_user("*")]
+    let of_homes = ["/**/.ssh/authorized_keys", "/**/.ssh/authorized_keys2", "/**/.ssh"].map(str::to_owned);
+    let of_root =
+        ["/root/.ssh/authorized_keys", "/root/.ssh/authorized_keys2", "/root/.ssh"].map(str::to_owned);
+    let own = elsewhere("*").chain(of_homes).flat_map(|glob| {
+        [PathGrant::read(&glob, reason).as_caller(), PathGrant::read(&glob, reason).as_user("*")]
     });
-    let roots = [elsewhere].into_iter().chain(of_root).map(|glob| PathGrant::read(glob, reason).as_root());
+    let roots = elsewhere("root").chain(of_root).map(|glob| PathGrant::read(&glob, reason).as_root());
     module
         .command(HOME.read("whether others may write to a home").as_root_if_available())
         .paths(own)
         .paths(roots)
+}
+
+/// The other places of `AuthorizedKeysFile` that are in use, with the directories that `StrictModes` looks at: a directory of
+/// keys with a file, or with a directory, for each account. Host keys may lie in such a directory too, so that root's rights
+/// reach the entries of root alone.
+fn elsewhere(account: &str) -> impl Iterator<Item = String> {
+    ["/etc/ssh/authorized*keys*", "/etc/ssh/keys"].into_iter().flat_map(move |directory| {
+        let below = ["", "/authorized_keys"].map(|file| format!("{directory}/{account}{file}"));
+        std::iter::once(directory.to_owned()).chain(below)
+    })
 }
 
 /// The reason why no key is sure to open the account, or none where one does.
@@ -187,7 +195,38 @@ fn loose(
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use linux_sysadmin_sdk::knowledge::config_paths::covers;
+    use linux_sysadmin_sdk::{Module, Privilege};
+
+    use super::{grants, matches};
+
+    #[test]
+    fn the_grants_reach_the_usual_files_of_keys_and_their_directories_and_nothing_else_of_ssh() {
+        let description = grants(Module::new("m", "1", "security", "")).description();
+        let reaches = |privilege: &Privilege, path: &str| {
+            let mut paths = description.capabilities.paths.iter();
+            paths.any(|grant| grant.privilege == *privilege && covers(&grant.glob, path))
+        };
+        let (user, root) = (Privilege::User("*".to_owned()), Privilege::Root);
+        for (path, of_user, of_root) in [
+            ("/etc/ssh/authorized_keys", true, true),
+            ("/etc/ssh/authorized_keys/ada", true, false),
+            ("/etc/ssh/authorized_keys.d/root", true, true),
+            ("/etc/ssh/authorized-keys/ada/authorized_keys", true, false),
+            ("/etc/ssh/keys", true, true),
+            ("/etc/ssh/keys/ada", true, false),
+            ("/etc/ssh/keys/root/authorized_keys", true, true),
+            ("/home/ada/.ssh/authorized_keys", true, false),
+            ("/root/.ssh/authorized_keys", true, true),
+            ("/etc/ssh/keys/ssh_host_ed25519_key", true, false),
+            ("/etc/ssh/private_keys/ada", false, false),
+            ("/etc/ssh/keys/ada/id_ed25519", false, false),
+            ("/etc/ssh/sshd_config", false, false),
+            ("/etc/ssh", false, false),
+        ] {
+            assert_eq!((reaches(&user, path), reaches(&root, path)), (of_user, of_root), "{path}");
+        }
+    }
 
     #[test]
     fn a_pattern_fits_as_sshd_compares_it() {

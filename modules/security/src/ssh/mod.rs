@@ -10,7 +10,7 @@ mod lockout;
 mod sshd_files;
 mod weakness;
 
-pub(crate) use check::{find, tool as check};
+pub(crate) use check::{ahead, find, tool as check};
 pub(crate) use harden::tool as harden;
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use linux_sysadmin_sdk::authorized_keys::{Key, public_key};
 use linux_sysadmin_sdk::sshd::Settings;
 use linux_sysadmin_sdk::{Category, prelude::*};
+use serde_json::json;
 
 use super::config_file;
 use crate::finding::{Finding, Found};
@@ -99,7 +100,10 @@ fn private_keys(keys: &[&str], found: &mut Found, cx: &Context) {
         let allowed = if group == "ssh_keys" { 0o040 } else { 0 };
         if owner != "root" || bits & 0o077 & !allowed != 0 {
             let evidence = format!("{owner}:{group} {mode}, expected root's with mode 600");
-            found.push(Finding::new(Severity::High, "ssh-host-key-mode", path, evidence));
+            let mend = json!({"path": path, "owner": "root", "group": "root", "mode": "0600"});
+            found.push(
+                Finding::new(Severity::High, "ssh-host-key-mode", path, evidence).mend("perms_set", mend),
+            );
         }
     }
 }
@@ -119,7 +123,11 @@ fn configuration(found: &mut Found, cx: &Context) {
         if !file.is_symlink && (file.owner != "root" || mode & 0o022 != 0) {
             let evidence =
                 format!("{}:{} {mode:o}, expected that only root may write", file.owner, file.group);
-            found.push(Finding::new(Severity::Critical, "ssh-config-writable", path.as_str(), evidence));
+            let mend = json!({"path": path, "owner": "root", "mode": "go-w"});
+            found.push(
+                Finding::new(Severity::Critical, "ssh-config-writable", path.as_str(), evidence)
+                    .mend("perms_set", mend),
+            );
         }
     }
 }

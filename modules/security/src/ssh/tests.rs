@@ -156,6 +156,80 @@ fn a_match_block_that_is_weak_for_one_account_names_it() {
 }
 
 #[test]
+fn a_match_block_for_the_address_in_use_counts_and_is_placed() {
+    // sshd prints the settings for the address that the connection comes from, and for no other one.
+    let weak = FRESH.replace("permitemptypasswords no", "permitemptypasswords yes");
+    let main =
+        format!("{DEBIAN}PermitEmptyPasswords no\nMatch Address 192.0.2.0/24\nPermitEmptyPasswords yes\n");
+    let (data, reply) =
+        machine(&[("", weak.as_str())]).file(MAIN, main).call(&module(), "sec_check_ssh", json!({})).unwrap();
+    assert_eq!(data["findings"][0]["subjects"], json!(["PermitEmptyPasswords yes"]));
+    let evidence = data["findings"][0]["evidence"].as_str().unwrap();
+    assert!(evidence.ends_with(", set at /etc/ssh/sshd_config:5"), "{evidence}");
+    assert!(reply.summary.unwrap().contains("192.0.2.1"));
+}
+
+#[test]
+fn a_machine_on_which_nobody_who_logs_in_may_become_root_is_looked_at_as_for_anybody() {
+    let passwd = PASSWD.replace("root:/bin/bash", "root:/usr/sbin/nologin");
+    let target = machine(&[("", WEAK)]).transcript(&format!("$ getent passwd\n[exit 0]\n{passwd}"));
+    let target = target.file("/etc/sudoers", "root ALL=(ALL:ALL) ALL\n");
+    assert!(kinds(&check(target)).contains(&"ssh-empty-passwords"));
+}
+
+#[test]
+fn what_programs_print_in_another_form_is_neither_weak_nor_well() {
+    let huge = "x y\n".repeat(300_000);
+    for text in ["", "Fehler: alles anders\n", "\u{fffd}\0\n", huge.as_str()] {
+        let code = |target: FakeTarget| target.call(&module(), "sec_check_ssh", json!({})).unwrap_err().code;
+        let of_sshd = code(machine(&[("", text)]));
+        let of_getent =
+            code(machine(&[("", FRESH)]).transcript(&format!("$ getent passwd\n[exit 0]\n{text}")));
+        let expected = if text.len() > 1 << 20 { "OUTPUT_TOO_LARGE" } else { "UNEXPECTED_OUTPUT" };
+        assert_eq!((of_sshd.as_str(), of_getent.as_str()), (expected, expected), "{text:.20}");
+        // sshd's list of algorithms: none of them is one that counts as strong.
+        let list = machine(&[("", FRESH)]).transcript(&format!("$ ssh -Q mac\n[exit 0]\n{text}"));
+        let expected = if text.len() > 1 << 20 { "OUTPUT_TOO_LARGE" } else { "NO_STRONG_ALGORITHM" };
+        assert_eq!(refused(list, &["restrict_macs"]).code, expected, "{text:.20}");
+    }
+    // Where systemctl says nothing of sshd's units, nothing is reloaded, and a note tells it.
+    for text in ["", "Einheit ssh.service wurde nicht gefunden.\n"] {
+        let (said, plans) = harden(machine_with(text, &[("", FRESH)]), &["set_max_auth_tries"]);
+        assert!(said.unwrap().1.iter().any(|note| note.starts_with("sshd's unit isn't active")), "{text}");
+        assert_eq!(plans[0].steps().len(), 2, "{text}");
+    }
+}
+
+#[test]
+fn an_argument_is_refused_before_anything_runs_and_a_broken_configuration_before_everything_else() {
+    // Nothing is recorded, so that any command would be another problem.
+    for (arguments, code) in [
+        (json!({"actions": []}), "NO_ACTIONS"),
+        (json!({"actions": ["disable_everything"]}), "INVALID_ARGUMENTS"),
+        (json!({"actions": "set_max_auth_tries"}), "INVALID_ARGUMENTS"),
+        (json!({"actions": [3]}), "INVALID_ARGUMENTS"),
+        (json!({}), "INVALID_ARGUMENTS"),
+    ] {
+        let problem = FakeTarget::new().call(&module(), "sec_harden_ssh", arguments.clone()).unwrap_err();
+        assert_eq!(problem.code, code, "{arguments}");
+    }
+    // root is in use, no key opens an account, and /etc/ssh is a link: what sshd can't read is said first.
+    let said = "/etc/ssh/sshd_config: line 1: Bad configuration option: PermitRootLogn\n";
+    let mut target = FakeTarget::new()
+        .account("root")
+        .answer(&["getent", "passwd"], 0, PASSWD, "")
+        .answer(&["getent", "group"], 0, "", "")
+        .metadata("/etc/ssh", Metadata { is_symlink: true, ..metadata("root", 0o777) });
+    target.distro.extra.push(("ssh_client".to_owned(), "192.0.2.1".to_owned()));
+    for account in ["root", "nobody"] {
+        target = target.answer(&["sshd", "-T", "-C", &settings_of(account)], 255, "", said);
+    }
+    let problem = refused(target, &["disable_root_login", "disable_password_auth"]);
+    assert_eq!(problem.code, "SSHD_CONFIG_INVALID", "{problem:?}");
+    assert!(problem.message.contains("line 1: Bad configuration option"), "{problem:?}");
+}
+
+#[test]
 fn a_configuration_that_sshd_cannot_read_is_the_finding_and_is_not_hardened() {
     // Messages of OpenSSH 9.2p1 for a wrong line, and for files that include each other.
     for said in [
@@ -404,6 +478,11 @@ fn a_directory_that_is_a_link_and_a_file_that_is_missing_are_refused() {
     let link = Metadata { is_symlink: true, ..metadata("root", 0o777) };
     let problem = refused(machine(&[("", FRESH)]).metadata("/etc/ssh", link), &["disable_x11_forwarding"]);
     assert_eq!(problem.code, "SSH_DIRECTORY_IS_LINK");
+    // What is weak is told all the same, without the lines of files that aren't read.
+    let link = Metadata { is_symlink: true, ..metadata("root", 0o777) };
+    let checked = check(machine(&[("", WEAK)]).metadata("/etc/ssh", link));
+    assert_eq!(checked["findings"][0]["kind"], "ssh-empty-passwords");
+    assert!(!checked["findings"][0]["evidence"].as_str().unwrap().contains("set at"), "{checked}");
     let problem =
         machine(&[("", FRESH)]).call(&module(), "sec_harden_ssh", json!({"actions": []})).unwrap_err();
     assert_eq!(problem.code, "NO_ACTIONS");
@@ -468,4 +547,8 @@ fn weak_host_keys_and_files_that_others_may_write_to_are_found() {
         "{checked}"
     );
     assert_eq!(checked["findings"][2]["subjects"], json!([keys[2]]));
+    let mend = |at: usize| checked["findings"][at]["mend"]["arguments"].clone();
+    let path = "/etc/ssh/sshd_config.d/50-a.conf";
+    assert_eq!(mend(0), json!({"path": path, "owner": "root", "mode": "go-w"}));
+    assert_eq!(mend(2), json!({"path": keys[2], "owner": "root", "group": "root", "mode": "0600"}));
 }

@@ -7,7 +7,6 @@ use linux_sysadmin_sdk::{Category, prelude::*};
 use serde_json::json;
 
 use super::action::Action;
-use super::administrators::Administrator;
 use super::config_file::ConfigFiles;
 use crate::finding::Finding;
 
@@ -62,19 +61,17 @@ impl Weakness {
     }
 }
 
-/// The weak settings, each with the accounts that it holds for where it doesn't hold for all of them, and with its line.
-pub(super) fn find(
-    accounts: &[(&Administrator, &Settings)],
-    files: Option<&ConfigFiles>,
-) -> Result<Vec<Finding>> {
+/// The weak settings among those for these accounts, each with the accounts that it holds for where it doesn't hold for all of
+/// them, and with its line.
+pub(super) fn find(accounts: &[(&str, &Settings)], files: Option<&ConfigFiles>) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     for rule in rules()? {
         let mut by_value: Vec<(String, Vec<&str>)> = Vec::new();
-        for (account, settings) in accounts {
+        for (account, settings) in accounts.iter().copied() {
             let Some(value) = rule.value(settings) else { continue };
             match by_value.iter_mut().find(|(known, _)| *known == value) {
-                Some((_, names)) => names.push(account.user.name.as_str()),
-                None => by_value.push((value, vec![account.user.name.as_str()])),
+                Some((_, names)) => names.push(account),
+                None => by_value.push((value, vec![account])),
             }
         }
         for (value, names) in by_value {
@@ -88,7 +85,8 @@ pub(super) fn find(
                 Level::High => Severity::High,
                 Level::Critical => Severity::Critical,
             };
-            let place = files.and_then(|files| files.place(&rule.keyword, !whose.is_empty()));
+            let is_for_all = whose.is_empty();
+            let place = files.and_then(|files| files.place_of(&rule.keyword, &value, is_for_all));
             let place = place.map(|place| format!(", set at {place}")).unwrap_or_default();
             let evidence = format!("{}{place}", rule.says);
             let finding = Finding::new(severity, rule.kind.as_str(), subject, evidence);

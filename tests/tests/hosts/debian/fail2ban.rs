@@ -52,6 +52,16 @@ async fn a_jail_is_made_and_changed_and_goes_and_one_without_its_log_changes_not
     let status = client.envelope("sec_fail2ban_status", json!({"jail": "lsa"})).await;
     let jail = &status["data"][0];
     assert_eq!((&jail["addresses"], &jail["banned"]), (&json!(["203.0.113.7"]), &json!(1)), "{status}");
+    let said = machine.sh("fail2ban-client status lsa");
+    for (label, member) in [
+        ("Currently failed:", "failed"),
+        ("Total failed:", "failed_total"),
+        ("Currently banned:", "banned"),
+        ("Total banned:", "banned_total"),
+    ] {
+        let number = said.lines().find_map(|line| line.split_once(label)?.1.trim().parse::<u64>().ok());
+        assert_eq!(jail[member].as_u64(), number, "{label} {said} {status}");
+    }
     assert_eq!(
         (&jail["config"]["bantime"], &jail["config"]["maxretry"]),
         (&json!("1h"), &json!(3)),
