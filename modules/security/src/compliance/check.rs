@@ -1,5 +1,7 @@
 //! The form of a check in a file.
 
+use std::collections::BTreeSet;
+
 use linux_sysadmin_sdk::{accounts, packages::check_name, prelude::*, text};
 
 /// The most characters of an id.
@@ -89,7 +91,8 @@ pub(super) const FORM: &str = "expected a list of checks, each with an id, and `
 
 /// The checks of a file, and a sentence about each that isn't in the form. Such a check keeps no other one from being made.
 pub(super) fn parse(yaml: &str) -> (Vec<Check>, Vec<String>) {
-    let (mut checks, mut refused): (Vec<Check>, Vec<String>) = (Vec::new(), Vec::new());
+    let (mut checks, mut refused) = (Vec::new(), Vec::new());
+    let mut ids = BTreeSet::new();
     for part in parts(yaml) {
         let written = match part {
             Ok(written) => written,
@@ -100,7 +103,7 @@ pub(super) fn parse(yaml: &str) -> (Vec<Check>, Vec<String>) {
         };
         let id = text::excerpt(&written.id, MOST_ID);
         match written.check() {
-            Some(check) if checks.iter().any(|known| known.id == check.id) => {
+            Some(check) if !ids.insert(check.id.clone()) => {
                 refused.push(format!("{id} is the id of another check"));
             }
             Some(check) => checks.push(check),
