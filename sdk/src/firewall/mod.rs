@@ -145,7 +145,7 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         of_rule(Tool::new("fw_add_rule", "Add a rule behind the others", move |args, cx: &Context| {
             rules::add(&backend(), args, cx)
         })),
-        of_rule(Tool::new("fw_remove_rule", "Remove a rule as it is listed", move |args, cx: &Context| {
+        of_rule(Tool::new("fw_remove_rule", "Remove a listed rule", move |args, cx: &Context| {
             rules::remove(&backend(), args, cx)
         })),
         Tool::new(
