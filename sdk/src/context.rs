@@ -21,6 +21,9 @@ const MOST: u64 = 1 << 20;
 /// The most commands that one call into the host takes. The contract sets this limit.
 const AT_ONCE: usize = 32;
 
+/// Commands that have run, with their answers.
+type Answers = Vec<(Command, Result<Output>)>;
+
 /// The context of a call. The host hands one to every tool.
 #[derive(Clone)]
 pub struct Context {
@@ -30,7 +33,7 @@ pub struct Context {
     #[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "a fake target has one account"))]
     privilege: Privilege,
     /// The answers to commands that were run ahead of the questions.
-    ahead: Rc<RefCell<Vec<(Command, Result<Output>)>>>,
+    ahead: Rc<RefCell<Answers>>,
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fake: crate::testkit::FakeTarget,
 }
