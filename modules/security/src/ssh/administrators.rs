@@ -68,10 +68,8 @@ impl Survey {
         let anybody = settings.next().transpose().map_err(explained)?.unwrap_or_default();
         let survey = Self { accounts, anybody, unseen };
         // Every sshd has a port. Without one, nothing is known of the other settings either.
-        match survey.settings().all(|settings| settings.get("Port").is_some()) {
-            true => Ok(survey),
-            false => Err(Problem::unexpected("sshd -T", "no settings")),
-        }
+        let is_said = survey.settings().all(|settings| settings.get("Port").is_some());
+        if is_said { Ok(survey) } else { Err(Problem::unexpected("sshd -T", "no settings")) }
     }
 
     /// All settings that were asked for.
