@@ -111,7 +111,7 @@ fn what_a_distribution_ships_is_nothing_to_tell() {
 
 #[test]
 fn a_path_that_a_package_has_led_elsewhere_is_still_a_package_s() {
-    // In the format of dpkg 1.21.22, which prints diversions beside the owners.
+    // Written by hand in the format of dpkg 1.21.22, which prints diversions beside the owners.
     let search = "diversion by other from: /usr/bin/sudo\ndiversion by other to: /usr/bin/sudo.real\n\
                   sudo: /usr/bin/sudo\nlocal diversion from: /usr/bin/sudo\nlocal diversion to: /usr/bin/sudo.real\n";
     let data = call(target("4755 0 0 1:5 /usr/bin/sudo\n", "", search, "", &["sudo"]));
@@ -213,7 +213,7 @@ fn with_database(dpkg: (i32, &str, &str), rpm: (i32, &str, &str)) -> FakeTarget 
 #[test]
 fn a_database_that_is_locked_or_says_nothing_sensible_calls_no_file_unowned() {
     let not_dpkgs = (1, "", "dpkg-query: no path found matching pattern /usr/bin/x\n");
-    // The message of rpm 4.18.0 while another program has the lock.
+    // Written by hand: the message of rpm while another program has the lock.
     let locked =
         "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)\n";
     let nothing = (1, "", "");
@@ -247,7 +247,7 @@ fn a_database_that_is_locked_or_says_nothing_sensible_calls_no_file_unowned() {
 #[test]
 fn a_comparison_that_fails_is_told() {
     for (code, stdout, stderr, why) in [
-        // The message of dpkg 1.21.22 without the rights for its database.
+        // Written by hand: the message of dpkg without the rights for its database.
         (
             2,
             "",
@@ -272,7 +272,7 @@ fn a_file_that_vanishes_meanwhile_is_no_missing_program() {
             .answer(&[&FIND_SUID[..], &["%m %U %G %D:%i %p\\0"]].concat(), 1, find, error)
             .answer(&FIND_CAPABLE, 1, "", error)
     };
-    // In the words of find 4.9.0 and getcap 2.66; the first file has the program's name in its own.
+    // Written by hand in the form of find and getcap; the first file has the program's name in its own.
     let vanished = "find: ‘/opt/getcap-data/a’: No such file or directory\n\
         Failed to get capabilities of file '/opt/b' (No such file or directory)\n";
     assert_eq!(call(base("", vanished)), json!({}));
