@@ -93,7 +93,7 @@ fn fifty_thousand_denials_that_have_nothing_in_common_are_bounded() {
         (0..4).map(|place| char::from(b'a' + u8::try_from(at / 26_usize.pow(place) % 26).unwrap())).collect()
     };
     let line = |at: usize| {
-        let name = format!("/{}/{}", letters(at), "x".repeat(if at % 2 == 0 { 10 } else { 4000 }));
+        let name = format!("/{}/{}", letters(at), "x".repeat(if at.is_multiple_of(2) { 10 } else { 4000 }));
         format!(
             "audit: type=1400 audit(1795820005.200:{at}): apparmor=\"DENIED\" operation=\"open\" profile=\"/{}{}\" \
              name=\"{name}\" pid=1 comm=\"x\" denied_mask=\"r\"\n",
