@@ -227,8 +227,10 @@ impl Owner {
             kept.after_undo.push(apply);
             if matches!(self.keeper, Keeper::Networkd(_)) {
                 // systemd-networkd answers the reload before it has set up the interface anew, and other questions after it. A
-                // name that is asked for meanwhile would be answered by the former servers.
-                kept.steps.push(Step::run(NETWORKCTL_STATUS.with([device])));
+                // name that is asked for meanwhile would be answered by the former servers. The undo waits likewise.
+                let applied = NETWORKCTL_STATUS.with([device]);
+                kept.steps.push(Step::run(applied.clone()));
+                kept.after_undo.push(applied);
             }
         }
         Ok(kept)

@@ -1,8 +1,8 @@
 //! A plan on a real host leaves alone what a package manager or an editor works on, and the answer names that process.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
-use linux_sysadmin_tests::{Client, Machine, Plan, Step, way};
+use linux_sysadmin_tests::{Client, Host, Machine, Plan, Step, way};
 use serde_json::{Value, json};
 
 /// The commands that install and remove a package whose installation takes long, and the process that works then.
@@ -60,21 +60,33 @@ fn is_held_by(machine: &Machine, lock_info: &Value, pid: &str, name: &str) {
     assert!(apart.abs() <= 1, "{since} and {began}");
 }
 
-/// The package manager at work. It ends together with its children.
-struct Installing(Child);
+/// The package manager at work, until it may go on. It ends together with its children.
+struct Installing {
+    process: Child,
+    host: Host,
+}
 
 impl Installing {
     fn begin(machine: &Machine, install: &str) -> Self {
-        let mut command = machine.host().command(&["sh", "-c", &format!("exec {install}")]);
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("xtask runs");
+        machine.sh("touch /run/lsa-slow-goes-on");
+        let host = machine.host().clone();
+        let mut command = host.command(&["sh", "-c", &format!("exec {install}")]);
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("xtask runs");
+        let installing = Self { process, host };
         machine.until("pgrep --full --exact 'sleep 8'");
-        Self(child)
+        installing
+    }
+
+    /// Lets it go on, and returns once it has ended.
+    fn finish(&mut self) -> ExitStatus {
+        self.host.run(&["rm", "-f", "/run/lsa-slow-goes-on"]);
+        self.process.wait().expect("it ends")
     }
 }
 
 impl Drop for Installing {
     fn drop(&mut self) {
-        let _ = self.0.wait();
+        self.finish();
     }
 }
 
@@ -93,8 +105,8 @@ async fn a_package_manager_that_is_at_work_is_named_and_not_disturbed() {
         assert!(resource.starts_with("package database (/"), "{lock_info}");
         is_held_by(&machine, &lock_info, pid.trim(), name);
     }
-    assert!(machine.runs("sleep 8"), "it was at work all the time");
-    assert!(installing.0.wait().expect("it ends").success(), "it wasn't disturbed");
+    assert!(machine.holds(&format!("pgrep --exact {name}")), "it was at work all the time");
+    assert!(installing.finish().success(), "it wasn't disturbed");
     for client in &mut clients {
         client.done(&plan(json!("package-database"))).await;
     }
