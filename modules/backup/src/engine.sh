@@ -742,6 +742,12 @@ unlisted() { fail WORK_FAILED "the list of files can't be written to $WORK: $(df
 
 # Writes manifest and info, and makes the backup good.
 finish() {
+  # The files go to the disk while the manifest is made.
+  flushing=
+  if is_here; then
+    there 'sync -f .' </dev/null >/dev/null 2>&1 9>&- &
+    flushing=$!
+  fi
   read -r is_total files directories bytes new_files new_bytes <<END
 $(tail -n 1 "$WORK/entries")
 END
@@ -786,6 +792,7 @@ END
       cat "$WORK/request" "$WORK/notes"
   } >"$WORK/info" || unlisted
   there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
+  [ -z "$flushing" ] || wait "$flushing"
   # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
   there "cd $place && cat >info && rm -f request machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
   say "id=$name"
