@@ -570,7 +570,7 @@ create() { # the excludes as options of rsync
   # The newest one with this label is of the same request, most likely; the newest of all may have more.
   for former in $({ labelled "$self" "$label" <"$WORK/good" | tail -n 1; tail -n 1 "$WORK/good"; } | sort -u); do
     set -- "$@" "--link-dest=$root/$former/tree"
-    there "head -n 40 $former/info; cat $former/manifest" </dev/null | sed -n "/^checksum=$algorithm\$/,\$p" >>"$WORK/former"
+    there "! grep -qx checksum=$algorithm $former/info || cat $former/manifest" </dev/null >>"$WORK/former"
   done
   : >"$WORK/begun"
   say "copying to $place"
