@@ -742,12 +742,14 @@ unlisted() { fail WORK_FAILED "the list of files can't be written to $WORK: $(df
 
 # Writes manifest and info, and makes the backup good.
 finish() {
-  # The files go to the disk while the manifest is made.
+  # The files go to the disk, and what changed is looked for, while the manifest is made.
   flushing=
   if is_here; then
     there 'sync -f .' </dev/null >/dev/null 2>&1 9>&- &
     flushing=$!
   fi
+  changed_since >"$WORK/changed" 9>&- &
+  finding=$!
   read -r is_total files directories bytes new_files new_bytes <<END
 $(tail -n 1 "$WORK/entries")
 END
@@ -760,7 +762,7 @@ END
     listing '' "$base/$place" >"$WORK/new" || unlisted
     outcome "reading the new backup"
   fi
-  changed_since >"$WORK/listed" || unlisted
+  wait "$finding" && mv "$WORK/changed" "$WORK/listed" || unlisted
   if [ -s "$WORK/listed" ]; then
     # A file that changed while it was read has another size and checksum than the one that was found.
     listing tree/ "$base/$place/tree" --ignore-missing-args >>"$WORK/new" || unlisted
