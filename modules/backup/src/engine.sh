@@ -27,8 +27,6 @@ DUMPS=/var/backups/linux-sysadmin-dumps
 RESTORING=/var/backups/linux-sysadmin-restoring
 # The most lines of each kind in an answer.
 SHOWN=20
-# An item of rsync's output: what happened, checksum, size, time, mode, uid, gid, link, and behind the last // the name.
-FORMAT='=%i|%C|%l|%M|%B|%U|%G|%L//%n'
 WORK= mounted= staged= scheme= host= user= port= root= base= extra= ssh_options=
 destination= label= dumps= target= id= full=no unsteady= is_new= dumped= now=
 keep_daily= keep_weekly= keep_monthly= waits=no
@@ -288,48 +286,88 @@ choose_checksum() {
   choice=$(checksum_option $algorithm)
 }
 
+# The form in which rsync writes an item: a line of the manifest, and behind // what happened and the target of a link. A name has
+# no //, but a directory's ends with a slash. TOP is what stands before each name. A checksum that isn't known is as many blanks.
+items() { printf '%s' "--out-format=f %C %l %M %B %U %G ${1-}%n//%i%L"; } # [TOP]
+
 # Reads rsync's items and writes lines of a manifest. `top` is what stands before each name. Checksums that rsync doesn't
-# know come from a former manifest where size and time are the same; else they are "?". The last line has totals.
+# know come from a former manifest where size and time are the same; else they are "?". The last line has totals. `written` is
+# the file that the lines go to, where an item can be a hard link to another one. Most items are files, and rsync's order is the
+# same each time, so that a file seldom costs more than a comparison with the next line of the former manifest.
 ENTRIES='
-BEGIN {
+function next_former(   line, p) {
+  following = ""
   while (former != "" && (getline line < former) > 0) {
     if (line !~ /^f /) continue
-    path = line
-    for (i = 0; i < 7; i++) path = substr(path, index(path, " ") + 1)
-    split(line, field, " ")
-    known[path] = field[2]; stamp[path] = field[3] " " field[4]
+    p = index(substr(line, 3), " ")
+    its_sum = substr(line, 3, p - 1)
+    following = substr(line, p + 3)
+    return
   }
+  former = ""
 }
-/^=[<>ch.][fdLDS]/ {
-  rest = substr($0, 2)
-  for (i = 1; i <= 7; i++) { p = index(rest, "|"); f[i] = substr(rest, 1, p - 1); rest = substr(rest, p + 1) }
-  name = rest
-  while ((p = index(name, "//")) > 0) name = substr(name, p + 2)
+# The attributes begin with size, time, mode, uid and gid.
+function key(attributes,   f) { split(attributes, f, " "); return f[1] " " f[2] substr(attributes, length(f[1] f[2] f[3] f[4] f[5]) + 5) }
+function former_sum(attributes,   k, sum) {
+  if (following == attributes) { sum = its_sum; next_former(); return sum }
+  k = key(attributes)
+  while (!(k in known) && following != "") { known[key(following)] = its_sum; next_former() }
+  return k in known ? known[k] : ""
+}
+BEGIN { next_former() }
+!/^f / { next }
+# All checksums have one length.
+!start { start = substr($0, 3, 1) == " " ? match($0, /[0-9]/) : index(substr($0, 3), " ") + 3 }
+{
+  p = index($0, "//")
+  what = substr($0, p + 2)
+  entry = substr($0, 1, p - 1)
+}
+what !~ /^[<>ch.]f/ {
+  attributes = substr($0, start)
+  split(attributes, f, " ")
+  p = length(f[1] f[2] f[3] f[4] f[5] top) + 6
+  name = substr(attributes, p)
   sub(/^\/+/, "", name)
-  link = substr(rest, 1, length(rest) - length(name) - 2)
-  sub(/\/$/, "", name)
-  if (name == "." || name == "") next
-  path = top name
-  kind = substr(f[1], 2, 1)
-  sum = f[2]
-  gsub(/ /, "", sum)
-  attributes = f[3] " " f[4] " " f[5] " " f[6] " " f[7] " " path
+  end = index(name, "//")
+  what = substr(name, end + 2)
+  sub(/^\//, "", what)
+  name = substr(name, 1, end - 1)
+  if (what !~ /^[<>ch.][fdLDS]/ || name == "." || name == "") next
+  attributes = substr(attributes, 1, p - 1) name
+  kind = substr(what, 2, 1)
   if (kind == "d") { directories++; print "d - " attributes; next }
+  if (kind == "L") { files++; link = substr(what, 16); gsub(/ /, "\\#040", link); gsub(/\t/, "\\#011", link); print "L >" link " " attributes; next }
+  if (kind != "f") { files++; print kind " - " attributes; next }
+  entry = substr($0, 1, start - 1) attributes
+}
+{
   files++
-  if (kind == "L") { link = substr(link, 5); gsub(/ /, "\\#040", link); gsub(/\t/, "\\#011", link); print "L >" link " " attributes; next }
-  if (kind != "f") { print kind " - " attributes; next }
-  is_link = index(link, " => ") == 1
-  if (!is_link) bytes += f[3]
-  if (substr(f[1], 1, 1) ~ /[<>c]/) { fresh++; if (!is_link) fresh_bytes += f[3] }
+  attributes = substr(entry, start)
+  size = attributes + 0
+  link = substr(what, 16)
+  if (link == "") bytes += size
+  if (what ~ /^[<>c]/) { fresh++; if (link == "") fresh_bytes += size }
   if (files % 10000 == 0 || bytes - shown_bytes >= 2147483648) { shown_bytes = bytes; printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr" }
-  if (sum == "" && stamp[path] == f[3] " " f[4]) sum = known[path]
-  if (sum == "" && is_link) { first[path] = top substr(link, 5); later[path] = attributes; next }
-  if (sum == "") { sum = "?" }
-  sums[path] = sum
-  print "f " sum " " attributes
+  if (substr(entry, 3, 1) != " ") { print entry; next }
+  sum = former_sum(attributes)
+  if (sum != "") { print "f " sum " " attributes; next }
+  if (link == "") { print "f ? " attributes; next }
+  linked[++links] = attributes
+  first[links] = top link
+  sums[top link] = "?"
 }
 END {
-  for (path in later) { sum = first[path] in sums ? sums[first[path]] : "?"; print "f " sum " " later[path] }
+  if (links && written != "") {
+    fflush()
+    while ((getline line < written) > 0) {
+      if (line !~ /^f /) continue
+      path = line
+      for (i = 0; i < 7; i++) path = substr(path, index(path, " ") + 1)
+      if (path in sums) { split(line, f, " "); sums[path] = f[2] }
+    }
+  }
+  for (i = 1; i <= links; i++) print "f " sums[first[i]] " " linked[i]
   printf "total %d %d %.0f %d %.0f\n", files, directories, bytes, fresh, fresh_bytes
 }'
 
@@ -362,7 +400,7 @@ listing() {
   shift 2
   mkdir -p "$WORK/empty"
   {
-    rsync -aAX -r --dry-run --checksum --numeric-ids $choice $extra "--out-format=$FORMAT" --from0 "--files-from=$WORK/listed" "$@" \
+    rsync -aAX -r --dry-run --checksum --numeric-ids $choice $extra "$(items "$top")" --from0 "--files-from=$WORK/listed" "$@" \
       "$source/" "$WORK/empty/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
   } | awk -v "top=$top" "$ENTRIES"
@@ -532,16 +570,16 @@ create() { # the excludes as options of rsync
   # The newest one with this label is of the same request, most likely; the newest of all may have more.
   for former in $({ labelled "$self" "$label" <"$WORK/good" | tail -n 1; tail -n 1 "$WORK/good"; } | sort -u); do
     set -- "$@" "--link-dest=$root/$former/tree"
-    there "head -n 40 $former/info; cat $former/manifest" </dev/null | sed -n "/^checksum=$algorithm\$/,\$p" >>"$WORK/former"
+    there "! grep -qx checksum=$algorithm $former/info || cat $former/manifest" </dev/null >>"$WORK/former"
   done
   : >"$WORK/begun"
   say "copying to $place"
   {
     # Behind /./ stands the path that rsync keeps, and which its items show without a slash at the beginning.
     while IFS= read -r path; do set -- "$@" "/.$path"; done <"$WORK/sources"
-    steadily rsync -aHAXSR --numeric-ids -ii --one-file-system $choice $extra $resume "--out-format=$FORMAT" "$@" "$base/$place/tree/" 2>"$WORK/errors"
+    steadily rsync -aHAXSR --numeric-ids -ii --one-file-system $choice $extra $resume "$(items tree/)" "$@" "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
-  } | awk -v top=tree/ -v "former=$WORK/former" "$ENTRIES" >"$WORK/entries" || unlisted
+  } | awk -v top=tree/ -v "former=$WORK/former" -v "written=$WORK/entries" "$ENTRIES" >"$WORK/entries" || unlisted
   check_stuck
   copy_again "$@"
   outcome "the copy"
@@ -704,6 +742,14 @@ unlisted() { fail WORK_FAILED "the list of files can't be written to $WORK: $(df
 
 # Writes manifest and info, and makes the backup good.
 finish() {
+  # The files go to the disk, and what changed is looked for, while the manifest is made.
+  flushing=
+  if is_here; then
+    there 'sync -f .' </dev/null >/dev/null 2>&1 9>&- &
+    flushing=$!
+  fi
+  changed_since >"$WORK/changed" 9>&- &
+  finding=$!
   read -r is_total files directories bytes new_files new_bytes <<END
 $(tail -n 1 "$WORK/entries")
 END
@@ -716,7 +762,7 @@ END
     listing '' "$base/$place" >"$WORK/new" || unlisted
     outcome "reading the new backup"
   fi
-  changed_since >"$WORK/listed" || unlisted
+  wait "$finding" && mv "$WORK/changed" "$WORK/listed" || unlisted
   if [ -s "$WORK/listed" ]; then
     # A file that changed while it was read has another size and checksum than the one that was found.
     listing tree/ "$base/$place/tree" --ignore-missing-args >>"$WORK/new" || unlisted
@@ -748,6 +794,7 @@ END
       cat "$WORK/request" "$WORK/notes"
   } >"$WORK/info" || unlisted
   there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
+  [ -z "$flushing" ] || wait "$flushing"
   # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
   there "cd $place && cat >info && rm -f request machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"
   say "id=$name"
@@ -902,13 +949,17 @@ verify() {
 # newer files.
 PREVIEW='
 function tell(what) { count[what]++; if (count[what] <= shown) line[what, count[what]] = what " /" name }
-/^=[<>ch][fLDS]/ {
-  name = $0
-  while ((p = index(name, "//")) > 0) name = substr(name, p + 2)
+/^f / {
+  # Nothing before the name has this.
+  name = substr($0, index($0, " tree/") + 6)
   sub(/^\/+/, "", name)
+  p = index(name, "//")
+  what = substr(name, p + 2)
+  name = substr(name, 1, p - 1)
+  if (what !~ /^[<>ch][fLDS]/) next
   if (which == "older") { older[name] = 1; next }
-  if (substr($0, 4, 9) == "+++++++++") { count["created"]++; next }
-  if (substr($0, 2, 1) == "h") { count["created"]++; next }
+  if (substr(what, 3, 9) == "+++++++++") { count["created"]++; next }
+  if (substr(what, 1, 1) == "h") { count["created"]++; next }
   tell(name in older ? "overwritten" : "newer")
 }
 END {
@@ -958,7 +1009,7 @@ check_target() {
 }
 
 restore_rsync() { # OPTION...
-  rsync -aHAXS -r --numeric-ids $choice $extra $implied "--out-format=$FORMAT" --from0 "--files-from=$WORK/listed" "$@" "$base/$id/tree/" "${target:-}/" 2>"$WORK/errors"
+  rsync -aHAXS -r --numeric-ids $choice $extra $implied "$(items tree/)" --from0 "--files-from=$WORK/listed" "$@" "$base/$id/tree/" "${target:-}/" 2>"$WORK/errors"
   echo $? >"$WORK/code"
 }
 
@@ -997,7 +1048,7 @@ restore() {
       outcome "the directories above"
     fi
   fi
-  restore_rsync "$@" | awk -v top=tree/ "$ENTRIES" >"$WORK/entries"
+  restore_rsync "$@" | awk -v top=tree/ -v "written=$WORK/entries" "$ENTRIES" >"$WORK/entries"
   if [ -z "$target" ]; then
     if rmdir "$kept" 2>/dev/null; then rmdir "$REPLACED" 2>/dev/null; else say "kept=$kept"; fi
   fi

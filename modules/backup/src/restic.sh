@@ -448,7 +448,7 @@ preview_snapshot() {
       if [ -e "$target$path" ] || [ -L "$target$path" ]; then printf '%s\0' "$path"; fi
     done <"$WORK/sources" >"$WORK/listed"
     mkdir -p "$WORK/empty"
-    rsync -a -r --dry-run --numeric-ids --one-file-system "--out-format=$FORMAT" --from0 "--files-from=$WORK/listed" "${target:-}/" "$WORK/empty/" 2>/dev/null |
+    rsync -a -r --dry-run --numeric-ids --one-file-system "$(items)" --from0 "--files-from=$WORK/listed" "${target:-}/" "$WORK/empty/" 2>/dev/null |
       awk -v top= "$ENTRIES" >"$WORK/live" 2>/dev/null
   fi
   {

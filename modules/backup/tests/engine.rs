@@ -95,6 +95,50 @@ fn checksums_are_those_of_the_files_whether_copied_linked_or_found_there() {
 }
 
 #[test]
+fn what_did_not_change_is_not_read_again() {
+    // rsync's order is the one of the manifest before, unless that one was put together from parts.
+    for is_reversed in [false, true] {
+        let Some(place) = place() else { return };
+        let source = place.path("source");
+        for name in ["a", "b", "c", "d"] {
+            fs::write(source.join(name), format!("contents of {name}")).unwrap();
+        }
+        let manifest = |id: &str| place.path("destination").join(id).join("manifest");
+        let first = place.create(&[]);
+        let mut lines: Vec<String> =
+            fs::read_to_string(manifest(&first)).unwrap().lines().map(|line| format!("{line}\n")).collect();
+        if is_reversed {
+            lines.reverse();
+            fs::write(manifest(&first), lines.concat()).unwrap();
+        }
+        fs::set_permissions(source.join("a"), fs::Permissions::from_mode(0o600)).unwrap();
+        fs::remove_file(source.join("b")).unwrap();
+        fs::write(source.join("new"), "new").unwrap();
+        for (name, link) in [("c", "z of c"), ("new", "z of new")] {
+            fs::hard_link(source.join(name), source.join(link)).unwrap();
+        }
+        place.program("rsync", &format!("echo \"$*\" >>'{}'; exec /usr/bin/rsync \"$@\"", place.at("ran")));
+        let second = place.create(&[]);
+        let ran = fs::read_to_string(place.path("ran")).unwrap();
+        assert!(ran.contains(" -ii ") && !ran.contains("--dry-run"), "{ran}");
+        let text = fs::read_to_string(manifest(&second)).unwrap();
+        let sum = |of: &str, name: &str| {
+            let line = of.lines().find(|line| line.ends_with(&format!("/source/{name}"))).unwrap();
+            line.split(' ').nth(1).unwrap().to_owned()
+        };
+        for name in ["a", "c", "d"] {
+            assert_eq!(sum(&text, name), sum(&lines.concat(), name), "{name}");
+        }
+        assert_eq!(sum(&text, "z of c"), sum(&text, "c"));
+        assert_eq!(sum(&text, "z of new"), sum(&text, "new"));
+        let verified = place.verify(&second);
+        for kind in ["corrupt", "missing", "changed", "extra", "new"] {
+            assert_eq!(verified.value(kind), "0", "{}", verified.out);
+        }
+    }
+}
+
+#[test]
 fn an_account_that_is_not_root_keeps_owners_as_attributes() {
     let Some(place) = place() else { return };
     if !is_root() {

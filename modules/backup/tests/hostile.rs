@@ -275,7 +275,7 @@ fn a_file_that_never_keeps_still_is_left_out_and_named() {
             r#"case " $* " in *" --dry-run "* | *" --version "*) exec /usr/bin/rsync "$@" ;; esac
 touch '{source}/busy'
 /usr/bin/rsync --exclude=busy "$@"
-case " $* " in *" -ii "*) echo '=>f+++++++++|0123|1|2026/11/27-10:00:00|rw-r--r--|0|0|/{source}/busy' ;; esac
+case " $* " in *" -ii "*) echo 'f 0123456789abcdef0123456789abcdef 1 2026/11/27-10:00:00 rw-r--r-- 0 0 tree{source}/busy//>f+++++++++' ;; esac
 echo 'WARNING: {relative}/busy failed verification -- update discarded (will try again).
 ERROR: {relative}/busy failed verification -- update discarded.
 rsync error: some files/attrs were not transferred (see previous errors) (code 23) at main.c(1338) [sender=3.2.7]' >&2

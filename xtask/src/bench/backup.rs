@@ -29,21 +29,30 @@ pub(super) fn copies() -> Result<Vec<Row>> {
 
     let (mut ours, mut bare) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..ROUNDS {
-        let destination = at(&format!("destination {round}"));
-        std::fs::create_dir(&destination)?;
-        std::fs::set_permissions(&destination, std::fs::Permissions::from_mode(0o700))?;
-        for times in &mut ours {
-            let mut command = Command::new("sh");
-            command.arg(&script).arg("create").arg(format!("--destination={}", destination.display()));
-            times.push(timed(command.arg("--").arg(&source))?);
-        }
-        let [first, second] = ["first", "second"].map(|name| at(&format!("bare {round} {name}")));
-        bare[0].push(copied(Command::new("rsync").arg("-aHAXSR"), &source, &first)?);
-        let mut linked = Command::new("rsync");
-        linked.arg("-aHAXSR").arg(format!("--link-dest={}", first.display()));
-        bare[1].push(copied(&mut linked, &source, &second)?);
-        for path in [&destination, &first, &second] {
-            std::fs::remove_dir_all(path)?;
+        // What comes second finds the machine as the first one has left it, so that they take turns.
+        for is_ours in [round % 2 == 0, round % 2 != 0] {
+            let destination = at("destination");
+            std::fs::create_dir(&destination)?;
+            std::fs::set_permissions(&destination, std::fs::Permissions::from_mode(0o700))?;
+            if is_ours {
+                for times in &mut ours {
+                    settle(&destination)?;
+                    let mut command = Command::new("sh");
+                    command
+                        .arg(&script)
+                        .arg("create")
+                        .arg(format!("--destination={}", destination.display()));
+                    times.push(timed(command.arg("--").arg(&source))?);
+                }
+            } else {
+                // They lie as deep as in a destination of the script, since rsync opens each directory above a file anew.
+                let [first, second] = ["first", "second"].map(|name| destination.join(name).join("tree"));
+                bare[0].push(copied(Command::new("rsync").arg("-aHAXSR"), &source, &first)?);
+                let mut linked = Command::new("rsync");
+                linked.arg("-aHAXSR").arg(format!("--link-dest={}", first.display()));
+                bare[1].push(copied(&mut linked, &source, &second)?);
+            }
+            std::fs::remove_dir_all(&destination)?;
         }
     }
     let row = |what: &'static str, [ours, floor]: [&Vec<Duration>; 2]| Row {
@@ -82,10 +91,17 @@ fn text(run: &Path) -> Result<String> {
 }
 
 fn copied(rsync: &mut Command, source: &Path, to: &Path) -> Result<Duration> {
+    std::fs::create_dir_all(to)?;
+    settle(to)?;
     let started = Instant::now();
     timed(rsync.arg(source).arg(to))?;
-    timed(Command::new("sync").arg("-f").arg(to))?;
+    settle(to)?;
     Ok(started.elapsed())
+}
+
+/// Waits until everything is on the disk: files that were made or removed before would cost whoever comes next.
+fn settle(place: &Path) -> Result<()> {
+    cmd::run(Command::new("sync").arg("-f").arg(place))
 }
 
 fn timed(command: &mut Command) -> Result<Duration> {
