@@ -2,20 +2,26 @@
 
 use crate::cmd;
 use anyhow::{Result, bail};
+use std::borrow::Cow;
 use std::process::Command;
 use std::sync::Once;
 
 /// A need of a subcommand: a path that shows whether it is there, and the package that brings it.
 pub(crate) struct Need {
     /// A program's name, or an absolute path that must exist.
-    pub(crate) probe: &'static str,
+    pub(crate) probe: Cow<'static, str>,
     /// The Debian package that holds it.
-    pub(crate) package: &'static str,
+    pub(crate) package: Cow<'static, str>,
 }
 
 impl Need {
     pub(crate) const fn new(probe: &'static str, package: &'static str) -> Need {
-        Need { probe, package }
+        Need { probe: Cow::Borrowed(probe), package: Cow::Borrowed(package) }
+    }
+
+    /// The need of a crate that names it itself.
+    pub(crate) const fn named(probe: String, package: String) -> Need {
+        Need { probe: Cow::Owned(probe), package: Cow::Owned(package) }
     }
 }
 
@@ -67,11 +73,11 @@ fn apt_get() -> Command {
     command
 }
 
-fn missing(needs: &[Need]) -> Vec<&'static str> {
+fn missing(needs: &[Need]) -> Vec<&str> {
     let mut packages: Vec<_> = needs
         .iter()
-        .filter(|need| cmd::find_program(need.probe).is_none())
-        .map(|need| need.package)
+        .filter(|need| cmd::find_program(&need.probe).is_none())
+        .map(|need| need.package.as_ref())
         .collect();
     packages.dedup();
     packages

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
-use crate::{cmd, workspace};
+use crate::workspace;
 
 /// A crate of the host.
 struct Crate {
@@ -39,8 +38,7 @@ pub(crate) fn crates() -> Result<()> {
 
 /// The crates at and below `host/`.
 fn read() -> Result<Vec<Crate>> {
-    let text = cmd::output(workspace::cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo metadata answers no JSON")?;
+    let metadata = workspace::metadata()?;
     let host = workspace::root().join("host");
     let mut crates = Vec::new();
     for package in metadata["packages"].as_array().context("cargo metadata names no packages")? {

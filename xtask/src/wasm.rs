@@ -83,7 +83,7 @@ pub(crate) fn find() -> Result<Toolchain> {
     bail!(
         "no toolchain for {TARGET} works here:\n  {}\nRemedy: `rustup target add {TARGET}`, or on Debian `apt-get install {}`",
         refusals.join("\n  "),
-        DEBIAN_NEEDS.iter().map(|need| need.package).collect::<Vec<_>>().join(" ")
+        DEBIAN_NEEDS.iter().map(|need| need.package.as_ref()).collect::<Vec<_>>().join(" ")
     )
 }
 

@@ -1,5 +1,6 @@
 //! Finds the workspace, its target directory and its modules.
 
+use crate::apt::Need;
 use crate::cmd;
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -32,12 +33,30 @@ pub(crate) fn rustc() -> Command {
     command
 }
 
+/// The workspace's packages as cargo describes them, without their dependencies.
+pub(crate) fn metadata() -> Result<Value> {
+    let text = cmd::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
+    serde_json::from_str(&text).context("cargo metadata answers no JSON")
+}
+
 /// cargo's target directory, wherever the environment or a configuration puts it.
 pub(crate) fn target_dir() -> Result<PathBuf> {
-    let text = cmd::output(cargo().args(["metadata", "--no-deps", "--format-version=1"]))?;
-    let metadata: Value = serde_json::from_str(&text).context("cargo metadata answers no JSON")?;
+    let metadata = metadata()?;
     let dir = metadata["target_directory"].as_str().context("cargo metadata names no target_directory")?;
     Ok(PathBuf::from(dir))
+}
+
+/// The programs that tests run. Each crate names those of its own in its Cargo.toml, under `package.metadata.tests.programs`.
+pub(crate) fn programs_of_tests() -> Result<Vec<Need>> {
+    let metadata = metadata()?;
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    let programs = packages.iter().filter_map(|package| package["metadata"]["tests"]["programs"].as_object());
+    let need = |(program, package): (&String, &Value)| {
+        let package =
+            package.as_str().with_context(|| format!("the package that brings {program} is no string"))?;
+        Ok(Need::named(program.clone(), package.to_owned()))
+    };
+    programs.flatten().map(need).collect()
 }
 
 /// The modules: every folder under modules/ with a Cargo.toml, by name.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use place::{Place, difference, give_away, is_root, odd_files, of_each_shell, place, ran};
+use place::{Place, difference, give_away, is_root, odd_files, of_each_shell, place, ran, skipped};
 
 #[test]
 fn a_tree_comes_back_as_it_was_by_every_shell() {
@@ -142,7 +142,7 @@ fn what_did_not_change_is_not_read_again() {
 fn an_account_that_is_not_root_keeps_owners_as_attributes() {
     let Some(place) = place() else { return };
     if !is_root() {
-        println!("skipped: needs root");
+        skipped("needs root");
         return;
     }
     place.fake_ssh();
@@ -361,7 +361,7 @@ fn the_latest_backup_is_this_hosts_or_else_the_newest_of_any() {
 fn a_network_file_system_is_mounted_for_the_time_of_the_run() {
     let Some(place) = place() else { return };
     if !is_root() {
-        println!("skipped: needs root");
+        skipped("needs root");
         return;
     }
     fs::write(place.path("source/a"), "x").unwrap();
@@ -516,7 +516,7 @@ fn files_that_vanish_are_a_note_and_files_that_cannot_be_read_are_a_failure() {
 fn mounts_are_left_out_and_a_full_disk_is_told() {
     let Some(place) = place() else { return };
     if !is_root() || !ran(Command::new("unshare").args(["-m", "true"])).ok {
-        println!("skipped: needs mounts");
+        skipped("needs mounts");
         return;
     }
     fs::create_dir(place.path("source/mount")).unwrap();
@@ -666,7 +666,7 @@ fn a_redis_with_a_password_is_dumped_where_its_configuration_has_it() {
 fn an_archive_of_etc_is_whole_private_and_listed() {
     let Some(place) = place() else { return };
     if !is_root() {
-        println!("skipped: needs root");
+        skipped("needs root");
         return;
     }
     let archived = place.at_destination("archive-etc", &["--label=before"]).good();

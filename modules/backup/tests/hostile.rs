@@ -10,14 +10,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use place::{Place, is_root, place, ran, with_mounts};
+use place::{Place, is_root, place, ran, skipped, with_mounts};
 
 const ADA: u32 = 12345;
 
 /// None, and a word about it, where rsync or root's rights are missing.
 fn place_of_root() -> Option<Place> {
     if !is_root() {
-        println!("skipped: needs root");
+        skipped("needs root");
         return None;
     }
     place()
@@ -512,7 +512,7 @@ fn a_mount_that_hangs_below_a_source_is_named() {
         return;
     };
     if ran.out.is_empty() {
-        println!("skipped: there is no overlay");
+        skipped("there is no overlay");
         return;
     }
     assert!(

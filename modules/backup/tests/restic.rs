@@ -11,13 +11,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use place::{
-    Place, Ran, difference, give_away, has, is_root, odd_files, of_each_shell, place, ran, with_mounts,
+    Place, Ran, difference, give_away, has, is_root, odd_files, of_each_shell, place, ran, skipped,
+    with_mounts,
 };
 
 /// A place with a password.
 fn repository() -> Option<Place> {
     if !has("restic") {
-        println!("skipped: there is no restic");
+        skipped("there is no restic");
         return None;
     }
     let place = place()?;
@@ -521,7 +522,7 @@ fn each_hindrance_has_a_code_of_its_own() {
 fn a_full_disk_and_a_read_only_one_are_told() {
     let Some(place) = repository() else { return };
     if !is_root() || !ran(Command::new("unshare").args(["-m", "true"])).ok {
-        println!("skipped: needs mounts");
+        skipped("needs mounts");
         return;
     }
     fs::write(place.path("source/large"), noise(3_000_000)).unwrap();
@@ -562,7 +563,7 @@ fn a_repository_on_another_host_is_reached_by_sftp() {
     let given = std::env::var("SFTP_SERVER").ok();
     let Some(server) = given.or(places.into_iter().find(|path| Path::new(path).exists()).map(str::to_owned))
     else {
-        println!("skipped: there is no sftp-server");
+        skipped("there is no sftp-server");
         return;
     };
     place.program(
@@ -608,7 +609,7 @@ fn an_overlay_is_backed_up_whole_and_what_is_mounted_there_is_not() {
         return;
     };
     if ran.out.is_empty() {
-        println!("skipped: there is no overlay");
+        skipped("there is no overlay");
         return;
     }
     assert!(ran.out.contains("code=0"), "{}{}", ran.out, ran.error);

@@ -16,7 +16,7 @@ mod units;
 
 use crate::build::{self, Profile};
 use crate::tally::Tally;
-use crate::{cmd, hosts, image};
+use crate::{apt, cmd, hosts, image, workspace};
 use anyhow::{Result, bail};
 use interrupt::Interrupt;
 use selection::Selection;
@@ -56,6 +56,7 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     let no_hosts = why_no_hosts(options.no_hosts);
     if no_hosts.is_none() {
         timings.time("needs of the hosts", hosts::install_needs)?;
+        timings.time("needs of the tests", || apt::ensure("tests", &workspace::programs_of_tests()?))?;
     }
     // The images wait for the network and the disk while the builds compute.
     let built = thread::scope(|scope| {

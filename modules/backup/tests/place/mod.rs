@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, dead_code, missing_docs)]
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -46,6 +47,17 @@ pub fn has(program: &str) -> bool {
     Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
 }
 
+/// Counts the test as skipped, and says why.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("a test");
+    println!("SKIPPED {test}: {reason}");
+    if let Some(log) = std::env::var_os("LINUX_SYSADMIN_SKIP_LOG") {
+        let mut log = fs::File::options().create(true).append(true).open(log).unwrap();
+        writeln!(log, "{test}: {reason}").unwrap();
+    }
+}
+
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
@@ -53,7 +65,7 @@ pub fn is_root() -> bool {
 /// None, and a word about it, where rsync is missing.
 pub fn place() -> Option<Place> {
     if !has("rsync") {
-        println!("skipped: there is no rsync");
+        skipped("there is no rsync");
         return None;
     }
     let directory = tempfile::Builder::new().prefix("backup engine ").tempdir_in("/var/tmp").unwrap();
@@ -229,7 +241,7 @@ pub fn odd_files(source: &Path) {
 /// Runs shell lines in the place, with mounts of their own. `e` runs the engine.
 pub fn with_mounts(place: &Place, script: &str) -> Option<Ran> {
     if !is_root() || !ran(Command::new("unshare").args(["-m", "true"])).ok {
-        println!("skipped: needs mounts");
+        skipped("needs mounts");
         return None;
     }
     let script = format!(
