@@ -3,6 +3,8 @@
 //! around a test says which hosts it needs. What is in `everywhere` runs in each way in which a server can reach a host, as
 //! `way()` says.
 
+mod packet_walk;
+
 mod alone {
     mod asking_shown;
 }
@@ -10,6 +12,7 @@ mod alone {
 mod everywhere {
     mod files;
     mod firewall_packets;
+    mod table_packets;
 }
 
 mod inside {
