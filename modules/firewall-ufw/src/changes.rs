@@ -124,6 +124,14 @@ pub(crate) fn adding(rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Resu
         }
         return Ok(proposal);
     }
+    // ufw has one rule for the same packets. It would put this one in the other's place, and an undo would leave neither.
+    let for_the_same =
+        |known: &&FirewallRule| FirewallRule { action: rule.action, ..(*known).clone() }.is_same(rule);
+    if let Some(other) = known.iter().filter_map(|known| known.rule.as_ref()).find(for_the_same) {
+        let message = format!("ufw has `{}` for the same packets, and keeps one rule only", other.in_words());
+        return Err(Problem::new("RULE_CONTRADICTS", linux_sysadmin_sdk::Category::State, message)
+            .remedy("Remove that rule first, by fw_remove_rule"));
+    }
     let texts = state.texts(rule);
     let texts = texts.into_iter().map(|(family, text)| (family, user_rules::with(text, rule, family)));
     let after = state.after(kernel, texts.collect());

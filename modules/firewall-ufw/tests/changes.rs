@@ -135,6 +135,21 @@ fn a_rule_is_added_by_ufw_itself_and_looked_at_afterwards() {
 }
 
 #[test]
+fn a_rule_that_would_take_the_place_of_another_one_is_refused_with_that_one() {
+    let target = active();
+    let plans = target.plans();
+    let same = rule("deny", json!("8000:8010"), json!({"protocol": "tcp", "source": "192.168.0.0/16"}));
+    let problem = call(target, "fw_add_rule", same).unwrap_err();
+    assert_eq!(problem.code, "RULE_CONTRADICTS");
+    assert!(
+        problem.message.contains("`allow in 8000:8010/tcp from 192.168.0.0/16")
+            && problem.remediation[0].contains("fw_remove_rule"),
+        "{problem:?}"
+    );
+    assert!(plans.borrow().is_empty());
+}
+
+#[test]
 fn a_dry_run_tells_what_would_become_of_packets() {
     let arguments = rule("allow", json!("9999"), json!({"source": "10.0.0.0/8"}));
     let (data, _) = call(dry(active()), "fw_add_rule", arguments).unwrap();
