@@ -59,7 +59,7 @@ const HAS_NEITHER: &str =
 /// The name that the server knows is resolved as every program resolves it.
 const RESOLVES: &str = "getent ahosts db.lsa | grep -q '^198.19.7.9 '";
 
-/// Whether systemd-networkd has configured the cable.
+/// A script that succeeds once systemd-networkd has configured the cable.
 const CONFIGURED: &str = "grep -q '^ADMIN_STATE=configured' /run/systemd/netif/links/$(ip -oneline link show dev lsa0 | cut -d: -f1)";
 
 fn route(action: &str) -> Value {
