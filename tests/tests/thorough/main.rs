@@ -12,6 +12,7 @@ mod alone {
 mod everywhere {
     mod files;
     mod firewall_packets;
+    mod further_firewall_packets;
     mod table_packets;
 }
 

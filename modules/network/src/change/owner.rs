@@ -47,7 +47,7 @@ pub(crate) struct Kept {
     pub(crate) after_undo: Vec<Command>,
     /// Where it is set: a file or a connection.
     pub(crate) set_in: Option<String>,
-    /// Whether the steps change the running state as well. The owner then sets up the interface anew.
+    /// True if the steps change the running state as well. The owner then sets up the interface anew.
     pub(crate) applies: bool,
 }
 

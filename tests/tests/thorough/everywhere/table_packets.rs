@@ -4,5 +4,5 @@ use crate::packet_walk::packets_prove_rules;
 
 #[tokio::test]
 async fn packets_prove_rules_of_the_tools_own_table() {
-    packets_prove_rules(Some("nftables"), "packets_prove_rules_of_the_tools_own_table").await;
+    packets_prove_rules(Some("nftables"), 200, "packets_prove_rules_of_the_tools_own_table").await;
 }
