@@ -4,7 +4,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use linux_sysadmin_tests::{Changing, Client, Lab, Reach, way};
+use linux_sysadmin_tests::{Changing, Client, Lab, Reach, skipped, way};
 use serde_json::{Value, json};
 
 /// The most rules at once, beside the one for SSH.
@@ -129,8 +129,10 @@ fn fates(lab: &Lab, host: &str, seconds: &str) -> Vec<(u16, &'static str)> {
 
 /// Walks over so many rule sets of this firewall, or else of the one that the host has.
 pub(crate) async fn packets_prove_rules(backend: Option<&str>, sets: usize, test: &str) {
-    // The client is the same whether the server runs on the host or reaches it over SSH.
-    let Reach::Inside(name) = way() else { return };
+    let Reach::Inside(name) = way() else {
+        skipped(test, "the client is the same whether the server runs on the host or reaches it over SSH");
+        return;
+    };
     let Some(machine) = Changing::by(way(), test, PREPARE, CLEAN) else { return };
     let lab = Lab::beside_others(test).expect("the hosts are up");
     let own = if machine.holds("command -v ufw") { "ufw" } else { "firewalld" };
