@@ -49,7 +49,7 @@ impl Cidr {
         self.address.is_ipv6()
     }
 
-    /// Whether it holds every address, as a default route's destination does.
+    /// True if it holds every address, as a default route's destination does.
     pub(crate) fn is_everything(&self) -> bool {
         self.length == 0
     }

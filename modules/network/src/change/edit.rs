@@ -20,7 +20,7 @@ impl Dns {
 
 /// A format of files that configure one interface. What a file says of other interfaces, and its comments, stay as they are.
 pub(crate) trait Format {
-    /// Whether the file is the one in which the interface is configured.
+    /// True if the file is the one in which the interface is configured.
     fn holds(&self, text: &str) -> bool;
 
     /// The text with the setting, which it hasn't got.
@@ -47,7 +47,7 @@ const MARKS: [&str; 7] = [
     "edited by hand",
 ];
 
-/// Whether a comment says that a program writes the file, so that a change would be lost.
+/// True if a comment says that a program writes the file, so that a change would be lost.
 pub(crate) fn is_generated(text: &str) -> bool {
     let comments = text.lines().filter(|line| line.starts_with(['#', ';'])).map(str::to_lowercase);
     comments.into_iter().any(|line| MARKS.iter().any(|mark| line.contains(mark)))

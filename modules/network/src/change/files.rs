@@ -11,7 +11,7 @@ struct File {
     text: String,
     /// The text after the change.
     new: String,
-    /// Whether a person edits it, not a program.
+    /// True if a person edits it, not a program.
     is_editable: bool,
 }
 
@@ -51,7 +51,7 @@ impl Files {
         Ok(Self { format: format(&texts), all, own })
     }
 
-    /// Whether one of the files configures the interface.
+    /// True if one of the files configures the interface.
     pub(crate) fn hold(&self) -> bool {
         self.all.iter().any(|file| self.format.holds(&file.text))
     }

@@ -165,7 +165,7 @@ impl Ifupdown {
         self.is_own(words.get(dev + 1)?).then_some(address)
     }
 
-    /// Whether a command means this interface by the word.
+    /// True if a command means this interface by the word.
     fn is_own(&self, dev: &str) -> bool {
         ["$IFACE", "${IFACE}", self.name.as_str()].contains(&dev)
     }

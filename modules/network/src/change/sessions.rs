@@ -33,7 +33,7 @@ pub(crate) struct Sessions {
     pub(crate) found: Vec<Session>,
     /// False where the connections can't be listed, or the host's own isn't among them.
     pub(crate) is_complete: bool,
-    /// Whether the host is here by a connection.
+    /// True if the host is here by a connection.
     pub(crate) has_client: bool,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn find(cx: &Context) -> Sessions {
 }
 
 impl Session {
-    /// Whether a route that is removed decides about its packets.
+    /// True if a route that is removed decides about its packets.
     pub(crate) fn loses(&self, route: &Route) -> bool {
         match (route.table, self.by_route) {
             (None, Some(decides)) => {
@@ -95,7 +95,7 @@ impl Session {
         }
     }
 
-    /// Whether a network that is added takes its packets, or those to its gateway, away from the route that has them now.
+    /// True if a network that is added takes its packets, or those to its gateway, away from the route that has them now.
     pub(crate) fn is_taken_by(&self, to: Cidr, links: &[Link]) -> bool {
         let decides = self.by_route.map_or(0, |route| route.length);
         let is_taken = to.contains(self.peer) && to.length >= decides;
@@ -106,7 +106,7 @@ impl Session {
         is_taken || takes_gateway
     }
 
-    /// Whether it is to this address. Where no other address is in the same network, also whether its packets go through
+    /// True if it is to this address. Where no other address is in the same network, also if its packets go through
     /// that network.
     pub(crate) fn needs(&self, address: Cidr, has_others: bool) -> bool {
         let network = address.network();

@@ -28,7 +28,7 @@ pub(crate) struct Route {
     pub(crate) table: Option<u32>,
     /// What made it, such as `dhcp`.
     pub(crate) protocol: Option<String>,
-    /// Whether the gateway counts as reachable on the link, whatever the addresses say.
+    /// True if the gateway counts as reachable on the link, whatever the addresses say.
     pub(crate) is_onlink: bool,
 }
 
@@ -72,17 +72,17 @@ impl Route {
         words
     }
 
-    /// Whether both are one route for the kernel, which tells those to one destination apart by their metrics.
+    /// True if both are one route for the kernel, which tells those to one destination apart by their metrics.
     pub(crate) fn is_same_as(&self, other: &Self) -> bool {
         self.is_for(other) && self.via == other.via && self.dev == other.dev
     }
 
-    /// Whether both are for one destination, and one of them would take the other's place.
+    /// True if both are for one destination, and one of them would take the other's place.
     pub(crate) fn is_for(&self, other: &Self) -> bool {
         self.to == other.to && self.table == other.table && self.rank() == other.rank()
     }
 
-    /// Whether a file that has `self` has set the other one: the metric of a file counts only where it has one, since programs
+    /// True if a file that has `self` has set the other one: the metric of a file counts only where it has one, since programs
     /// have defaults of their own.
     pub(crate) fn has_set(&self, other: &Self) -> bool {
         let is_metric = self.metric.is_none() || self.rank() == other.rank();
@@ -118,12 +118,12 @@ pub(crate) struct Printed {
 }
 
 impl Printed {
-    /// Whether the kernel itself made it from an address.
+    /// True if the kernel itself made it from an address.
     pub(crate) fn is_kernels(&self) -> bool {
         self.protocol.as_deref() == Some("kernel")
     }
 
-    /// Whether it leads through the interface, by itself or by one of several gateways.
+    /// True if it leads through the interface, by itself or by one of several gateways.
     pub(crate) fn is_through(&self, name: &str) -> bool {
         let hops = self.rest.get("nexthops").and_then(Value::as_array);
         self.dev.as_deref() == Some(name)

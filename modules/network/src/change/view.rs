@@ -103,7 +103,7 @@ impl View {
         if self.sessions.is_complete && !has_nobody { change } else { change.guard(GUARD) }
     }
 
-    /// Whether a guard can tell an address that is removed from a way that is lost. A host on the machine itself has no
+    /// True if a guard can tell an address that is removed from a way that is lost. A host on the machine itself has no
     /// connection to try: it counts the addresses, and has each removal undone.
     pub(crate) fn guards_removals(&self) -> bool {
         self.sessions.has_client
