@@ -88,7 +88,7 @@ impl Files {
         format!("include \"{}\"", self.place.own)
     }
 
-    /// Whether the table is loaded with the others.
+    /// True if the table is loaded with the others.
     pub(crate) fn is_included(&self) -> bool {
         let include = self.include();
         self.config.lines().any(|line| line.trim() == include)

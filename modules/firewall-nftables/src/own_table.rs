@@ -82,7 +82,7 @@ pub(crate) fn in_kernel(kernel: &Kernel) -> Option<&Table> {
     kernel.ruleset.table(FAMILY, NAME)
 }
 
-/// Whether the kernel's table is what the file says.
+/// True if the kernel's table is what the file says.
 pub(crate) fn is_as_kept(table: &Table, kept: &[FirewallRule]) -> bool {
     let is_same = |name: &str, direction: Direction, base: usize| {
         let Some(chain) = table.chains.iter().find(|chain| chain.name == name) else { return false };

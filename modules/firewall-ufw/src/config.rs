@@ -30,12 +30,12 @@ pub(crate) fn standing(config: &str, defaults: &str, is_loaded: bool) -> Standin
     }
 }
 
-/// Whether ufw becomes active at each start.
+/// True if ufw becomes active at each start.
 pub(crate) fn is_enabled(config: &str) -> bool {
     is_yes(config, "ENABLED")
 }
 
-/// Whether ufw filters IPv6 as well.
+/// True if ufw filters IPv6 as well.
 pub(crate) fn filters_ipv6(defaults: &str) -> bool {
     is_yes(defaults, "IPV6")
 }

@@ -86,7 +86,7 @@ fn read<const N: usize>(cx: &Context, paths: [&str; N]) -> [Result<String>; N] {
     paths.map(|path| texts.next().unwrap_or_else(|| Err(Problem::unexpected(path, ""))))
 }
 
-/// Whether the kernel has ufw's rules.
+/// True if the kernel has ufw's rules.
 fn is_loaded(kernel: &Kernel) -> bool {
     kernel.ruleset.active_firewalls().contains(&"ufw")
 }

@@ -130,7 +130,7 @@ impl Tuple<'_> {
     }
 }
 
-/// Whether a command line names an address, which tells the family.
+/// True if a command line names an address, which tells the family.
 pub(crate) fn has_address(command: &str) -> bool {
     !(command.contains(" from any") && command.contains(" to any"))
 }
