@@ -185,7 +185,7 @@ fn judge(sockets: &[Socket], profiles: &[Profile]) -> Found {
     found
 }
 
-/// Whether a process of the service has the socket.
+/// True if a process of the service has the socket.
 fn is_named(profile: &Profile, socket: &Socket) -> bool {
     socket.names().iter().any(|name| profile.processes.iter().any(|known| known == name))
 }

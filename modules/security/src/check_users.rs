@@ -96,7 +96,7 @@ impl Rules {
 }
 
 impl Rules {
-    /// Whether the account is a person's, and not the system's or a package's.
+    /// True if the account is a person's, and not the system's or a package's.
     fn is_person(&self, user: &User) -> bool {
         user.uid >= self.first_person && !(65_533..=65_535).contains(&user.uid)
     }
@@ -111,7 +111,7 @@ struct Account<'a> {
 }
 
 impl Account<'_> {
-    /// Whether somebody can log in as the account, by a password or by a key.
+    /// True if somebody can log in as the account, by a password or by a key.
     fn has_way_in(&self) -> bool {
         self.has_keys || matches!(self.password, Some(Password::Set | Password::None))
     }

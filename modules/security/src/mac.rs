@@ -149,7 +149,7 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     Ok(found)
 }
 
-/// Whether systemd-detect-virt means a container by this word.
+/// True if systemd-detect-virt means a container by this word.
 fn is_container(kind: &str) -> bool {
     let known = [
         "systemd-nspawn",

@@ -68,7 +68,7 @@ pub(super) fn command(profiles: &[Profile]) -> Option<Command> {
     (!roots.is_empty()).then(|| GREP.with(&roots).privilege(Privilege::RootIfAvailable))
 }
 
-/// Whether the service reads the file. Sites that are only available aren't read, and snippets are where another file
+/// True if the service reads the file. Sites that are only available aren't read, and snippets are where another file
 /// includes them.
 fn is_in_use(file: &str, said: &str) -> bool {
     if file.contains("-available/") {
@@ -81,7 +81,7 @@ fn is_in_use(file: &str, said: &str) -> bool {
     })
 }
 
-/// Whether a directive includes other files: `include` of nginx, `Include` of sshd and Apache.
+/// True if a directive includes other files: `include` of nginx, `Include` of sshd and Apache.
 fn is_include(directive: &str) -> bool {
     directive.trim_start().get(..7).is_some_and(|word| word.eq_ignore_ascii_case("include"))
 }

@@ -43,9 +43,9 @@ pub(super) enum Owner {
     /// The package that has it.
     Package {
         name: String,
-        /// Whether its contents aren't those that the package brought.
+        /// True if its contents aren't those that the package brought.
         is_modified: bool,
-        /// Whether the package brings it with these rights.
+        /// True if the package brings it with these rights.
         has_rights: bool,
     },
 }

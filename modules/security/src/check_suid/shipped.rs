@@ -10,7 +10,7 @@ static SHIPPED: LazyLock<BTreeMap<&str, Vec<&str>>> = LazyLock::new(|| {
     packages.map(|(package, files)| (package, files.split(' ').collect())).collect()
 });
 
-/// Whether the package brings a file of this path with rights.
+/// True if the package brings a file of this path with rights.
 pub(super) fn has(package: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     SHIPPED.get(package).is_some_and(|files| files.contains(&name))

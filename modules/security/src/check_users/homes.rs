@@ -98,7 +98,7 @@ impl Homes {
         }
     }
 
-    /// Whether a key may open the account.
+    /// True if a key may open the account.
     pub(super) fn has_keys(&self, user: &User) -> bool {
         let file = format!("{}/.ssh/authorized_keys", user.home.trim_end_matches('/'));
         let is_keys = |door: &&Place| [file.as_str(), &format!("{file}2")].contains(&door.path.as_str());

@@ -186,7 +186,7 @@ fn some(values: Vec<String>) -> Option<Vec<String>> {
     (!values.is_empty()).then_some(values)
 }
 
-/// Whether a text consists of letters, digits and these characters, and begins with a letter or a digit.
+/// True if a text consists of letters, digits and these characters, and begins with a letter or a digit.
 fn is_word(text: &str, more: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))

@@ -92,7 +92,7 @@ pub(crate) struct Configured {
     files: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
-    /// Whether the jail works afterwards.
+    /// True if the jail works afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     running: Option<bool>,
 }

@@ -65,12 +65,12 @@ impl JailFiles {
         self.0.iter().filter(|file| file.path.ends_with(".local"))
     }
 
-    /// Whether any file has the jail.
+    /// True if any file has the jail.
     pub fn has(&self, jail: &str) -> bool {
         self.0.iter().any(|file| file.has(jail))
     }
 
-    /// Whether an own file has the jail.
+    /// True if an own file has the jail.
     pub fn has_own(&self, jail: &str) -> bool {
         self.own().any(|file| file.has(jail))
     }
@@ -88,7 +88,7 @@ impl JailFiles {
         names
     }
 
-    /// Whether the jail is enabled, by its own section or by the defaults.
+    /// True if the jail is enabled, by its own section or by the defaults.
     pub fn is_enabled(&self, jail: &str) -> bool {
         let of = |section: &str| self.0.iter().rev().find_map(|file| file.value(section, "enabled"));
         of(jail)

@@ -83,7 +83,7 @@ impl Server {
     }
 }
 
-/// Whether the server runs, and its jails.
+/// True if the server runs, and its jails.
 pub(super) fn running_jails(cx: &Context) -> Result<Option<Vec<String>>> {
     running(cx.run(command(STATUS)))
 }

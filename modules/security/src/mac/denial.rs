@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 pub(super) struct Denial {
     /// The profile of AppArmor, or the type of SELinux's source context.
     pub(super) subject: String,
-    /// Whether it is SELinux's.
+    /// True if it is SELinux's.
     pub(super) is_selinux: bool,
     /// The operation of AppArmor, or the permissions of SELinux.
     pub(super) operation: String,

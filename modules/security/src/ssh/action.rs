@@ -48,7 +48,7 @@ pub(crate) fn all() -> Result<Vec<Hardening>> {
 }
 
 impl Hardening {
-    /// Whether the effective settings are as this action wants them. A keyword that this sshd doesn't know has nothing to
+    /// True if the effective settings are as this action wants them. A keyword that this sshd doesn't know has nothing to
     /// harden.
     pub fn is_in_force(&self, settings: &Settings) -> bool {
         let Some(now) = settings.get(&self.keyword) else { return true };

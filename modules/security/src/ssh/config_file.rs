@@ -89,7 +89,7 @@ impl ConfigFiles {
         Edit { path: MAIN, before: Some(self.main.clone()), after }
     }
 
-    /// Whether sshd reads the drop-in before everything else.
+    /// True if sshd reads the drop-in before everything else.
     fn drop_in_is_first(&self) -> bool {
         let includes = |line: &str| {
             let (keyword, value) = keyword(line)?;
@@ -166,7 +166,7 @@ fn is_include(keyword: &str) -> bool {
     keyword.eq_ignore_ascii_case("Include")
 }
 
-/// Whether a word of an `Include` means the drop-ins.
+/// True if a word of an `Include` means the drop-ins.
 fn is_directory(word: &str) -> bool {
     matches!(word.trim_matches('"'), "/etc/ssh/sshd_config.d/*.conf" | "sshd_config.d/*.conf")
 }

@@ -78,7 +78,7 @@ pub(super) fn kept_out(account: &Administrator, settings: &Settings) -> Option<S
     None
 }
 
-/// Whether a pattern with `*` and `?` fits a name (ssh_config(5), PATTERNS).
+/// True if a pattern with `*` and `?` fits a name (ssh_config(5), PATTERNS).
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     // The place behind the last star, and the place in the name that it is tried at.
     let (mut at, mut seen, mut star) = (0, 0, None);

@@ -56,7 +56,7 @@ pub(super) fn refusal(actions: &[Action], survey: &Survey, cx: &Context) -> Opti
     )
 }
 
-/// Whether the account in use is root.
+/// True if the account in use is root.
 fn is_root(survey: &Survey, cx: &Context) -> bool {
     let own = cx.account();
     let roots = survey.accounts.iter().filter(|(account, _)| account.user.uid == 0);
@@ -75,7 +75,7 @@ fn hindrance(
     (ends_passwords || !has_password(account, settings, cx)).then_some(by_key)
 }
 
-/// Whether a password opens the account.
+/// True if a password opens the account.
 fn has_password(account: &Administrator, settings: &Settings, cx: &Context) -> bool {
     let methods = settings.get("AuthenticationMethods").unwrap_or("any");
     let is_password_alone = |methods: &str| methods == "any" || methods == "password";

@@ -74,7 +74,7 @@ fn groups(settings: &Settings, found: &mut Found, cx: &Context) {
     }
 }
 
-/// Whether a path is where the grants reach.
+/// True if a path is where the grants reach.
 fn is_usual(path: &str) -> bool {
     let kind = path.strip_prefix("/etc/ssh/ssh_host_").and_then(|name| name.strip_suffix("_key"));
     kind.is_some_and(|kind| KINDS.contains(&kind))
