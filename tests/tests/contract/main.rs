@@ -15,4 +15,5 @@ mod hostile;
 mod languages;
 mod modules;
 mod pins;
+mod screens;
 mod terminal;
