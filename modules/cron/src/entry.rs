@@ -12,7 +12,7 @@ pub(crate) const CRONTAB: &str = "crontab";
 /// An entry of a crontab, as an answer shows it.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The id for `cron_remove`; only entries of accounts' own crontabs have one.
+    /// The id for `cron_modify` and `cron_remove`. Scripts of directories and anacron's jobs have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
     /// The account that the command runs as.
@@ -40,6 +40,9 @@ pub(crate) struct Entry {
     /// The reason why cron doesn't run the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+    /// What will go wrong when cron runs the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
 }
 
 impl Entry {
@@ -48,7 +51,7 @@ impl Entry {
     pub(crate) fn new(found: &PlacedJob<'_>, user: &str, source: &str) -> Self {
         let job = &found.job;
         Self {
-            id: (source == CRONTAB).then(|| found.id(user)),
+            id: Some(found.id(if source == CRONTAB { user } else { source })),
             user: job.user.clone().unwrap_or_else(|| user.to_owned()),
             source: source.to_owned(),
             line: Some(found.line),
@@ -59,6 +62,7 @@ impl Entry {
             environment: crontab::shown(&found.environment),
             enabled: true,
             error: job.error.clone(),
+            warning: None,
         }
     }
 }
