@@ -52,7 +52,7 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     // The names of all packages go into one call.
     let names: Vec<String> = found.findings.iter().map(|finding| finding.subject.clone()).collect();
     for finding in &mut found.findings {
-        *finding = finding.clone().mend("pkg_update", json!({"packages": names}));
+        *finding = finding.clone().mend("pkg_update", json!({"package": names}));
     }
     if let Some(Ok(Some(_))) = cx.stat_all(&[REBOOT]).into_iter().next() {
         found.push(
@@ -163,7 +163,7 @@ mod tests {
             "libgcrypt20-dev: 1.10.1-3 is installed, 1.10.1-3+deb12u1 is the update",
         ];
         assert_eq!(entries[0]["subjects"], json!(subjects));
-        assert_eq!(entries[0]["mend"]["arguments"], json!({"packages": ["liblzma5", "libgcrypt20-dev"]}));
+        assert_eq!(entries[0]["mend"]["arguments"], json!({"package": ["liblzma5", "libgcrypt20-dev"]}));
         assert_eq!(entries[1]["kind"], "update-reboot");
         assert_eq!(
             call(FakeTarget::new().answer(&APT, 0, "Reading package lists...\n", "")).unwrap(),
@@ -186,7 +186,7 @@ mod tests {
                 "bash: Critical: RHSA-2026:0001; fixes CVE-2026-1, CVE-2026-2",
                 "curl: Moderate: RHSA-2026:0002",
             ],
-            "mend": {"tool": "pkg_update", "arguments": {"packages": ["bash", "curl"]}},
+            "mend": {"tool": "pkg_update", "arguments": {"package": ["bash", "curl"]}},
             "reference": "CCE-84185-8",
         }]});
         assert_eq!(data, expected);
