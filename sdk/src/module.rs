@@ -146,6 +146,7 @@ impl Module {
                 signals: self.signals.into_iter().map(SignalGrant::into_request).collect(),
                 own_programs: self.own_programs.into_iter().map(OwnProgramGrant::into_request).collect(),
             },
+            first: self.tools.iter().filter(|tool| tool.first).map(|tool| tool.name.to_owned()).collect(),
         }
     }
 }

@@ -104,6 +104,8 @@ pub struct Tool {
     /// anew.
     pub aliases: Aliases,
     pub(super) duration: Duration,
+    /// True where a list of tools that is kept short begins with this one. The member is required, as the aliases are.
+    pub first: bool,
 }
 
 impl Tool {
@@ -195,6 +197,9 @@ pub enum DescriptionError {
         /// The alias, and the reason.
         reason: String,
     },
+    /// The description says of a tool that much work begins with it, and the module has no such tool.
+    #[error("{0:?} is to be among the first tools, and is no tool of the module")]
+    First(String),
     /// A condition names a fact that doesn't exist.
     #[error("there is no fact {0:?} to serve by; there are {facts}", facts = Facts::NAMES.join(", "))]
     Fact(String),
@@ -218,6 +223,13 @@ impl Description {
         if !capabilities.tools.is_empty() {
             return Err(DescriptionError::Ungrantable("it asks for other modules' tools"));
         }
+        let mut tools = said.tools.into_iter().map(tool).collect::<Result<Vec<_>, _>>()?;
+        for name in said.first {
+            let Some(first) = tools.iter_mut().find(|tool| tool.name == name) else {
+                return Err(DescriptionError::First(name.chars().take(64).collect()));
+            };
+            first.first = true;
+        }
         let shown = |text: String| visible(&text).into_owned();
         let condition = |said: describe::Condition| Condition { fact: said.fact, any_of: said.any_of };
         let description = Self {
@@ -228,7 +240,7 @@ impl Description {
             license: said.license.map(shown),
             domain: said.domain,
             serves: said.serves.into_iter().map(condition).collect(),
-            tools: said.tools.into_iter().map(tool).collect::<Result<_, _>>()?,
+            tools,
             imports,
             requests: Json::new(&Requests {
                 commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
@@ -403,6 +415,7 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
             types::DurationCategory::Slow => Duration::Slow,
             types::DurationCategory::LongRunning => Duration::LongRunning,
         },
+        first: false,
         name: said.name,
     })
 }
@@ -521,6 +534,13 @@ mod tests {
     }
 
     fn module(tools: Vec<describe::Tool>) -> Result<Description, DescriptionError> {
+        module_with_first(tools, &[])
+    }
+
+    fn module_with_first(
+        tools: Vec<describe::Tool>,
+        first: &[&str],
+    ) -> Result<Description, DescriptionError> {
         let capabilities = describe::Capabilities {
             commands: Vec::new(),
             paths: Vec::new(),
@@ -539,6 +559,7 @@ mod tests {
             serves: Vec::new(),
             tools,
             capabilities,
+            first: first.iter().map(|name| (*name).to_owned()).collect(),
         };
         let json = serde_json::to_vec(&said).unwrap();
         Description::new(Said { json, description: said }, Vec::new())
@@ -563,6 +584,22 @@ mod tests {
         tool.aliases.arguments.push(describe::ArgumentAlias { alias, argument });
         let error = module(vec![tool]).unwrap_err().to_string();
         assert!(error.contains("alias of tool one") && error.contains("\"gone\""), "{error}");
+    }
+
+    #[test]
+    fn the_first_tools_are_tools_of_the_module() {
+        let tools = || vec![described("one", &["uno"]), described("two", &[])];
+        let first = |named: &[&str]| -> Vec<bool> {
+            let described = module_with_first(tools(), named).unwrap();
+            described.tools.iter().map(|tool| tool.first).collect()
+        };
+        assert_eq!(first(&[]), [false, false]);
+        assert_eq!(first(&["two"]), [false, true]);
+        // An alias is no name that a list shows.
+        for named in ["three", "uno", ""] {
+            let error = module_with_first(tools(), &[named]).unwrap_err().to_string();
+            assert!(error.contains(&format!("{named:?} is to be among the first tools")), "{error}");
+        }
     }
 
     #[test]

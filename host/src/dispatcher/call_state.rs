@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use super::ClientTools;
 use crate::answers::envelope::{Envelope, Status};
 use crate::answers::remediation::{self, RemediationContext};
 use crate::answers::reply::AnswerData;
@@ -34,6 +35,8 @@ pub struct CallState {
     pub has_session: bool,
     /// The agent that calls, as it names itself, where several agents share a connection.
     pub agent_id: Option<String>,
+    /// The client's list of tools, where it has one.
+    pub client_tools: Option<Arc<ClientTools>>,
 }
 
 /// The part of a call's state that is known once its module is chosen.
