@@ -85,7 +85,8 @@ pub fn module() -> Module {
                 command_run,
             )
             .risk(Risk::Moderate)
-            .duration(DurationCategory::LongRunning),
+            .duration(DurationCategory::LongRunning)
+            .first(),
         )
 }
 

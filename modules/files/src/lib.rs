@@ -53,7 +53,10 @@ fn grants(module: Module) -> Module {
 
 fn looking(module: Module) -> Module {
     module
-        .tool(Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read))
+        .tool(
+            Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read)
+                .first(),
+        )
         .tool(Tool::new("file_list", "Entries of a directory", list::file_list))
         .tool(
             Tool::new("file_search", "Lines of files that match", search::file_search)

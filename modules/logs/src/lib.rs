@@ -30,7 +30,8 @@ pub fn module() -> Module {
         .tool(Tool::new("log_query", "Lines of the journal or of a log file", query::log_query))
         .tool(
             Tool::new("log_search", "Lines that match, in the journal and log files", search::log_search)
-                .duration(DurationCategory::Slow),
+                .duration(DurationCategory::Slow)
+                .first(),
         )
         .tool(
             Tool::new(

@@ -104,11 +104,14 @@ fn unit_files(module: Module) -> Module {
 /// The tools that need profiles.
 fn profile_tools(module: Module) -> Module {
     module
-        .tool(Tool::new(
-            "svc_troubleshoot",
-            "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
-            tools::troubleshoot::svc_troubleshoot,
-        ))
+        .tool(
+            Tool::new(
+                "svc_troubleshoot",
+                "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
+                tools::troubleshoot::svc_troubleshoot,
+            )
+            .first(),
+        )
         .tool(Tool::new(
             "svc_config_validate",
             "A service's own checker on its configuration on disk: errors with file and line",
@@ -142,7 +145,7 @@ fn systemd_tools(module: Module) -> Module {
             "svc_status",
             "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
             tools::status::svc_status,
-        ))
+        ).first())
         .tool(Tool::new(
             "svc_show",
             "A unit's files and drop-ins by line, what overrides what, and the limits in effect with their use",
@@ -150,7 +153,7 @@ fn systemd_tools(module: Module) -> Module {
         ))
         .tool(moderate(Tool::new("svc_start", "Start a unit", tools::start::svc_start)))
         .tool(moderate(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop)))
-        .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
+        .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)).first())
         .tool(moderate(Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)))
         .tool(moderate(Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)))
         .tool(moderate(Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable)))

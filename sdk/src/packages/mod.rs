@@ -199,7 +199,8 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
             install::install(&backend(), args, cx)
         })
         .risk(Risk::Moderate)
-        .duration(Normal),
+        .duration(Normal)
+        .first(),
         Tool::new("pkg_remove", "Remove packages, keep their configuration", move |args, cx: &Context| {
             remove::remove(&backend(), args, cx)
         })

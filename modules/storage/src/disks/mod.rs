@@ -39,7 +39,8 @@ pub(crate) fn tools(module: Module) -> Module {
                 "Room on file systems, and the cause where one is nearly full",
                 usage::usage,
             )
-            .duration(DurationCategory::Normal),
+            .duration(DurationCategory::Normal)
+            .first(),
         )
         .tool(
             Tool::new("disk_usage_top", "Largest directories and files, what may go", top::top)
