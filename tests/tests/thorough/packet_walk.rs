@@ -153,8 +153,6 @@ pub(crate) async fn packets_prove_rules(backend: Option<&str>, sets: usize, test
     let seed: u64 = given.unwrap_or(now.into());
     let (mut dice, mut rules, mut story) = (Dice(seed), Vec::<Value>::new(), Vec::new());
     let mut counts = [0usize; 3];
-    // Each look at firewalld starts Python several times.
-    let asked = if backend == "firewalld" { 1 } else { 3 };
     for _ in 0..sets {
         let removes = !rules.is_empty() && (rules.len() == MOST || dice.below(3) == 0);
         let (tool, rule) = match removes {
@@ -173,7 +171,7 @@ pub(crate) async fn packets_prove_rules(backend: Option<&str>, sets: usize, test
             _ => panic!("{backend}, LINUX_SYSADMIN_SEED={seed}\n{}\n{answer}", story.join("\n")),
         }
         let mut seen = fates(&lab, &host, "0.5");
-        for _ in 0..asked {
+        for _ in 0..3 {
             let at = dice.below(seen.len());
             let port = seen[at].0;
             let explained = client.envelope("fw_explain", json!({"port": port, "from": from})).await;
