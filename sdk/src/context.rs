@@ -5,12 +5,14 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::Profile;
 use crate::{
     Applied, Category, Change, Command, Distro, Failure, Metadata, Output, Pipeline, Privilege, Problem,
-    Result,
+    Result, ToolCall,
 };
 #[cfg(target_family = "wasm")]
 use crate::{Place, bindings::sysadmin::module::target_files};
@@ -208,6 +210,14 @@ impl Context {
         self.host_detected()
     }
 
+    /// Calls read-only tools of other modules on this target, all at the same time and 32 at most in one call. The module
+    /// names them by [`crate::Module::calls_tool`]. The results are in the order of the calls, and each is the tool's envelope
+    /// as the host would show it: `data`, and `summary` and `severity` of an analysis. A call that fails doesn't affect the
+    /// others. Only a read-only tool that a client calls may use this.
+    pub fn call_tools(&self, calls: &[ToolCall]) -> Vec<Result<Value>> {
+        padded(self.host_call_tools(calls), calls.len())
+    }
+
     /// Hands the plan to the host, at most once in a call. It returns after the plan ran, failed, or was a dry run. If
     /// somebody refuses the plan, the host ends the call. `?` turns a failure into a problem.
     pub fn apply(&self, change: Change) -> std::result::Result<Applied, Failure> {
@@ -331,6 +341,12 @@ impl Context {
     fn host_redact(&self, texts: Vec<String>) -> Vec<String> {
         crate::bindings::sysadmin::module::redaction::redact(&texts)
     }
+
+    fn host_call_tools(&self, calls: &[ToolCall]) -> Vec<Result<Value>> {
+        let calls: Vec<_> = calls.iter().map(ToolCall::in_contract).collect();
+        let results = crate::bindings::sysadmin::module::tool_calls::call_all(&calls);
+        results.into_iter().map(|result| crate::tool_call::envelope(&result?)).collect()
+    }
 }
 
 #[cfg(not(target_family = "wasm"))]
@@ -397,6 +413,10 @@ impl Context {
 
     fn host_redact(&self, texts: Vec<String>) -> Vec<String> {
         texts.into_iter().map(|text| self.fake.redact(text)).collect()
+    }
+
+    fn host_call_tools(&self, calls: &[ToolCall]) -> Vec<Result<Value>> {
+        self.fake.call_tools(calls)
     }
 }
 

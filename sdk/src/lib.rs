@@ -104,6 +104,7 @@ pub mod testkit;
 pub mod text;
 pub mod time;
 mod tool;
+mod tool_call;
 pub mod units;
 
 pub use bindings::sysadmin::module::distro_context::Distro;
@@ -119,6 +120,7 @@ pub use journal::JournalEntry;
 pub use module::Module;
 pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};
 pub use tool::Tool;
+pub use tool_call::ToolCall;
 
 /// The result of a tool: its reply, or a problem.
 pub type Result<T> = std::result::Result<T, Problem>;

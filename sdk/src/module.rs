@@ -17,6 +17,8 @@ pub struct Module {
     any_program: Vec<AnyProgramGrant>,
     signals: Vec<SignalGrant>,
     own_programs: Vec<OwnProgramGrant>,
+    /// The names of the other modules' tools that it calls.
+    called_tools: Vec<String>,
     /// Add grants. They are functions, because a module is built for every call and seldom needs its grants.
     grants: Vec<fn(Module) -> Module>,
     pub(crate) tools: Vec<Tool>,
@@ -44,6 +46,7 @@ impl Module {
             any_program: Vec::new(),
             signals: Vec::new(),
             own_programs: Vec::new(),
+            called_tools: Vec::new(),
             grants: Vec::new(),
             tools: Vec::new(),
         }
@@ -118,10 +121,24 @@ impl Module {
         self
     }
 
+    /// Requests a read-only tool of another module, by its exact name, for [`crate::Context::call_tools`].
+    pub fn calls_tool(mut self, tool: &str) -> Self {
+        self.called_tools.push(tool.to_owned());
+        self
+    }
+
     /// Adds a tool.
     pub fn tool(mut self, tool: Tool) -> Self {
         self.tools.push(tool);
         self
+    }
+
+    /// The names of the other modules' tools that the module requests.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn requested_tools(&self) -> std::collections::BTreeSet<String> {
+        let empty = Self::new(self.name, self.version, self.domain, self.summary);
+        let added = self.grants.iter().fold(empty, |module, add| add(module));
+        self.called_tools.iter().cloned().chain(added.called_tools).collect()
     }
 
     /// The description of the module in the contract's form.
@@ -141,7 +158,7 @@ impl Module {
             capabilities: describe::Capabilities {
                 commands: self.commands.into_iter().map(CommandGrant::into_request).collect(),
                 paths: self.paths.into_iter().map(PathGrant::into_request).collect(),
-                tools: Vec::new(),
+                tools: self.called_tools,
                 any_program: self.any_program.into_iter().map(AnyProgramGrant::into_request).collect(),
                 signals: self.signals.into_iter().map(SignalGrant::into_request).collect(),
                 own_programs: self.own_programs.into_iter().map(OwnProgramGrant::into_request).collect(),

@@ -19,11 +19,14 @@ use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::{Profile, Status};
 use crate::{
-    Category, Change, Command, Context, Distro, Metadata, Module, Output, Pipeline, Problem, Result,
+    Category, Change, Command, Context, Distro, Metadata, Module, Output, Pipeline, Problem, Result, ToolCall,
 };
 
 /// The most bytes of stdout that the host keeps of a command.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// The most calls of other modules' tools in one call, as the contract says.
+const TOOL_CALLS: usize = 32;
 
 type Files = BTreeMap<String, Vec<u8>>;
 
@@ -53,6 +56,12 @@ pub struct FakeTarget {
     pub(crate) profiles: Vec<Profile>,
     pub(crate) secrets: Vec<String>,
     needs_plan: bool,
+    /// The results of other modules' tools, by their names and arguments.
+    tool_results: Vec<(ToolCall, Result<serde_json::Value>)>,
+    /// The tools that the module requests. None where the module isn't known.
+    requested_tools: Option<BTreeSet<String>>,
+    /// The number of calls of other modules' tools.
+    tool_calls: Cell<usize>,
 }
 
 /// The plans that a tool handed over. They outlive the fake target, which a call consumes.
@@ -101,6 +110,9 @@ impl Default for FakeTarget {
             profiles: Vec::new(),
             secrets: Vec::new(),
             needs_plan: false,
+            tool_results: Vec::new(),
+            requested_tools: None,
+            tool_calls: Cell::new(0),
         }
     }
 }
@@ -243,6 +255,17 @@ impl FakeTarget {
         self
     }
 
+    /// Adds the result of another module's tool that is called with these arguments: its envelope as JSON, or a problem.
+    pub fn tool(
+        mut self,
+        tool: &str,
+        arguments: serde_json::Value,
+        result: std::result::Result<serde_json::Value, Problem>,
+    ) -> Self {
+        self.tool_results.push((ToolCall::new(tool, arguments), result));
+        self
+    }
+
     /// The plans that the tool will hand over.
     pub fn plans(&self) -> Plans {
         self.applied.clone()
@@ -269,13 +292,14 @@ impl FakeTarget {
     /// Calls a tool as the host would, by its name and with arguments as JSON. The result is the reply's data as JSON, and the
     /// reply itself.
     pub fn call(
-        self,
+        mut self,
         module: &Module,
         tool: &str,
         arguments: serde_json::Value,
     ) -> Result<(serde_json::Value, tools::Reply)> {
         let found = module.tools.iter().find(|candidate| candidate.name == tool);
         let found = found.ok_or_else(|| Problem::new("UNKNOWN_TOOL", Category::Internal, tool))?;
+        self.requested_tools = Some(module.requested_tools());
         let reply = (found.run)(&arguments.to_string(), &self.context())?;
         let data = serde_json::from_str(&reply.data)
             .map_err(|error| Problem::new("INVALID_JSON", Category::Internal, error.to_string()))?;
@@ -313,6 +337,37 @@ impl FakeTarget {
     pub(crate) fn run_all(&self, commands: &[Command]) -> Vec<Result<Output>> {
         self.trips.set(self.trips.get() + 1);
         commands.iter().map(|command| self.run(command)).collect()
+    }
+
+    /// Results of other modules' tools. Where there would be too many calls, the host makes none of them.
+    pub(crate) fn call_tools(&self, calls: &[ToolCall]) -> Vec<Result<serde_json::Value>> {
+        let count = self.tool_calls.get() + calls.len();
+        if count > TOOL_CALLS {
+            let message = format!("{count} calls of tools in one call; at most {TOOL_CALLS} are made");
+            let problem = Problem::new("TOO_MANY_TOOL_CALLS", Category::Resource, message);
+            return vec![Err(problem); calls.len()];
+        }
+        self.tool_calls.set(count);
+        calls.iter().map(|call| self.call_tool(call)).collect()
+    }
+
+    fn call_tool(&self, call: &ToolCall) -> Result<serde_json::Value> {
+        let is_recorded = || self.tool_results.iter().any(|(recorded, _)| recorded.tool == call.tool);
+        let is_requested = match &self.requested_tools {
+            Some(tools) => tools.contains(&call.tool),
+            None => is_recorded(),
+        };
+        if !is_requested {
+            let message = format!("the module may not call {}: no request of its names that tool", call.tool);
+            return Err(Problem::new("CAPABILITY_DENIED", Category::Denied, message));
+        }
+        match self.tool_results.iter().find(|(recorded, _)| recorded == call) {
+            Some((_, result)) => result.clone(),
+            None => {
+                let message = format!("no result was recorded for {} {}", call.tool, call.arguments);
+                Err(Problem::new("NOT_RECORDED", Category::Internal, message))
+            }
+        }
     }
 
     /// The output of a command, as much of it as the host keeps.
@@ -491,6 +546,8 @@ fn parse_recording(text: &str) -> Files {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -569,6 +626,62 @@ mod tests {
         assert_eq!((a.text(), b.text(), b.exit_code), ("A".into(), "odd".into(), 3));
         assert_eq!(cx.run(Command::new("c")).unwrap_err().code, "PROGRAM_NOT_FOUND");
         assert_eq!(trips.get(), 2);
+    }
+
+    #[test]
+    fn another_modules_tool_gives_what_was_recorded_for_these_arguments() {
+        let refused = Problem::new("UNIT_NOT_FOUND", Category::NotFound, "no such unit");
+        let cx = FakeTarget::new()
+            .tool("svc_list", json!({"state": "failed"}), Ok(json!({"data": [], "total": 0})))
+            .tool("svc_status", json!({"service": "x"}), Err(refused))
+            .context();
+        let calls = [
+            ToolCall::new("svc_status", json!({"service": "x"})),
+            ToolCall::new("svc_list", json!({"state": "failed"})),
+            ToolCall::new("svc_list", json!({})),
+            ToolCall::new("disk_usage", json!({})),
+        ];
+        let mut results = cx.call_tools(&calls).into_iter();
+        assert_eq!(results.next().unwrap().unwrap_err().code, "UNIT_NOT_FOUND");
+        assert_eq!(results.next().unwrap().unwrap(), json!({"data": [], "total": 0}));
+        assert_eq!(results.next().unwrap().unwrap_err().code, "NOT_RECORDED");
+        let denied = results.next().unwrap().unwrap_err();
+        assert_eq!(denied.code, "CAPABILITY_DENIED");
+        assert!(denied.message.contains("disk_usage"), "{}", denied.message);
+    }
+
+    #[test]
+    fn a_tool_that_the_module_does_not_request_is_denied_though_a_result_is_recorded() {
+        fn look(_: crate::NoArgs, cx: &Context) -> Result<crate::Single<serde_json::Value>> {
+            let calls = ["a", "b", "c"].map(|tool| ToolCall::new(tool, json!({})));
+            let told = cx.call_tools(&calls).into_iter().map(|result| match result {
+                Ok(envelope) => envelope,
+                Err(problem) => problem.code.into(),
+            });
+            Ok(crate::Single(json!({"told": told.collect::<Vec<_>>()})))
+        }
+        let module = Module::new("look", "1.0.0", "test", "Looks")
+            .calls_tool("a")
+            .grants(|module| module.calls_tool("b"))
+            .tool(crate::Tool::new("look", "Look", look));
+        let all = ["a", "b", "c"]
+            .iter()
+            .fold(FakeTarget::new(), |fake, tool| fake.tool(tool, json!({}), Ok(json!({"tool": tool}))));
+        let (data, _) = all.call(&module, "look", json!({})).unwrap();
+        assert_eq!(data, json!({"told": [{"tool": "a"}, {"tool": "b"}, "CAPABILITY_DENIED"]}));
+        assert_eq!(module.description().capabilities.tools, ["a", "b"]);
+    }
+
+    #[test]
+    fn one_call_makes_at_most_32_calls_of_tools() {
+        let cx = FakeTarget::new().tool("a", json!({}), Ok(json!({}))).context();
+        let call = ToolCall::new("a", json!({}));
+        let codes = |calls: Vec<ToolCall>| -> Vec<_> {
+            cx.call_tools(&calls).into_iter().map(|result| result.map_err(|problem| problem.code)).collect()
+        };
+        assert!(codes(vec![call.clone(); 30]).iter().all(|result| result.is_ok()));
+        assert_eq!(codes(vec![call.clone(); 3]), vec![Err("TOO_MANY_TOOL_CALLS".to_owned()); 3]);
+        assert!(codes(vec![call; 2]).iter().all(|result| result.is_ok()));
     }
 
     #[test]
