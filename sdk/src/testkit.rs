@@ -358,7 +358,8 @@ impl FakeTarget {
             None => is_recorded(),
         };
         if !is_requested {
-            let message = format!("the module may not call {}: no request of its names that tool", call.tool);
+            let message =
+                format!("the module may not call {}: none of its requests names that tool", call.tool);
             return Err(Problem::new("CAPABILITY_DENIED", Category::Denied, message));
         }
         match self.tool_results.iter().find(|(recorded, _)| recorded == call) {

@@ -23,6 +23,8 @@ pub enum Request<'a> {
     Signals(&'a SignalRequest),
     /// A request for a program of the module's own.
     OwnProgram(&'a OwnProgramRequest),
+    /// A request for another module's tool, by its name.
+    Tool(&'a String),
 }
 
 /// The reason why an operator should look at a request; the gravest comes first.
@@ -41,6 +43,8 @@ pub enum Concern {
     NotReviewed,
     /// The files hold secrets, for this reason.
     Secret(&'static str),
+    /// The module calls another module's tool, which looks with the grants of that module.
+    Tool,
     /// The module reads other files.
     Files,
     /// The command was found to be harmless for any values, for this reason.
@@ -57,7 +61,9 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
     let signals = requests.signals.iter().map(|request| (Concern::Signals, Request::Signals(request)));
     let own = requests.own_programs.iter();
     let own = own.map(|request| (Concern::OwnProgram, Request::OwnProgram(request)));
-    let mut all: Vec<_> = programs.chain(own).chain(signals).chain(commands).chain(paths).collect();
+    let tools = requests.tools.iter().map(|request| (Concern::Tool, Request::Tool(request)));
+    let mut all: Vec<_> =
+        programs.chain(own).chain(signals).chain(commands).chain(paths).chain(tools).collect();
     all.sort_by_key(|(concern, request)| match request {
         Request::Command(request) => {
             (*concern, rank(&request.privilege), std::cmp::Reverse((request.effect, request.risk)))
@@ -72,6 +78,9 @@ pub fn by_concern(requests: &Requests) -> Vec<(Concern, Request<'_>)> {
         }
         Request::OwnProgram(_) => {
             (*concern, rank(&Privilege::Root), std::cmp::Reverse((Effect::Change, host_base::Risk::High)))
+        }
+        Request::Tool(_) => {
+            (*concern, rank(&Privilege::Root), std::cmp::Reverse((Effect::Read, host_base::Risk::ReadOnly)))
         }
         Request::Path(request) => {
             let effect = if request.write { Effect::Change } else { Effect::Read };
@@ -162,12 +171,14 @@ mod tests {
                 sha256: "0".repeat(64),
                 reason: String::new(),
             }],
+            tools: vec!["others_look".to_owned()],
         };
         let shown: Vec<String> = by_concern(&requests)
             .iter()
             .map(|(concern, request)| match request {
                 Request::Command(request) => format!("{concern:?} {}", request.pattern),
                 Request::Path(request) => format!("{concern:?} {}", request.glob),
+                Request::Tool(name) => format!("{concern:?} {name}"),
                 Request::AnyProgram(_) | Request::Signals(_) | Request::OwnProgram(_) => {
                     format!("{concern:?}")
                 }
@@ -186,7 +197,8 @@ mod tests {
         assert_eq!(shown[5], "NotReviewed cat -- <path:/srv/*>");
         assert!(shown[6].starts_with("Secret(") && shown[6].ends_with(" /etc/gshadow"), "{}", shown[6]);
         assert!(shown[7].starts_with("Secret(") && shown[7].ends_with(" /proc/*/environ"), "{}", shown[7]);
-        assert_eq!(shown[8], "Files /etc/**");
-        assert!(shown[9].starts_with("Reviewed(") && shown[9].ends_with(" uptime"), "{}", shown[9]);
+        assert_eq!(shown[8], "Tool others_look");
+        assert_eq!(shown[9], "Files /etc/**");
+        assert!(shown[10].starts_with("Reviewed(") && shown[10].ends_with(" uptime"), "{}", shown[10]);
     }
 }

@@ -32,6 +32,9 @@ const MAX_REQUESTS: usize = 500;
 /// The greatest number of the host's own commands for one module.
 const MAX_VERBS: usize = 4000;
 
+/// The greatest length of a tool's name.
+const MAX_TOOL_NAME: usize = 64;
+
 /// The directory of the modules' own programs. No other program looks there for files.
 const OWN_PROGRAMS: &str = "/usr/local/lib/linux-sysadmin/";
 
@@ -106,6 +109,8 @@ pub struct Grants {
     signals: Vec<Privilege>,
     /// The module's own programs.
     own_programs: Vec<OwnProgramRequest>,
+    /// The names of other modules' tools that the module may call.
+    tools: Vec<String>,
     /// The host's own commands for the granted paths, each with the most rights that it may take.
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
@@ -229,6 +234,17 @@ impl Grants {
         self.check_count()
     }
 
+    /// Grants calls of another module's tool. Only its exact name counts.
+    pub fn tool(&mut self, name: &str) -> Result<(), GrantError> {
+        let is_letter = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_');
+        if !(1..=MAX_TOOL_NAME).contains(&name.len()) || !name.bytes().all(is_letter) {
+            let why = "it is to call a tool whose name isn't [a-z0-9_], 1 to 64 characters";
+            return Err(GrantError::Ungrantable(name.chars().take(MAX_TOOL_NAME).collect(), why));
+        }
+        self.tools.push(name.to_owned());
+        self.check_count()
+    }
+
     /// Denies reading these files, whatever else covers them.
     pub fn deny(&mut self, text: &str) -> Result<(), GrantError> {
         let glob = Glob::parse(text).map_err(|error| GrantError::Glob(text.to_owned(), error))?;
@@ -245,6 +261,7 @@ impl Grants {
             all.any_program.extend_from_slice(&other.any_program);
             all.signals.extend_from_slice(&other.signals);
             all.own_programs.extend_from_slice(&other.own_programs);
+            all.tools.extend_from_slice(&other.tools);
             all.verbs.extend_from_slice(&other.verbs);
             all.denied.extend_from_slice(&other.denied);
         }
@@ -273,7 +290,8 @@ impl Grants {
             + self.directories.len()
             + self.any_program.len()
             + self.signals.len()
-            + self.own_programs.len();
+            + self.own_programs.len()
+            + self.tools.len();
         if requests > MAX_REQUESTS || self.verbs.len() > MAX_VERBS {
             Err(GrantError::TooMany)
         } else {
@@ -335,6 +353,18 @@ impl Grants {
                 "module {} may not send signals as {}: none of its grants covers it",
                 self.module,
                 String::from(privilege.clone())
+            ))),
+        }
+    }
+
+    /// Whether the module may call this tool of another module.
+    pub fn may_call(&self, tool: &str) -> Result<(), Problem> {
+        match self.tools.iter().any(|granted| granted == tool) {
+            true => Ok(()),
+            false => Err(denied(format!(
+                "module {} may not call {}: none of its grants names that tool",
+                self.module,
+                excerpt(tool, MAX_QUOTED)
             ))),
         }
     }

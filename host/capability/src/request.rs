@@ -115,4 +115,7 @@ pub struct Requests {
     /// The module's own programs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_programs: Vec<OwnProgramRequest>,
+    /// The names of other modules' read-only tools.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
 }

@@ -198,6 +198,9 @@ pub enum DescriptionError {
     /// A condition names a fact that doesn't exist.
     #[error("there is no fact {0:?} to serve by; there are {facts}", facts = Facts::NAMES.join(", "))]
     Fact(String),
+    /// The module asks to call a tool of its own.
+    #[error("it asks to call {0}, which is a tool of its own; it may ask for other modules' tools")]
+    OwnTool(String),
     /// The module asks for something that this host can't grant.
     #[error("{0}, which this version of the host can't grant")]
     Ungrantable(&'static str),
@@ -215,9 +218,6 @@ impl Description {
         let sha256 = hex::encode(Sha256::digest(said.json));
         let said = said.description;
         let capabilities = said.capabilities;
-        if !capabilities.tools.is_empty() {
-            return Err(DescriptionError::Ungrantable("it asks for other modules' tools"));
-        }
         let shown = |text: String| visible(&text).into_owned();
         let condition = |said: describe::Condition| Condition { fact: said.fact, any_of: said.any_of };
         let description = Self {
@@ -240,6 +240,7 @@ impl Description {
                     .into_iter()
                     .map(convert::own_program_request)
                     .collect(),
+                tools: capabilities.tools,
             })?,
             sha256,
         };
@@ -283,6 +284,10 @@ impl Description {
                     return Err(DescriptionError::Alias { tool: tool.name.clone(), reason });
                 }
             }
+        }
+        let is_own = |name: &&String| self.tools.iter().any(|tool| tool.name == **name);
+        if let Some(own) = self.requests.tools.iter().find(is_own) {
+            return Err(DescriptionError::OwnTool(own.clone()));
         }
         for condition in &self.serves {
             let fits = |value: &String| value.len() <= 64 && !value.is_empty() && value.bytes().all(is_fact);
@@ -330,6 +335,11 @@ impl Description {
             |request: &OwnProgramRequest| accepted.is_none_or(|all| all.own_programs.contains(request));
         for request in self.requests.own_programs.iter().filter(|request| is_accepted(request)) {
             grants.own_program(request)?;
+        }
+        for tool in
+            self.requests.tools.iter().filter(|tool| accepted.is_none_or(|all| all.tools.contains(tool)))
+        {
+            grants.tool(tool)?;
         }
         Ok(grants)
     }
@@ -521,10 +531,17 @@ mod tests {
     }
 
     fn module(tools: Vec<describe::Tool>) -> Result<Description, DescriptionError> {
+        module_that_calls(&[], tools)
+    }
+
+    fn module_that_calls(
+        called: &[&str],
+        tools: Vec<describe::Tool>,
+    ) -> Result<Description, DescriptionError> {
         let capabilities = describe::Capabilities {
             commands: Vec::new(),
             paths: Vec::new(),
-            tools: Vec::new(),
+            tools: called.iter().map(|tool| (*tool).to_owned()).collect(),
             any_program: Vec::new(),
             signals: Vec::new(),
             own_programs: Vec::new(),
@@ -563,6 +580,36 @@ mod tests {
         tool.aliases.arguments.push(describe::ArgumentAlias { alias, argument });
         let error = module(vec![tool]).unwrap_err().to_string();
         assert!(error.contains("alias of tool one") && error.contains("\"gone\""), "{error}");
+    }
+
+    #[test]
+    fn a_module_calls_tools_of_others_that_the_operator_has_accepted() {
+        let description = module_that_calls(&["two", "three"], vec![described("one", &[])]).unwrap();
+        let all = description.grants(None, None).unwrap();
+        let accepted = Requests { tools: vec!["three".to_owned(), "four".to_owned()], ..Requests::default() };
+        let some = description.grants(Some(&accepted), None).unwrap();
+        for (tool, in_all, in_some) in
+            [("one", false, false), ("two", true, false), ("three", true, true), ("four", false, false)]
+        {
+            assert_eq!(
+                (all.may_call(tool).is_ok(), some.may_call(tool).is_ok()),
+                (in_all, in_some),
+                "{tool}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_module_asks_for_tools_of_others_by_names_and_never_for_its_own() {
+        for (called, said) in [
+            ("one", "it asks to call one, which is a tool of its own"),
+            ("two*", "`two*`: it is to call a tool whose name isn't [a-z0-9_]"),
+            ("", "a tool whose name isn't"),
+        ] {
+            let described = module_that_calls(&["other", called], vec![described("one", &[])]);
+            let error = described.unwrap_err().to_string();
+            assert!(error.contains(said), "{said} is not in: {error}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use wasmtime::component::Resource;
 
 use super::bindings::sysadmin::module::types::{Command, Output, Place, Privilege, Problem};
 use super::bindings::sysadmin::module::{
-    confirm, distro_context, doc_emit, exec_command, progress, redaction, target_files, tool_calls, types,
+    confirm, distro_context, doc_emit, exec_command, progress, redaction, target_files, types,
 };
 use super::convert;
 use super::store::{Call, PlanHandling, State, unsupported};
@@ -350,7 +350,7 @@ impl Call {
     }
 
     /// Whether the call may make a plan, so that its observations have to be kept.
-    fn may_have_plan(&self) -> bool {
+    pub(super) fn may_have_plan(&self) -> bool {
         self.risk != Risk::ReadOnly
     }
 
@@ -414,16 +414,6 @@ impl progress::Host for State {
     async fn report(&mut self, fraction: Option<f32>, message: String) -> wasmtime::Result<()> {
         (self.call()?.progress)(fraction, &message);
         Ok(())
-    }
-}
-
-impl tool_calls::Host for State {
-    async fn call_all(
-        &mut self,
-        calls: Vec<tool_calls::ToolCall>,
-    ) -> wasmtime::Result<Vec<GuestResult<String>>> {
-        self.call()?;
-        Ok(calls.iter().map(|_| to_guest(Err(unsupported("calls of other modules' tools")))).collect())
     }
 }
 

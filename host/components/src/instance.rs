@@ -79,11 +79,11 @@ pub(super) fn new_store(
     table.set_max_capacity(HANDLES);
     let guest_time = GuestTime::new(guest_time);
     let limits = shared.limits();
-    let limiter = Limiter::new((limits.memory_mib.get() as usize) << 20);
+    let budget = call.as_ref().and_then(|call| call.budget.clone()).unwrap_or_default();
+    let limiter = Limiter::new(budget.clone(), (limits.memory_mib.get() as usize) << 20);
     let most_host_calls = limits.host_calls.get();
     let clock = Arc::new(CallClock::new(wall_time));
-    let state =
-        State { wasi, table, limiter, guest_time, host_calls: 0, most_host_calls, streams: 0, clock, call };
+    let state = State { wasi, table, limiter, guest_time, budget, most_host_calls, streams: 0, clock, call };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);

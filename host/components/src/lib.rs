@@ -35,12 +35,14 @@ mod store;
 mod surface;
 mod system_imports;
 mod system_services;
+mod tool_caller;
 
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
 pub use config::{ConfiguredPaths, Disabled, Limits, Modules, Policy};
 pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, ModuleInstaller, Verified};
+pub use limits::CallBudget;
 pub use lock::NAME as LOCK;
 pub use module::{Module, Reply};
 pub use registry::{CompileMode, Conflict, Registry, Route, kept_list};
@@ -49,6 +51,7 @@ pub use source::read_sums;
 pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule};
 pub use store::{CallContext, PlanHandling, TimeLimits};
 pub use system_services::{ConnectionService, JobService, PublicKey, SessionService, SystemServices};
+pub use tool_caller::{MAX_TOOL_CALLS, ToolCaller};
 
 /// The version of the contract that this host speaks. It speaks version 0.1.0 as well.
 pub const CONTRACT: &str = "sysadmin:module@0.2.0";

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,11 +29,11 @@ pub(super) const HANDLES: usize = 1_000;
 pub(super) enum ExceededLimit {
     #[error("it computed for longer than {} s, which is what it may", .0.as_secs_f64())]
     Time(Duration),
-    #[error("it called the host more than {0} times")]
+    #[error("the host was called more than {0} times in one call")]
     HostCalls(u32),
     #[error("it handed over more than {} MiB at once", HOST_CALL_BYTES >> 20)]
     CallSize,
-    #[error("it asked for more than {} MiB of memory", .0 >> 20)]
+    #[error("more than {} MiB of memory were asked for in one call", .0 >> 20)]
     Memory(usize),
     #[error("it asked for more than {TABLE_ELEMENTS} table elements")]
     Tables,
@@ -87,10 +88,49 @@ impl ExceededLimit {
     }
 }
 
+/// What a call has used of its limits, together with the calls that its module makes of other modules' tools.
+#[derive(Default)]
+pub struct CallBudget {
+    host_calls: AtomicU32,
+    memory: AtomicUsize,
+    tool_calls: AtomicUsize,
+}
+
+impl CallBudget {
+    /// Counts a call into the host. The result is the number of them.
+    pub(super) fn count_host_call(&self) -> u32 {
+        self.host_calls.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    }
+
+    /// Takes this many calls of tools, where no more than `most` are taken then. The error is the number that there would
+    /// be, and none is taken.
+    pub(super) fn take_tool_calls(&self, calls: usize, most: usize) -> Result<(), usize> {
+        take(&self.tool_calls, calls, most)
+    }
+
+    /// Takes this many bytes of memory, where no more than `most` are taken then. It says whether it has.
+    fn take_memory(&self, bytes: usize, most: usize) -> bool {
+        take(&self.memory, bytes, most).is_ok()
+    }
+
+    fn give_memory_back(&self, bytes: usize) {
+        self.memory.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Adds to a sum that may reach `most`. The error is the sum that there would be.
+fn take(sum: &AtomicUsize, more: usize, most: usize) -> Result<(), usize> {
+    let fits = |taken: usize| taken.checked_add(more).filter(|total| *total <= most);
+    let taken = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits);
+    taken.map(|_| ()).map_err(|taken| taken.saturating_add(more))
+}
+
 /// Limits all memories and tables of a call together, while wasmtime's own limits are for each. It keeps a refusal,
 /// because the guest sees only a failed growth and then traps as `unreachable`.
 pub(super) struct Limiter {
+    budget: Arc<CallBudget>,
     most_memory: usize,
+    /// The bytes that this store has taken of the budget.
     memory: usize,
     elements: usize,
     /// The limit of the latest refused growth.
@@ -98,9 +138,9 @@ pub(super) struct Limiter {
 }
 
 impl Limiter {
-    /// A limiter with this many bytes for all linear memories together.
-    pub(super) fn new(most_memory: usize) -> Self {
-        Self { most_memory, memory: 0, elements: 0, refused: None }
+    /// A limiter with this many bytes for all linear memories of the budget together.
+    pub(super) fn new(budget: Arc<CallBudget>, most_memory: usize) -> Self {
+        Self { budget, most_memory, memory: 0, elements: 0, refused: None }
     }
 
     fn allow(&mut self, fits: bool, otherwise: ExceededLimit) -> wasmtime::Result<bool> {
@@ -111,12 +151,18 @@ impl Limiter {
     }
 }
 
+impl Drop for Limiter {
+    fn drop(&mut self) {
+        self.budget.give_memory_back(self.memory);
+    }
+}
+
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let total = self.memory.saturating_add(desired.saturating_sub(current));
-        let fits = total <= self.most_memory;
+        let more = desired.saturating_sub(current);
+        let fits = self.budget.take_memory(more, self.most_memory);
         if fits {
-            self.memory = total;
+            self.memory += more;
         }
         self.allow(fits, ExceededLimit::Memory(self.most_memory))
     }

@@ -415,6 +415,7 @@ impl Module {
         requests
             .own_programs
             .retain(|asked| accepted.is_none_or(|all| all.own_programs.contains(asked)) == granted);
+        requests.tools.retain(|asked| accepted.is_none_or(|all| all.tools.contains(asked)) == granted);
         requests
     }
 

@@ -10,9 +10,10 @@ use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use super::call_clock::CallClock;
-use super::limits::{ExceededLimit, GuestTime, Limiter};
+use super::limits::{CallBudget, ExceededLimit, GuestTime, Limiter};
 use super::log::CallLog;
 use super::system_services::SystemServices;
+use super::tool_caller::ToolCaller;
 use host_base::Risk;
 use host_base::problem::Problem;
 use host_capability::Grants;
@@ -72,6 +73,12 @@ pub struct CallContext {
     pub plan: Arc<OnceLock<Result<Outcome, Problem>>>,
     /// The function that is told how far the tool is, in the tool's own words.
     pub progress: ProgressReporter,
+    /// The way to call other modules' tools. None in a call that a module makes itself, and where the module imports no
+    /// such calls.
+    pub tool_caller: Option<Arc<dyn ToolCaller>>,
+    /// The budget of the call within which a module makes this one. None where a client makes it: each attempt then has a
+    /// budget of its own.
+    pub budget: Option<Arc<CallBudget>>,
 }
 
 /// The time limits of a call and its commands.
@@ -103,7 +110,8 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) limiter: Limiter,
     pub(super) guest_time: GuestTime,
-    pub(super) host_calls: u32,
+    /// What the call has used of its limits, together with the calls within it.
+    pub(super) budget: Arc<CallBudget>,
     pub(super) most_host_calls: u32,
     /// The number of commands that the guest reads from.
     pub(super) streams: usize,
@@ -197,8 +205,7 @@ impl State {
     /// Counts a call into the host and returns the call. It traps where there is no call, or one call into the host too
     /// many.
     pub(super) fn call(&mut self) -> wasmtime::Result<&Call> {
-        self.host_calls += 1;
-        if self.host_calls > self.most_host_calls {
+        if self.budget.count_host_call() > self.most_host_calls {
             return Err(ExceededLimit::HostCalls(self.most_host_calls).into());
         }
         match &self.call {
@@ -266,6 +273,8 @@ impl CallContext {
             plan_handling: PlanHandling::Kept(Arc::default()),
             plan: Arc::default(),
             progress: Arc::new(|_, _| {}),
+            tool_caller: None,
+            budget: None,
         }
     }
 }

@@ -397,6 +397,27 @@ fn an_own_program_has_its_place_and_a_whole_sha256() {
 }
 
 #[test]
+fn a_tool_of_another_module_is_called_by_its_exact_name_only() {
+    let mut own = Grants::new("triage");
+    own.tool("svc_list").unwrap();
+    let together = Grants::new("triage").with([&own]);
+    for grants in [own, together] {
+        grants.may_call("svc_list").unwrap();
+        for other in ["", "svc", "svc_", "svc_list ", "SVC_LIST", "svc_lists", "svc_*", "log_search"] {
+            let denied = grants.may_call(other).unwrap_err();
+            assert_eq!(denied.code, "CAPABILITY_DENIED", "{other}");
+            assert!(denied.message.contains(&format!("may not call {other}:")), "{}", denied.message);
+        }
+    }
+    assert_eq!(Grants::new("triage").may_call("svc_list").unwrap_err().code, "CAPABILITY_DENIED");
+    let long = "a".repeat(65);
+    for name in ["", "*", "svc_*", "svc list", "Svc_list", "svc-list", "svc_list\u{200b}", &long] {
+        assert!(Grants::new("triage").tool(name).is_err(), "{name:?}");
+    }
+    Grants::new("triage").tool(&long[1..]).unwrap();
+}
+
+#[test]
 fn signals_need_a_grant_with_these_rights() {
     let signals = |privilege, place| SignalRequest { privilege, place, reason: String::new() };
     let user = |name: &str| Privilege::User(name.to_owned());
