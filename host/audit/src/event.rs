@@ -133,7 +133,7 @@ pub struct CommandUsed {
 /// One call of a tool.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Call {
-    /// The id of the call.
+    /// The id of the call. Calls that a module makes have the id of the call within which it makes them.
     pub trace_id: String,
     /// The name and version that the client gives itself: `claude-code 2.1`.
     pub client: String,
@@ -144,6 +144,9 @@ pub struct Call {
     /// The alias by which the caller named the tool, where it used one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_as: Option<String>,
+    /// The module that called the tool within a call of its own. None where the client called it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called_by: Option<ModuleUsed>,
     /// The tool's module, where one was found.
     pub module: Option<ModuleUsed>,
     /// The target, where one was found.

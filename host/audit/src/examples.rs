@@ -31,6 +31,7 @@ pub fn call(argument: impl Into<Value>) -> Event {
         protocol: "2025-11-25".to_owned(),
         tool: "service_status".to_owned(),
         called_as: None,
+        called_by: None,
         module: Some(module()),
         target: Some(target()),
         arguments: json!({"n": argument.into()}).into(),

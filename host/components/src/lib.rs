@@ -36,6 +36,7 @@ mod surface;
 mod system_imports;
 mod system_services;
 mod tool_caller;
+mod tool_calls;
 
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};
@@ -51,7 +52,7 @@ pub use source::read_sums;
 pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule};
 pub use store::{CallContext, PlanHandling, TimeLimits};
 pub use system_services::{ConnectionService, JobService, PublicKey, SessionService, SystemServices};
-pub use tool_caller::{MAX_TOOL_CALLS, ToolCaller};
+pub use tool_caller::ToolCaller;
 
 /// The version of the contract that this host speaks. It speaks version 0.1.0 as well.
 pub const CONTRACT: &str = "sysadmin:module@0.2.0";

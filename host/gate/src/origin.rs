@@ -20,6 +20,8 @@ pub struct Origin {
     pub tool: String,
     /// The alias by which the client called the tool, if it used one.
     pub called_as: Option<String>,
+    /// The module that calls. None where the client does.
+    pub called_by: Option<ModuleUsed>,
     /// The module that answers. None where no module does.
     pub module: Option<ModuleUsed>,
     /// The machine that the call is for.
@@ -48,6 +50,7 @@ impl Origin {
             protocol,
             tool,
             called_as: None,
+            called_by: None,
             module: None,
             target: None,
             arguments: shown,

@@ -128,7 +128,8 @@ impl Dispatcher {
     ) -> CallHandle {
         let target = self.targets.usual().clone();
         let key = CallKey::new(&request.tool, &request.arguments, None, [target.name()]);
-        self.begin_on(PreparedCall { modules, request, arguments: Err(problem), target }, key, &self.pool)
+        let call = PreparedCall { modules, request, arguments: Err(problem), target, calling: None };
+        self.begin_on(call, key, &self.pool)
     }
 
     fn begin(
@@ -142,19 +143,25 @@ impl Dispatcher {
             Selected::One(target) => {
                 let is_server_tool = modules.is_server_tool(&request.tool);
                 let pool = if is_server_tool { &self.server_tool_pool } else { &self.pool };
-                self.begin_on(PreparedCall { modules, request, arguments, target }, key, pool)
+                let call = PreparedCall { modules, request, arguments, target, calling: None };
+                self.begin_on(call, key, pool)
             }
             Selected::Many(targets) => {
                 let calls = targets.into_iter().map(|target| {
                     let (modules, request, arguments) = (modules.clone(), request.clone(), arguments.clone());
-                    PreparedCall { modules, request, arguments, target }
+                    PreparedCall { modules, request, arguments, target, calling: None }
                 });
                 self.begin_on_many(calls.collect(), &request, key, only_looks)
             }
         }
     }
 
-    fn begin_on(self: &Arc<Self>, call: PreparedCall, key: CallKey, pool: &CallPool) -> CallHandle {
+    pub(super) fn begin_on(
+        self: &Arc<Self>,
+        call: PreparedCall,
+        key: CallKey,
+        pool: &CallPool,
+    ) -> CallHandle {
         let dispatcher = self.clone();
         let info = call.request.info(call.target.name());
         CallHandle::start(info, key, pool, move |channel, progress, cancelled| async move {

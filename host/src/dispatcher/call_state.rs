@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use super::tool_calls::CallingModule;
 use crate::answers::envelope::{Envelope, Status};
 use crate::answers::remediation::{self, RemediationContext};
 use crate::answers::reply::AnswerData;
@@ -34,6 +35,8 @@ pub struct CallState {
     pub has_session: bool,
     /// The agent that calls, as it names itself, where several agents share a connection.
     pub agent_id: Option<String>,
+    /// The module that makes the call within a call of its own. None where a client makes it.
+    pub calling: Option<CallingModule>,
 }
 
 /// The part of a call's state that is known once its module is chosen.
@@ -58,10 +61,8 @@ impl RoutedCall {
         family: &str,
         dry_run: bool,
     ) -> Self {
-        let description = &module.description;
-        let (name, version) = (description.name.clone(), description.version.clone());
-        let module = ModuleUsed { name, version, sha256: module.sha256.clone() };
-        let origin = Arc::new(Origin { module: Some(module), target: Some(target), ..origin.clone() });
+        let origin =
+            Arc::new(Origin { module: Some(module_used(module)), target: Some(target), ..origin.clone() });
         Self {
             origin,
             risk: tool.risk,
@@ -81,6 +82,13 @@ impl RoutedCall {
             user: target.map(|target| target.account.as_str()),
         }
     }
+}
+
+/// The identity of a module for the audit log.
+pub fn module_used(module: &Module) -> ModuleUsed {
+    let description = &module.description;
+    let (name, version) = (description.name.clone(), description.version.clone());
+    ModuleUsed { name, version, sha256: module.sha256.clone() }
 }
 
 impl CallState {
@@ -165,6 +173,7 @@ impl CallState {
             protocol: origin.protocol.clone(),
             tool: origin.tool.clone(),
             called_as: origin.called_as.clone(),
+            called_by: origin.called_by.clone(),
             module: origin.module.clone(),
             target: origin.target.clone(),
             arguments: origin.arguments.clone().into(),

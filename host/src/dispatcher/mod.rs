@@ -1,7 +1,8 @@
 //! Takes requests, and holds everything that outlives their calls.
 //!
 //! [`begin`] turns a request into a call on one host or on many, or finds the call that waits for it. [`pipeline`] is
-//! the call itself, in seven steps. [`confirmation`] chooses how a question reaches a person, and [`modules`] loads the
+//! the call itself, in seven steps. [`tool_calls`] makes the calls of tools that a module makes within a call of its own.
+//! [`confirmation`] chooses how a question reaches a person, and [`modules`] loads the
 //! modules.
 
 mod begin;
@@ -12,6 +13,7 @@ mod modules;
 mod pipeline;
 mod request;
 mod session_info;
+mod tool_calls;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -54,6 +56,9 @@ pub struct Dispatcher {
     pool: CallPool,
     /// The pool of tools about the server's own connections and jobs, which must not wait for other calls.
     server_tool_pool: CallPool,
+    /// The pool of the calls that modules make. A call that makes them keeps its slot until they end, so they have slots of
+    /// their own.
+    tool_call_pool: CallPool,
     pending_calls: Arc<PendingCalls>,
     /// Lets a person at a terminal decide about pending calls.
     listener: Mutex<Option<Listener>>,
@@ -88,10 +93,12 @@ impl Dispatcher {
         let registry = Registry::new(&config.modules, host_base::directories::cache());
         let modules = LoadedModules { registry, validators: Validators::default(), config_error: None };
         let limits = &config.modules.limits;
-        let scheduler =
-            || Scheduler::new(limits.calls_at_once.get() as usize, limits.calls_waiting.get() as usize);
+        let at_once = limits.calls_at_once.get() as usize;
+        let scheduler = || Scheduler::new(at_once, limits.calls_waiting.get() as usize);
         let pool = CallPool::new(scheduler());
         let server_tool_pool = pool.with_scheduler(scheduler());
+        // Each call that runs makes a bounded number of calls, so that this queue is bounded without a limit of its own.
+        let tool_call_pool = pool.with_scheduler(Scheduler::new(at_once, usize::MAX));
         let knowledge = LazyKnowledge::new(&config.knowledge, &loaded_config.path, policy.clone());
         let marks = knowledge.clone();
         let looked_for = ServiceFiles::new(move || marks.get().configuration_marks());
@@ -110,6 +117,7 @@ impl Dispatcher {
             loaded_config,
             pool,
             server_tool_pool,
+            tool_call_pool,
             pending_calls: Arc::default(),
             listener: Mutex::default(),
             mode: host_system_mode::mode(),

@@ -16,8 +16,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::call_state::{CallState, RoutedCall};
+use super::call_state::{CallState, RoutedCall, module_used};
 use super::session_info::SessionInfo;
+use super::tool_calls::{CallingModule, ModuleToolCaller};
 use super::{Caller, Dispatcher, LoadedModules, Request};
 use crate::answers::envelope::Envelope;
 use crate::answers::reply::{self, AnswerData};
@@ -34,7 +35,7 @@ use host_base::problem::{Category, Problem};
 use host_capability::Grants;
 use host_components::{
     CallContext, ConnectionService, JobService, Module, PlanHandling, ReplanCall, Reply, SessionService,
-    Shape, SystemServices, TimeLimits, Tool, ToolCall,
+    Shape, SystemServices, TimeLimits, Tool, ToolCall, ToolCaller,
 };
 use host_gate::{CONFIRMATION_REQUIRED, Origin, ProgressReporter, TargetLockSlot, target_used};
 use host_target::{Facts, Target};
@@ -49,6 +50,8 @@ pub(super) struct PreparedCall {
     /// The arguments as the tool takes them, or why the call is refused.
     pub(super) arguments: Result<Arguments, Problem>,
     pub(super) target: Arc<Target>,
+    /// The module that makes the call within a call of its own. None where a client makes it.
+    pub(super) calling: Option<CallingModule>,
 }
 
 /// The module that answers a call, its tool, and the target's facts that chose them.
@@ -61,15 +64,15 @@ struct ChosenModule {
 impl Dispatcher {
     /// Runs steps 3 to 7. Whatever happens, the call has an envelope and is on record.
     pub(super) async fn run(
-        &self,
+        self: &Arc<Self>,
         call: PreparedCall,
         channel: Arc<ConfirmationChannel>,
         progress: ProgressReporter,
         cancelled: CancellationToken,
     ) -> Envelope {
         let started = Instant::now();
-        let PreparedCall { modules, request, arguments, target } = call;
-        let call = call_state(&request, channel);
+        let PreparedCall { modules, request, arguments, target, calling } = call;
+        let call = call_state(&request, channel, calling);
         let answer = self
             .unless_cancelled(&call, &target, started, cancelled, async {
                 let arguments = arguments?;
@@ -151,7 +154,7 @@ impl Dispatcher {
 
     /// Step 4: puts together what this one call may reach. A tool that changes something locks the target.
     async fn context(
-        &self,
+        self: &Arc<Self>,
         modules: &Arc<LoadedModules>,
         ChosenModule { module, tool, facts }: &ChosenModule,
         target: &Arc<Target>,
@@ -180,6 +183,11 @@ impl Dispatcher {
         let jobs = module.imports("jobs").then(|| {
             Arc::new(VisibleJobs::new(&self.jobs, call.agent_id.clone(), dry_run)) as Arc<dyn JobService>
         });
+        let calls_tools = call.calling.is_none() && module.imports("tool-calls");
+        let tool_caller = calls_tools.then(|| {
+            let caller = ModuleToolCaller::new(self, modules, module_used(module), target, call);
+            Arc::new(caller) as Arc<dyn ToolCaller>
+        });
         Ok(CallContext {
             tool: tool.name.clone(),
             risk: tool.risk,
@@ -198,6 +206,8 @@ impl Dispatcher {
             plan: call.plan.clone(),
             progress,
             facts: facts.clone(),
+            tool_caller,
+            budget: call.calling.as_ref().map(|calling| calling.budget.clone()),
         })
     }
 
@@ -290,15 +300,20 @@ impl Dispatcher {
 }
 
 /// The state of a call before its module is chosen.
-fn call_state(request: &Request, channel: Arc<ConfirmationChannel>) -> CallState {
+fn call_state(
+    request: &Request,
+    channel: Arc<ConfirmationChannel>,
+    calling: Option<CallingModule>,
+) -> CallState {
     let Request { tool, arguments, aliases, caller, .. } = request;
     let Caller { has_session, agent_id, client, protocol, trace_id } = caller.clone();
     let name = host_text::redact::excerpt(tool, 64);
     let trace_id = trace_id.unwrap_or_else(|| host_base::id::random().unwrap_or_default());
     let protocol = protocol.unwrap_or_else(|| "cli".to_owned());
     let origin = Origin::new(trace_id, client, protocol, name, arguments);
-    let origin = Origin { called_as: aliases.tool.clone(), ..origin };
+    let called_by = calling.as_ref().map(|calling| calling.module.clone());
+    let origin = Origin { called_as: aliases.tool.clone(), called_by, ..origin };
     let command_log = channel.command_log().clone();
     let (plan, routed, retries) = Default::default();
-    CallState { origin, command_log, plan, routed, channel, retries, has_session, agent_id }
+    CallState { origin, command_log, plan, routed, channel, retries, has_session, agent_id, calling }
 }

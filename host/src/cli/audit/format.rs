@@ -30,13 +30,15 @@ fn event_text(record: &Record) -> String {
     match record.event.as_str() {
         "call" => {
             let on = if record.word_of("target", "name").is_some() { on } else { word("tool") };
+            let by = record.word_of("called_by", "name");
+            let by = by.map(|module| format!(" for module {}", name(Some(module)))).unwrap_or_default();
             let change = record.change().map(|id| format!(", change {}", name(Some(id)))).unwrap_or_default();
             let decision = match record.word("decision") {
                 Some("looked" | "none") | None => String::new(),
                 Some(decision) => format!(", {}", name(Some(decision))),
             };
             let duration = number("duration_ms").unwrap_or_default();
-            format!("{on}: {}{code}{decision}{change}, {duration} ms", word("status"))
+            format!("{on}{by}: {}{code}{decision}{change}, {duration} ms", word("status"))
         }
         "change-begun" => {
             let by =

@@ -4,7 +4,7 @@ use clap::Parser;
 use tempfile::TempDir;
 
 use super::*;
-use host_audit::{AuditLog as Log, ChangeBegun, Durability, Event, Outcome, Settings};
+use host_audit::{AuditLog as Log, ChangeBegun, Durability, Event, ModuleUsed, Outcome, Settings};
 
 #[derive(Parser)]
 struct Line {
@@ -26,7 +26,8 @@ fn run(directory: &Path, args: &[&str]) -> (bool, String, String) {
     (all_right.unwrap(), text(out), text(err))
 }
 
-/// A log of thirty calls and a change. One of the calls has characters that a terminal would act upon.
+/// A log of thirty calls, one that a module made, and a change. One of the calls has characters that a terminal would act
+/// upon.
 fn log() -> (TempDir, Log) {
     let home = tempfile::tempdir().unwrap();
     let log =
@@ -35,6 +36,10 @@ fn log() -> (TempDir, Log) {
     evil.tool = "evil\u{1b}[2J\nforged line".to_owned();
     evil.status = host_audit::CallStatus::Error;
     log.append(&Event::Call(evil), Durability::Lazy).unwrap();
+    let Event::Call(mut within) = host_audit::examples::call("within") else { panic!() };
+    within.tool = "others_look".to_owned();
+    within.called_by = within.module.take().map(|module| ModuleUsed { name: "triage".to_owned(), ..module });
+    log.append(&Event::Call(within), Durability::Lazy).unwrap();
     let begun = Event::ChangeBegun(Box::new(host_audit::examples::begun("c1")));
     log.append(&begun, Durability::Synced).unwrap();
     (home, log)
@@ -97,6 +102,7 @@ fn a_list_is_short_and_narrow_and_nothing_in_it_is_hidden() {
     let flat = out.replace("\n          ", " ");
     for said in [
         "Z  service_status on web1: success, 12 ms\n",
+        "Z  others_look on web1 for module triage: success, 12 ms\n",
         "evil\\u{1b}[2J\\nforged line on web1: error",
         "change c1 begun: service_restart on web1, risk moderate, allowed by policy\n",
         "change c1 ended: undone, step 2 failed, STEP_FAILED\n",
@@ -147,6 +153,7 @@ fn filters_hold_for_what_is_shown_and_exported() {
         (&["--unfinished"], 2),
         (&["--changes", "--last", "2"], 2),
         (&["--since", "1h", "--tool", "service_status"], 29),
+        (&["--tool", "others_look"], 1),
         (&["--until", "1h"], 0),
         (&["--until", "2200-01-01", "--changes"], 5),
         (&["--since", "2200-01-01"], 0),

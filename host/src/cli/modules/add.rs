@@ -217,13 +217,15 @@ impl Pinning {
                 Request::AnyProgram(request) => accepted.any_program.push(request.clone()),
                 Request::Signals(request) => accepted.signals.push(request.clone()),
                 Request::OwnProgram(request) => accepted.own_programs.push(request.clone()),
+                Request::Tool(request) => accepted.tools.push(request.clone()),
             }
         }
         let granted = accepted.commands.len()
             + accepted.paths.len()
             + accepted.any_program.len()
             + accepted.signals.len()
-            + accepted.own_programs.len();
+            + accepted.own_programs.len()
+            + accepted.tools.len();
         let name = &examined.description().name;
         let without = if declined > 0 { format!(" and without {declined}") } else { String::new() };
         let question = format!("\nPin {name} with {granted} of its requests{without}?");

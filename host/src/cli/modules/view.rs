@@ -160,6 +160,7 @@ pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
         Request::AnyProgram(request) => granted.any_program.contains(request),
         Request::Signals(request) => granted.signals.contains(request),
         Request::OwnProgram(request) => granted.own_programs.contains(request),
+        Request::Tool(request) => granted.tools.contains(request),
     }
 }
 
@@ -179,12 +180,15 @@ pub(super) fn heading(concern: Concern) -> &'static str {
         }
         Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
         Concern::Secret(_) => "SECRETS: reads these files, or writes them too where it says so",
+        Concern::Tool => {
+            "OTHER MODULES' TOOLS: looks by these with all grants of the modules that have them, and gets their answers"
+        }
         Concern::Files => "Files that it reads; those known to hold secrets are left out of every wildcard",
         Concern::Reviewed(_) => "Commands reviewed as harmless, whatever they are given",
     }
 }
 
-/// Describes one request. The module's own reason stands in the last line.
+/// Describes one request. The module's own reason stands in the last line, where the request has one.
 pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denied: bool) -> String {
     let head = format!("{number:>3}. ");
     let indent = " ".repeat(head.len());
@@ -202,20 +206,24 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 true => ", with any standard input it likes",
                 false => "",
             };
-            (format!("{}, {does}{stdin}", account(privilege)), pattern.as_str(), reason)
+            (format!("{}, {does}{stdin}", account(privilege)), pattern.as_str(), Some(reason))
         }
         Request::AnyProgram(AnyProgramRequest { privilege, reason, .. }) => {
-            (format!("{}, to look and to change anything", account(privilege)), "any program", reason)
+            (format!("{}, to look and to change anything", account(privilege)), "any program", Some(reason))
         }
         Request::Signals(SignalRequest { privilege, reason, .. }) => {
             let whose = match privilege {
                 Privilege::Root => "any process",
                 _ => "any process of this account",
             };
-            (format!("{}, to end, to stop and to continue", account(privilege)), whose, reason)
+            (format!("{}, to end, to stop and to continue", account(privilege)), whose, Some(reason))
         }
         Request::OwnProgram(OwnProgramRequest { path, sha256, reason }) => {
-            (format!("as ROOT, with the SHA-256 {sha256}"), path.as_str(), reason)
+            (format!("as ROOT, with the SHA-256 {sha256}"), path.as_str(), Some(reason))
+        }
+        // The contract has no reason for such a request: the tool's own name says what it is for.
+        Request::Tool(tool) => {
+            ("with the rights of the module that has it, to look".to_owned(), tool.as_str(), None)
         }
         Request::Path(PathRequest { glob, write, privilege, place, reason }) => {
             let does = match write {
@@ -230,23 +238,26 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
                 Concern::Secret(why) => format!("{whose}, {does}: {why}"),
                 _ => format!("{whose}, {does}"),
             };
-            (what, glob.as_str(), reason)
+            (what, glob.as_str(), Some(reason))
         }
     };
     let denied = if denied { "NOT GRANTED: " } else { "" };
-    let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
     let verdict = match concern {
         Concern::Reviewed(why) => format!("reviewed: {why}\n"),
         _ => String::new(),
     };
     let below = format!("{indent}  ");
+    let reason = reason.map(|reason| {
+        let reason = if reason.is_empty() { "no reason given".to_owned() } else { quoted(reason) };
+        format!("{}\n", wrap(&format!("it says: {reason}"), &below, &below))
+    });
     format!(
-        "{}\n{}\n{}{}\n",
+        "{}\n{}\n{}{}",
         wrap(&format!("{denied}{what}"), &head, &indent),
         // Words stay whole, so that they can be compared and copied.
         wrap(&visible(text), &below, &format!("{indent}    ")),
         if verdict.is_empty() { verdict } else { wrap(&verdict, &below, &below) },
-        wrap(&format!("it says: {reason}"), &below, &below),
+        reason.unwrap_or_default(),
     )
 }
 
@@ -323,6 +334,7 @@ mod tests {
                 sha256: "0123".repeat(16),
                 reason: "copies ".repeat(20),
             }],
+            tools: vec!["others_look".to_owned()],
             paths: vec![
                 path("/etc/systemd/system/*", true, Privilege::Root),
                 path("/etc/hosts", false, Privilege::Root),
@@ -344,12 +356,16 @@ mod tests {
             ("NOT REVIEWED", "  1. as ROOT, to WRITE and read\n       /etc/systemd/system/*\n"),
             ("NOT REVIEWED", "  1. as ada, to WRITE and read\n       /home/*/.x\n"),
             ("SECRETS", "  1. as ROOT, to WRITE and read: password hashes\n       /etc/gshadow\n"),
+            (
+                "OTHER MODULES' TOOLS",
+                "  1. with the rights of the module that has it, to look\n       others_look\n",
+            ),
             ("Files that it reads", "  1. as ROOT, to read\n       /etc/hosts\n"),
         ]) {
             assert!(heading.starts_with(its_heading) && line.starts_with(first), "{heading}\n{line}");
             assert!(line.lines().all(|line| line.len() <= 80), "{line}");
         }
-        assert_eq!(shown.len(), 6);
+        assert_eq!(shown.len(), 7);
     }
 
     #[test]

@@ -1,7 +1,8 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use tokio::sync::Barrier;
 use wasmtime::Store;
 
@@ -121,6 +122,13 @@ async fn one_call_makes_so_many_calls_of_tools_over_all_and_no_part_of_too_many(
         assert_eq!(told(results), vec![answer; calls]);
         assert_eq!(caller.called().len(), called);
     }
+}
+
+#[tokio::test]
+async fn a_guest_that_asks_for_far_too_many_calls_is_stopped() {
+    let mut store = store(Risk::ReadOnly, None);
+    let stopped = store.data_mut().call_all(vec![asked("one"); MOST_PROBLEMS + 1]).await.unwrap_err();
+    assert_eq!(stopped.downcast_ref::<Problem>().unwrap().code, "NESTED_TOOL_CALL");
 }
 
 #[tokio::test]
