@@ -16,3 +16,4 @@ mod languages;
 mod modules;
 mod pins;
 mod terminal;
+mod tool_calls;

@@ -179,6 +179,29 @@ fn what_the_operator_declines_is_not_granted() {
 }
 
 #[test]
+fn tools_of_other_modules_are_asked_about_and_a_declined_one_is_denied() {
+    // No module has the tool that is called.
+    for (lines, code, granted) in [
+        ("n\ny\n", "CAPABILITY_DENIED", json!(null)),
+        ("y\ny\n", "UNKNOWN_TOOL", json!(["probe_hostile_text"])),
+    ] {
+        let home = Home::new();
+        let (success, shown) = typed(&home, &["modules", "add", &file("relay")], lines);
+        assert!(success, "{shown}");
+        let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text} is not in: {shown}"));
+        assert!(at("OTHER MODULES' TOOLS: looks by these") < at("probe_hostile_text"));
+        let (_, answer) = home.call(&modules(), "relay_call", json!({}));
+        assert_eq!(answer["data"], json!({"code": code}), "{answer}");
+        let listed: Vec<Value> =
+            serde_json::from_str(&done(&home, &["modules", "list", "--json"])).expect("JSON");
+        let relay = listed.iter().find(|module| module["name"] == "relay").expect("listed");
+        assert_eq!(relay["granted"]["tools"], granted, "{relay}");
+        let shown = done(&home, &["modules", "inspect", "relay"]);
+        assert_eq!(shown.contains("NOT GRANTED: with the rights of"), granted.is_null(), "{shown}");
+    }
+}
+
+#[test]
 fn an_update_shows_what_is_wider_and_pins_the_new_bytes() {
     let home = Home::new();
     added(&home, "greeter");
