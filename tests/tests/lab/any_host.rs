@@ -39,6 +39,32 @@ async fn every_tool_works_on_the_host_that_is_named() {
 }
 
 #[tokio::test]
+async fn a_module_calls_tools_on_the_host_of_its_own_call() {
+    let Some(lab) = Lab::with_parrot("a_module_calls_tools_on_the_host_of_its_own_call") else { return };
+    lab.add("caller");
+    lab.settle_for("hosts: {lab: [debian1, rhel1, bare1]}\n");
+    let mut client = served(&lab, GENERATIONS[1]).await;
+    let calls = json!([{"tool": "parrot_read", "arguments": r#"{"path": "/etc/hostname"}"#}]);
+    for host in HOSTS {
+        let envelope = client.envelope("caller_look", json!({"calls": calls, "host": host})).await;
+        let read = &envelope["data"]["results"][0]["envelope"];
+        assert_eq!(read["target_host"], host, "{envelope}");
+        assert_eq!(read["data"]["text"], format!("{}\n", lab.host(host).name()), "{envelope}");
+    }
+    let all = client.envelope("caller_look", json!({"calls": calls, "host": "lab"})).await;
+    assert_eq!(all["hosts"], json!({"total": 3, "succeeded": 3, "failed": 0}), "{all}");
+    let text = all["data"].to_string();
+    assert!(HOSTS.iter().all(|host| text.contains(lab.host(host).name())), "{all}");
+    assert!(client.close().await.0.success());
+    let records = lab.home().audit();
+    let within = records.iter().filter(|record| record["called_by"]["name"] == "caller");
+    let mut targets: Vec<_> = within.map(|record| record["target"]["name"].as_str()).collect();
+    targets.sort_unstable();
+    let twice = ["bare1", "bare1", "debian1", "debian1", "rhel1", "rhel1"].map(Some);
+    assert_eq!(targets, twice, "{records:?}");
+}
+
+#[tokio::test]
 async fn what_nobody_has_named_before_the_start_is_refused_and_not_asked() {
     let Some(lab) = Lab::with_parrot("what_nobody_has_named_before_the_start_is_refused_and_not_asked")
     else {

@@ -6,7 +6,7 @@ use linux_sysadmin_sdk::prelude::*;
 use serde_json::{Value, json};
 
 /// The tools that it asks for. Some of them change something, work elsewhere, or are in no module.
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 15] = [
     "cron_add",
     "cron_next_runs",
     "cron_validate",
@@ -15,6 +15,7 @@ const TOOLS: [&str; 14] = [
     "escape_reply",
     "job_list",
     "no_such_tool",
+    "parrot_read",
     "perf_top_processes",
     "pkg_list_installed",
     "probe_hostile_text",
