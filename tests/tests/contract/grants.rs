@@ -6,7 +6,7 @@ use std::str::Chars;
 
 use host_capability::{CommandRequest, Effect, Pattern};
 use host_policy::{Level, Policy, Verdict};
-use linux_sysadmin_tests::{expected_modules, shipped};
+use linux_sysadmin_tests::{expected_modules, expected_tools, shipped};
 
 /// The number of ways in which each pattern is filled. Every alternative and every value is used in one of them.
 const WAYS: usize = 120;
@@ -177,5 +177,15 @@ fn a_module_is_granted_changes_only_where_a_tool_of_it_changes_something() {
         let described = expected_modules().iter().flat_map(|one| &one.tools);
         let changes = described.filter(|tool| module.tools.contains(&tool.name)).any(|tool| tool.changes());
         assert!(changes || !may_change, "{}: its tools only look, and it is granted changes", module.name);
+    }
+}
+
+#[test]
+fn a_module_asks_only_for_tools_that_others_have_and_that_only_look() {
+    for module in shipped() {
+        for called in &module.granted.tools {
+            let looks = expected_tools().any(|(_, tool)| tool.name == *called && !tool.changes());
+            assert!(looks && !module.tools.contains(called), "{}: {called}", module.name);
+        }
     }
 }
