@@ -195,20 +195,3 @@ fn calls_of_one_budget_share_their_memory_and_give_it_back() {
     drop(outer);
     assert!(limiter().memory_growing(0, 64, None).unwrap());
 }
-
-#[test]
-fn calls_of_one_budget_share_their_memory_and_give_it_back() {
-    let budget = Arc::new(CallBudget::default());
-    let limiter = || Limiter::new(budget.clone(), 64);
-    let (mut outer, mut inner) = (limiter(), limiter());
-    assert!(outer.memory_growing(0, 40, None).unwrap());
-    assert!(!inner.memory_growing(0, 25, None).unwrap());
-    assert_eq!(inner.refused, Some(ExceededLimit::Memory(64)));
-    assert!(inner.memory_growing(0, 24, None).unwrap());
-    assert!(!outer.memory_growing(40, 41, None).unwrap());
-    drop(inner);
-    assert!(outer.memory_growing(40, 64, None).unwrap());
-    assert!(!outer.memory_growing(64, 65, None).unwrap());
-    drop(outer);
-    assert!(limiter().memory_growing(0, 64, None).unwrap());
-}
