@@ -40,6 +40,9 @@ pub(crate) struct Entry {
     /// The reason why cron doesn't run the entry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+    /// A name under which cron would read the file, where it ignores the file for its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) better_name: Option<String>,
 }
 
 impl Entry {
@@ -59,6 +62,7 @@ impl Entry {
             environment: crontab::shown(&found.environment),
             enabled: true,
             error: job.error.clone(),
+            better_name: None,
         }
     }
 }

@@ -36,7 +36,10 @@ pub(crate) fn cron_list(args: ListArgs, cx: &Context) -> Result<Listing<Entry>> 
     }
     let (system, said) = system_jobs::jobs(cx, dialect);
     notes.extend(said);
-    let is_asked_for = |item: &Entry| args.user.as_ref().is_none_or(|user| item.user == *user);
+    // Whose jobs are in a file that cron ignores isn't known.
+    let is_ignored = |item: &Entry| item.user.is_empty() && item.line.is_none();
+    let is_asked_for =
+        |item: &Entry| args.user.as_ref().is_none_or(|user| item.user == *user || is_ignored(item));
     items.extend(system.into_iter().filter(is_asked_for));
     Ok(Listing { items, total: None, notes })
 }

@@ -20,11 +20,11 @@ const PARTS: [&str; 4] = ["/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.week
 /// once.
 const MOST_FILES: usize = 150;
 
-/// All jobs of the system, and notes on files that are ignored or missing.
+/// All jobs of the system, those that cron ignores last, and notes on files that were left behind or are missing.
 pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Entry>, Vec<String>) {
     let cx = &cx.files_as(Privilege::RootIfAvailable);
     let mut notes = Vec::new();
-    let mut ignored = Vec::new();
+    let (mut ignored, mut left) = (Vec::new(), Vec::new());
     let mut paths = vec![SYSTEM.to_owned(), ANACRON.to_owned()];
     let mut parts = Vec::new();
     for (directory, names) in directories().zip(cx.list_all(&directories().collect::<Vec<_>>())) {
@@ -35,7 +35,8 @@ pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Entry>, Vec<String>) 
                 _ if directory != DIRECTORY && is_part(&name, dialect) => parts.push((directory, path)),
                 // Such a file keeps an empty directory in a package.
                 _ if name.starts_with('.') => {}
-                _ => ignored.push(path),
+                _ if is_left_over(&name) => left.push(path),
+                _ => ignored.push(misnamed(directory, path, dialect)),
             }
         }
     }
@@ -71,8 +72,9 @@ pub(crate) fn jobs(cx: &Context, dialect: Dialect) -> (Vec<Entry>, Vec<String>) 
     let scripts: Vec<_> = scripts.collect();
     items.extend(scripts);
     items.extend(anacron);
-    if !ignored.is_empty() {
-        notes.push(format!("files that cron ignores for their names: {}", few(&ignored)));
+    items.extend(ignored);
+    if !left.is_empty() {
+        notes.push(format!("files that cron ignores for their names: {}", few(&left)));
     }
     (items, notes)
 }
@@ -120,6 +122,44 @@ fn is_part(name: &str, dialect: Dialect) -> bool {
         Dialect::Debian => is_plain(name),
         Dialect::Any => !name.starts_with('.') && !ENDS.iter().any(|end| name.ends_with(end)),
     }
+}
+
+/// Whether an editor or a package manager left the file behind.
+fn is_left_over(name: &str) -> bool {
+    const ENDS: [&str; 6] = ["~", ".bak", ".orig", ".old", ".save", ".swp"];
+    let is_of_packages = |word: &str| [".dpkg-", ".rpm", ".ucf-"].iter().any(|mark| word.contains(mark));
+    ENDS.iter().any(|end| name.ends_with(end)) || name.starts_with('#') || is_of_packages(name)
+}
+
+/// The entry of a file that looks like a job, and that cron never looks into for its name.
+fn misnamed(directory: &str, path: String, dialect: Dialect) -> Entry {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let error = match dialect {
+        Dialect::Debian => "cron reads no file whose name has anything but letters, digits, _ and -",
+        Dialect::Any => "cron reads no file of such a name",
+    };
+    let better_name = better(name);
+    let error = Some(error.to_owned());
+    match directory {
+        DIRECTORY => Entry { source: path, error, better_name, ..Entry::default() },
+        _ => Entry {
+            source: directory.to_owned(),
+            kind: Some("run-parts"),
+            command: path,
+            error,
+            better_name,
+            ..Entry::default()
+        },
+    }
+}
+
+/// A name that every cron reads: without its last ending, or else with `-` for what isn't allowed. None where nothing is left.
+fn better(name: &str) -> Option<String> {
+    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+    let stem = if is_plain(stem) { stem } else { name };
+    let allowed = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '-' };
+    let better: String = stem.chars().map(allowed).collect();
+    (better != name && better.bytes().any(|byte| byte.is_ascii_alphanumeric())).then_some(better)
 }
 
 fn is_plain(name: &str) -> bool {
@@ -263,6 +303,34 @@ mod tests {
             assert_eq!(is_part(name, Dialect::Debian), debians_parts, "{name}");
             assert_eq!(is_part(name, Dialect::Any), red_hats_parts, "{name}");
         }
+    }
+
+    #[test]
+    fn a_file_that_cron_ignores_for_its_name_is_a_job_unless_somebody_left_it_behind() {
+        for (name, is_left, better_name) in [
+            ("shop-report.cron", false, Some("shop-report")),
+            ("backup.daily.sh", false, Some("backup-daily-sh")),
+            ("jöb", false, Some("j-b")),
+            ("...", false, None),
+            ("old.bak", true, Some("old")),
+            ("job~", true, Some("job-")),
+            ("job.dpkg-dist", true, Some("job")),
+            ("job.rpmnew", true, Some("job")),
+            ("#job#", true, Some("-job-")),
+        ] {
+            assert_eq!((is_left_over(name), better(name).as_deref()), (is_left, better_name), "{name}");
+        }
+        let of_cron = misnamed(DIRECTORY, "/etc/cron.d/a.cron".to_owned(), Dialect::Debian);
+        assert_eq!(
+            (of_cron.source.as_str(), of_cron.enabled, of_cron.kind),
+            ("/etc/cron.d/a.cron", false, None)
+        );
+        let script = misnamed("/etc/cron.daily", "/etc/cron.daily/a.sh".to_owned(), Dialect::Debian);
+        assert_eq!(
+            (script.source.as_str(), script.command.as_str()),
+            ("/etc/cron.daily", "/etc/cron.daily/a.sh")
+        );
+        assert_eq!((script.enabled, script.better_name.as_deref()), (false, Some("a")));
     }
 
     fn stat(owner: &str, mode: u32) -> Metadata {

@@ -187,6 +187,27 @@ fn a_hosts_jobs_are_listed_with_their_place_and_meaning() {
 }
 
 #[test]
+fn a_file_that_cron_ignores_for_its_name_is_told_with_a_name_that_it_reads() {
+    let target = || {
+        host()
+            .file("/etc/cron.d/shop-report.cron", "30 2 * * * root /usr/local/bin/shop-report\n")
+            .file("/etc/cron.daily/cleanup.sh", "#!/bin/sh\n")
+    };
+    let why = "cron reads no file whose name has anything but letters, digits, _ and -";
+    let expected = [
+        json!({"source": "/etc/cron.d/shop-report.cron", "enabled": false, "error": why, "better_name": "shop-report"}),
+        json!({"source": "/etc/cron.daily", "kind": "run-parts", "command": "/etc/cron.daily/cleanup.sh",
+               "enabled": false, "error": why, "better_name": "cleanup"}),
+    ];
+    // Whose job it would be isn't known, so that it is told of every account.
+    for arguments in [json!({}), json!({"user": "admin"})] {
+        let (items, notes) = list(target(), arguments);
+        assert_eq!(items[items.len() - 2..], expected);
+        assert_eq!(notes, ["files that cron ignores for their names: /etc/cron.d/old.bak"]);
+    }
+}
+
+#[test]
 fn one_users_jobs_are_those_that_run_as_it() {
     let (items, notes) = list(host(), json!({"user": "admin"}));
     assert_eq!(items.len(), 3);
