@@ -27,6 +27,7 @@ mod everywhere {
     mod processes;
     mod roots_text;
     mod sysctl;
+    mod triage;
     mod unit_texts;
     mod users;
     mod weaknesses;

@@ -1,5 +1,5 @@
-//! Plays everyday incidents on a real host: the calls of the data find the cause and mend it, and so do the commands that one
-//! would type in a shell. The table that the test prints compares their bytes; nothing is asserted of these.
+//! Plays everyday incidents on a real host: `triage` finds the cause by what a user reports, the calls of the data find the
+//! cause and mend it, and so do the commands that one would type in a shell. The table that the test prints compares their bytes; nothing is asserted of these.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde::Deserialize;
@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 #[serde(deny_unknown_fields)]
 struct Incident {
     id: String,
-    #[allow(dead_code, reason = "it is for people")]
     symptom: String,
     family: String,
     r#break: String,
+    /// Texts of the first finding of `triage`.
+    found: Vec<String>,
     calls: Vec<Call>,
     shell: Vec<String>,
     mended: String,
@@ -39,14 +40,9 @@ struct Count {
 
 #[tokio::test]
 async fn everyday_incidents_are_mended_by_tools_alone() {
-    let mut incidents: Vec<Incident> =
-        serde_yaml::from_str(include_str!("../../../data/incidents.yaml")).expect("the data");
-    assert_eq!(incidents.len(), 12);
-    let is_debian = way().host().starts_with("debian");
-    incidents.retain(|incident| is_debian || incident.family == "both");
-    let clean: Vec<&str> = incidents.iter().map(|incident| incident.clean.as_str()).collect();
+    let incidents = incidents();
     let test = "everyday_incidents_are_mended_by_tools_alone";
-    let Some(machine) = Changing::by(way(), test, "", &clean.join("\n")) else { return };
+    let Some(machine) = Changing::by(way(), test, "", &clean(&incidents)) else { return };
     let mut client = machine.serve_default().await;
     for incident in &incidents {
         breaks(&machine, incident);
@@ -61,6 +57,45 @@ async fn everyday_incidents_are_mended_by_tools_alone() {
             incident.id, tools.calls, tools.bytes, tools.asked, shell.calls, shell.bytes
         );
     }
+}
+
+#[tokio::test]
+async fn the_first_finding_of_triage_is_the_cause_of_each_incident() {
+    let incidents = incidents();
+    let test = "the_first_finding_of_triage_is_the_cause_of_each_incident";
+    let Some(machine) = Changing::by(way(), test, "", &clean(&incidents)) else { return };
+    let mut client = machine.serve_default().await;
+    let mut wrong = Vec::new();
+    for incident in &incidents {
+        breaks(&machine, incident);
+        let envelope = client.envelope("triage", json!({"complaint": incident.symptom})).await;
+        machine.sh(&format!("# {}\n( {}\n) > /dev/null 2>&1 || :", incident.id, incident.clean));
+        let first = &envelope["data"]["findings"][0];
+        let is_found = incident.found.iter().all(|text| first.to_string().contains(text.as_str()));
+        if !is_found || !first["call"]["tool"].is_string() {
+            wrong.push(format!(
+                "{}: expected {:?} in the first finding: {envelope:#}",
+                incident.id, incident.found
+            ));
+        }
+        eprintln!("{:<24} {:>5} bytes", incident.id, envelope.to_string().len());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The incidents that can be made on the host.
+fn incidents() -> Vec<Incident> {
+    let mut incidents: Vec<Incident> =
+        serde_yaml::from_str(include_str!("../../../data/incidents.yaml")).expect("the data");
+    assert_eq!(incidents.len(), 12);
+    let is_debian = way().host().starts_with("debian");
+    incidents.retain(|incident| is_debian || incident.family == "both");
+    incidents
+}
+
+/// The script that takes all of them away.
+fn clean(incidents: &[Incident]) -> String {
+    incidents.iter().map(|incident| incident.clean.as_str()).collect::<Vec<_>>().join("\n")
 }
 
 /// Makes the incident.
