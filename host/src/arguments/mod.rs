@@ -2,7 +2,10 @@
 //! tool's schema.
 
 pub mod aliases;
+mod coercion;
+mod corrections;
 pub mod schema;
+mod synonyms;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,14 +20,11 @@ use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_components::host_arguments::{AGENT, CONFIRMED, DRY_RUN, HOST, LISTING};
 use host_components::{Shape, Tool};
-use host_text::suggestion::closest;
 use host_text::visible::excerpt;
 use schema::{argument_schema, declares, invalid_arguments};
 
 /// The number of bytes of one call's arguments as JSON, without the texts for which the tool's schema has a `maxLength`.
 const MAX_BYTES: usize = 1 << 20;
-/// The number of corrections that are suggested.
-const MAX_CORRECTIONS: usize = 5;
 
 /// The number of characters of `agent_id`.
 pub const MAX_AGENT_ID: usize = 64;
@@ -142,7 +142,7 @@ impl Validators {
     }
 }
 
-/// Checks all arguments, then takes the common ones out. Older names have been replaced before; `aliases` has them for the
+/// Checks all arguments, then takes the common ones out. Other names have been replaced before; `aliases` has them for the
 /// messages about violations.
 pub fn check(
     validators: &Validators,
@@ -165,15 +165,11 @@ pub fn check(
     // Models give null for what they leave out.
     arguments.retain(|name, value| !value.is_null() || !has("properties", name) || has("required", name));
     let instance = Value::Object(arguments);
-    let (mut violations, mut corrections) = (Vec::new(), Vec::new());
-    for error in validator.iter_errors(&instance) {
-        violations.push(violation(&error, aliases));
-        corrections.extend(suggestions(&error, schema));
-    }
+    let violations: Vec<String> =
+        validator.iter_errors(&instance).map(|error| violation(&error, aliases)).collect();
     if !violations.is_empty() {
-        corrections.truncate(MAX_CORRECTIONS);
         let mut problem = invalid_arguments(tool, violations);
-        problem.remediation.splice(0..0, corrections);
+        problem.remediation.splice(0..0, corrections::steps(&tool.name, schema, validator, &instance));
         return Err(problem);
     }
     let Value::Object(mut arguments) = instance else { return Err(invalid_arguments(tool, violations)) };
@@ -226,41 +222,6 @@ fn violation(error: &jsonschema::ValidationError, aliases: &AppliedAliases) -> S
     format!("{}{said}: {message}", excerpt(name, 100))
 }
 
-/// Suggests what may be meant.
-fn suggestions(error: &jsonschema::ValidationError, schema: &Value) -> Vec<String> {
-    let at = error.instance_path().to_string();
-    let name = excerpt(at.trim_start_matches('/'), 100);
-    match error.kind() {
-        ValidationErrorKind::AdditionalProperties { unexpected } if name.is_empty() => {
-            let properties = schema.get("properties").and_then(Value::as_object);
-            let names: Vec<&str> =
-                properties.into_iter().flat_map(|all| all.keys()).map(String::as_str).collect();
-            // A required argument that is missing is what the caller meant by the one unknown argument.
-            let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
-            let missing: Vec<&str> = required
-                .filter_map(Value::as_str)
-                .filter(|name| error.instance().get(*name).is_none())
-                .collect();
-            let instead = |said: &String| {
-                let meant = match (&missing[..], &unexpected[..]) {
-                    ([missing], [_]) => *missing,
-                    _ => *closest(said, names.iter().copied()).first()?,
-                };
-                Some(format!("Say {meant} instead of {}", excerpt(said, 64)))
-            };
-            unexpected.iter().filter_map(instead).collect()
-        }
-        ValidationErrorKind::Enum { options } => {
-            let options = options.as_array().into_iter().flatten().filter_map(Value::as_str);
-            let said = error.instance().as_str().unwrap_or_default();
-            closest(said, options).first().map(|meant| format!("{name}: say {meant}")).into_iter().collect()
-        }
-        ValidationErrorKind::Maximum { limit } => vec![format!("{name}: say at most {limit}")],
-        ValidationErrorKind::Minimum { limit } => vec![format!("{name}: say at least {limit}")],
-        _ => Vec::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -294,7 +255,8 @@ mod tests {
         for word in ["unit", "count", "9", "extra", "other"] {
             assert!(problem.message.contains(word), "{word} is not in: {}", problem.message);
         }
-        assert_eq!(problem.remediation, ["count: say at most 9", "t takes unit, count"]);
+        let expected = ["count: say at most 9", "Call t unit=<unit> count=9", "t takes unit, count"];
+        assert_eq!(problem.remediation, expected);
     }
 
     #[test]
@@ -303,17 +265,22 @@ mod tests {
             "single",
             json!({"unit": {"type": "string"}, "state": {"enum": ["active", "failed"]}, "count": {"minimum": 1}}),
         );
-        for (given, correction) in [
-            (json!({"unit": "a", "stat": "failed"}), Some("Say state instead of stat")),
-            (json!({"unti": "a"}), Some("Say unit instead of unti")),
-            (json!({"unit": "a", "state": "faild"}), Some("state: say failed")),
-            (json!({"unit": "a", "state": "Active"}), Some("state: say active")),
-            (json!({"unit": "a", "count": 0}), Some("count: say at least 1")),
-            (json!({"unit": "a", "state": "gone"}), None),
-            (json!({"unit": "a", "colour": 1}), None),
+        for (given, correction, call) in [
+            (
+                json!({"unit": "a", "stat": "failed"}),
+                Some("Say state instead of stat"),
+                "unit=a state=failed",
+            ),
+            (json!({"unti": "a"}), Some("Say unit instead of unti"), "unit=a"),
+            (json!({"unit": "a", "state": "faild"}), Some("state: say failed"), "unit=a state=failed"),
+            (json!({"unit": "a", "state": "Active"}), Some("state: say active"), "unit=a state=active"),
+            (json!({"unit": "a", "count": 0}), Some("count: say at least 1"), "unit=a count=1"),
+            (json!({"unit": "a", "state": "gone"}), None, "unit=a state=<active|failed>"),
+            (json!({"unit": "a", "colour": 1}), None, "unit=a"),
         ] {
             let remediation = check(&tool, arguments(given.clone())).unwrap_err().remediation;
-            let expected = correction.into_iter().chain(["t takes unit, state, count"]);
+            let call = format!("Call t {call}");
+            let expected = correction.into_iter().chain([call.as_str(), "t takes unit, state, count"]);
             assert_eq!(remediation, expected.collect::<Vec<_>>(), "{given}");
         }
     }

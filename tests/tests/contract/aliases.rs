@@ -44,7 +44,7 @@ async fn an_older_spelling_is_the_same_call_and_the_answer_says_once_what_it_is_
             ("action disable_x11", "disable_x11_forwarding"),
             ("actions disable_x11", "disable_x11_forwarding"),
         ] {
-            assert!(note.contains(&format!("{said} is now {real}")), "{said} {real}: {note}");
+            assert!(note.contains(&format!("{said} as {real}")), "{said} {real}: {note}");
         }
     }
     let listing =
@@ -86,7 +86,7 @@ async fn what_cannot_be_put_right_is_an_error_of_real_names() {
     for (given, said) in [
         (json!({"package": ["a"], "packages": ["a"]}), "package and packages are one argument"),
         (json!({"name": "a", "lv": "b"}), "lv and name are one argument: say lv_name alone"),
-        (json!({"packages": "a"}), "package (said as packages): "),
+        (json!({"packages": true}), "package (said as packages): "),
         (json!({"name": null, "unknown": 1}), "'unknown' was unexpected"),
     ] {
         let envelope = client.envelope("renamed_say", given).await;
@@ -97,7 +97,9 @@ async fn what_cannot_be_put_right_is_an_error_of_real_names() {
         );
         let message = envelope["message"].as_str().expect("a message");
         assert!(message.starts_with("renamed_tell doesn't take") && message.contains(said), "{message}");
-        assert!(envelope["notes"][0].as_str().is_some_and(|note| note.contains("renamed_say is now")));
+        assert!(
+            envelope["notes"][0].as_str().is_some_and(|note| note.contains("renamed_say as renamed_tell"))
+        );
         let takes = "renamed_tell takes action, actions, lv_name, package, resize_filesystem";
         let steps = envelope["remediation"].as_array().expect("steps");
         assert!(steps.contains(&json!(takes)), "{envelope}");

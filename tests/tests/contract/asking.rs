@@ -132,8 +132,7 @@ async fn a_call_is_the_same_in_whichever_spelling_it_is_confirmed() {
     let mut client = sandbox.serve(Way::TwoStep).await;
     let real = (APPLY, grave().apply());
     let older = ("planner_execute", json!({"change": real.1["plan"]}));
-    let note =
-        "older names were understood: planner_execute is now planner_apply; argument change is now plan";
+    let note = "understood: planner_execute as planner_apply; change as plan";
     for (first, second) in [(&older, &real), (&real, &older), (&older, &older)] {
         let notes = |call: &(&str, Value)| if call.0 == APPLY { Value::Null } else { json!([note]) };
         let asked = client.is_asked(Way::TwoStep, first.0, first.1.clone()).await;

@@ -271,7 +271,7 @@ async fn a_client_that_knows_tasks_gets_one() {
     let completed = client.request("tasks/get", of(&id)).await;
     assert_eq!(completed["result"]["status"], "completed", "{completed}");
     let envelope = &completed["result"]["result"]["structuredContent"];
-    let note = "older names were understood: argument change is now plan";
+    let note = "understood: change as plan";
     assert_eq!(
         (&envelope["status"], &envelope["notes"][0]),
         (&json!("success"), &json!(note)),

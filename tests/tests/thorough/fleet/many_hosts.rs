@@ -121,7 +121,7 @@ async fn an_older_spelling_is_put_right_once_for_all_hosts() {
     let envelope = client.envelope("parrot_cat", json!({"file": "/etc/hostname", "host": "fleet"})).await;
     assert_eq!(envelope["hosts"], json!({"total": 10, "succeeded": 10, "failed": 0}), "{envelope}");
     assert_eq!(envelope["tool"], "parrot_read", "{envelope}");
-    let note = "older names were understood: parrot_cat is now parrot_read; argument file is now path";
+    let note = "understood: parrot_cat as parrot_read; file as path";
     assert_eq!(envelope["notes"], json!([note]), "{envelope}");
     let records = fleet.home().audit();
     let calls: Vec<_> = records.iter().filter(|record| record["event"] == "call").collect();
