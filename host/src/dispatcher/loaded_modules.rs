@@ -54,10 +54,14 @@ impl LoadedModules {
             );
             return Problem::new("UNKNOWN_TOOL", Category::NotFound, message);
         }
-        let close = suggestion::closest(name, self.registry.tools().map(|tool| tool.name.as_str()));
+        let mut close = suggestion::closest(name, self.registry.tools().map(|tool| tool.name.as_str()));
+        if close.is_empty() {
+            let tools = self.registry.tools().map(|tool| (tool.name.as_str(), tool.summary.as_str()));
+            close = suggestion::by_words(name, tools);
+        }
         let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
         match close.as_slice() {
-            [] => problem,
+            [] => problem.remedy("Look in the client's own list of tools for one that does it"),
             close => {
                 let names = &close[..close.len().min(3)];
                 problem.remedy(format!("Did you mean {}?", names.join(", ")))
