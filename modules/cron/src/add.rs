@@ -1,56 +1,58 @@
-//! `cron_add`: adds a line at the end of an account's crontab.
+//! `cron_add`: adds a line at the end of a crontab.
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::crontab::{self, Form, PlacedJob};
-use crate::crontab_command::Owner;
-use crate::crontab_update::{self, Changed, CrontabUpdate};
-use crate::describe;
+use crate::crontab_place::CrontabPlace;
+use crate::crontab_update::{Changed, CrontabUpdate};
 use crate::dialect;
-use crate::entry::{CRONTAB, Entry};
-use crate::expression::{Expression, Field, When};
-use crate::parse::{Dialect, parse_as};
+use crate::line::{self, NewLine};
+use crate::programs;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
     /// Five fields or @nickname
     schedule: String,
-    /// Plain % starts stdin
+    /// For sh; a plain % starts its stdin
     command: String,
-    /// Default: own account
+    /// Account it runs as; default: own, root in a file
     user: Option<String>,
+    /// /etc/crontab or /etc/cron.d/NAME instead of the account's crontab
+    file: Option<String>,
+    /// Comment line above it
     comment: Option<String>,
 }
 
 pub(crate) fn cron_add(args: AddArgs, cx: &Context) -> Result<Noted<Changed>> {
     let dialect = dialect(cx);
-    let (line, expression) = line(&args.schedule, &args.command, dialect)?;
+    let place = CrontabPlace::find(cx, args.user.as_deref(), args.file.as_deref(), dialect)?;
+    let account = place.account_of_line(args.user.as_deref())?;
+    let line = NewLine::new(&args.schedule, account.as_deref(), &args.command, dialect)?;
     let comment = args.comment.as_deref().map(comment).transpose()?.flatten();
-    let owner = Owner::find(cx, args.user.as_deref())?;
-    let mut notes = whose(args.user.is_none(), &owner);
-    let before = owner.read_to_edit(cx)?;
+    let mut notes = whose(args.user.is_none(), &place);
+    let before = place.read_to_edit(cx, dialect)?;
     let text = before.as_deref().unwrap_or_default();
-    crontab_update::refuse_carriage_returns(&owner.user, text, dialect)?;
 
-    let jobs = crontab::jobs(text, Form::Users, dialect);
+    let jobs = place.jobs(text, dialect);
     let entries_before = jobs.len();
-    let known = jobs.iter().find(|found| is_same(found, &line, &expression, dialect));
+    let known = jobs.iter().find(|found| line.is_same(found, place.form(), dialect));
     if let Some(known) = known {
         notes.push(format!("line {} says so already: nothing was changed", known.line));
-        let entry = Entry::new(known, &owner.user, CRONTAB);
-        let user = owner.user;
+        let entry = place.entry(known);
+        let user = entry.user.clone();
         return Ok(Noted {
             data: Changed { user, entry, entries_before, entries: entries_before, would: None },
             notes,
         });
     }
 
-    let lines: Vec<String> = comment.into_iter().chain([line.clone()]).collect();
-    let after = crontab::with(text, &lines);
-    let jobs = crontab::jobs(&after, Form::Users, dialect);
-    let added = jobs.last().ok_or_else(|| Problem::unexpected("the new crontab", &line))?;
-    let entry = Entry::new(added, &owner.user, CRONTAB);
-    let mut warnings = about(added, &expression, &owner.user);
+    let lines: Vec<String> = comment.into_iter().chain([line.text.clone()]).collect();
+    let after = crate::crontab::with(text, &lines);
+    let jobs = place.jobs(&after, dialect);
+    let added = jobs.last().ok_or_else(|| Problem::unexpected("the new crontab", &line.text))?;
+    let mut entry = place.entry(added);
+    programs::check(std::slice::from_mut(&mut entry), cx);
+    let mut warnings = line::warnings(added, &line.expression, &entry.user);
+    warnings.extend(entry.warning.clone());
     let wrong = jobs.iter().find(|found| found.job.error.is_some());
     warnings.extend(wrong.map(|found| {
         format!("line {} is wrong, and crontab may refuse the whole for it: {}", found.line, found.text)
@@ -58,56 +60,29 @@ pub(crate) fn cron_add(args: AddArgs, cx: &Context) -> Result<Noted<Changed>> {
     let entries = jobs.len();
 
     let new = CrontabUpdate {
-        owner: &owner,
+        place: &place,
         before: before.as_deref(),
         after: after.clone(),
-        line: &line,
+        line: &line.text,
         dialect,
     };
     let plan = new.plan("Add to", warnings);
     let said = new.apply(cx, plan)?;
     let would = said.is_none().then_some("add");
     notes.extend(said.into_iter().flatten());
-    let user = owner.user.clone();
+    let user = entry.user.clone();
     Ok(Noted { data: Changed { user, entry, entries_before, entries, would }, notes })
 }
 
 /// A note that says which account was taken where the caller named none.
-pub(crate) fn whose(is_default: bool, owner: &Owner) -> Vec<String> {
-    let note = || format!("no user was named: {}'s crontab was taken, the account in use", owner.user);
-    is_default.then(note).into_iter().collect()
-}
-
-/// The new line of the crontab, and its schedule.
-fn line(schedule: &str, command: &str, dialect: Dialect) -> Result<(String, Expression)> {
-    let expression = parse_as(schedule, dialect).map_err(|problems| crate::invalid(&problems))?;
-    let schedule = schedule.split_whitespace().collect::<Vec<_>>().join(" ");
-    let wrong = |what: &str| {
-        Err(Problem::validation("INVALID_COMMAND", format!("command {what}, expected one line for sh")))
-    };
-    if let Some(c) = command.chars().find(|c| c.is_control()) {
-        return wrong(&format!("holds the control character U+{:04X}", u32::from(c)));
-    }
-    let command = command.trim_matches(' ');
-    if command.is_empty() {
-        return wrong("is empty");
-    }
-    if command.starts_with('-') {
-        return wrong("begins with `-`, where cronie reads an option of its own");
-    }
-    let line = format!("{schedule} {command}");
-    // cron reads a line as an assignment first, so that it might not read what was meant.
-    if crontab::variable(&line, dialect).is_some() {
-        return wrong("makes the line an assignment of a variable");
-    }
-    let job = crontab::job(&line, Form::Users, dialect);
-    match job.error {
-        Some(error) => wrong(&format!("isn't taken by cron: {error}")),
-        None if job.command != command || job.schedule != schedule => {
-            wrong("isn't read back as it was given")
+pub(crate) fn whose(is_default: bool, place: &CrontabPlace) -> Vec<String> {
+    let note = match place {
+        CrontabPlace::Account(owner) => {
+            format!("no user was named: {}'s crontab was taken, the account in use", owner.user)
         }
-        None => Ok((line, expression)),
-    }
+        CrontabPlace::File(_) => return Vec::new(),
+    };
+    is_default.then_some(note).into_iter().collect()
 }
 
 fn comment(text: &str) -> Result<Option<String>> {
@@ -117,45 +92,4 @@ fn comment(text: &str) -> Result<Option<String>> {
     }
     let text = text.trim().trim_start_matches('#').trim_start();
     Ok((!text.is_empty()).then(|| format!("# {text}")))
-}
-
-/// Whether an entry runs the same command at the same times as the new line.
-fn is_same(found: &PlacedJob<'_>, line: &str, expression: &Expression, dialect: Dialect) -> bool {
-    let new = crontab::job(line, Form::Users, dialect);
-    let known = &found.job;
-    let times = known.expression.as_ref().map(Expression::normalized);
-    known.error.is_none() && known.command.trim_end() == new.command && times == Some(expression.normalized())
-}
-
-/// The warnings that a person reads before saying yes.
-fn about(found: &PlacedJob<'_>, expression: &Expression, user: &str) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if user == "root" {
-        warnings.push("the command runs as root".to_owned());
-    }
-    if crontab::has_input(&found.job.command) {
-        warnings.push(
-            "an unescaped `%` ends the command: what follows it is given to it on stdin, each further `%` a newline; \
-             `\\%` is a percent sign"
-                .to_owned(),
-        );
-    }
-    if let When::Times(fields) = &expression.when
-        && fields.iter().all(Field::is_full)
-    {
-        warnings.push("this runs every minute".to_owned());
-    }
-    warnings.extend(describe::warnings(expression));
-    for (name, value) in &found.environment {
-        warnings.extend(match (name.as_str(), value.as_str()) {
-            ("MAILTO", "") => Some("the crontab sets an empty MAILTO: the command's output is lost".to_owned()),
-            ("MAILTO", to) => Some(format!("the command's output is mailed to {to} (MAILTO)")),
-            ("SHELL", shell) => Some(format!("the command runs in {shell} (SHELL)")),
-            ("CRON_TZ", zone) => {
-                Some(format!("the crontab sets CRON_TZ={zone}: cronie takes the times for that zone's, Debian's cron doesn't"))
-            }
-            _ => None,
-        });
-    }
-    warnings
 }

@@ -193,12 +193,18 @@ pub(crate) fn shown(environment: &[(String, String)]) -> Vec<String> {
 
 /// Whether a `%` ends the command and begins its standard input. `\%` is a percent sign.
 pub(crate) fn has_input(command: &str) -> bool {
+    before_input(command).len() < command.len()
+}
+
+/// The command without the standard input that an unescaped `%` begins.
+pub(crate) fn before_input(command: &str) -> &str {
     let mut escaped = false;
-    command.chars().any(|c| {
-        let ends = c == '%' && !escaped;
-        escaped = c == '\\' && !escaped;
+    let end = command.char_indices().find(|(_, c)| {
+        let ends = *c == '%' && !escaped;
+        escaped = *c == '\\' && !escaped;
         ends
-    })
+    });
+    end.map_or(command, |(end, _)| &command[..end])
 }
 
 /// The text with a newline at its end. crontab refuses a text without one, even to undo a change.
@@ -215,6 +221,11 @@ pub(crate) fn with(text: &str, lines: &[String]) -> String {
         text.push('\n');
     }
     text
+}
+
+/// The text with this line in place of these bytes.
+pub(crate) fn replaced(text: &str, range: Range<usize>, line: &str) -> String {
+    ended(&format!("{}{line}\n{}", &text[..range.start], &text[range.end..]))
 }
 
 /// The text without these bytes.

@@ -1,14 +1,14 @@
-//! The common part of `cron_add` and `cron_remove`: a plan that replaces an account's crontab, and a check
-//! of the result.
+//! The common part of `cron_add`, `cron_modify` and `cron_remove`: a plan that replaces a crontab, and a check of the
+//! result.
 
 use linux_sysadmin_sdk::{Category, prelude::*, text::excerpt};
 
-use crate::crontab::{self, Form};
-use crate::crontab_command::{self, Owner};
+use crate::crontab_command;
+use crate::crontab_place::CrontabPlace;
 use crate::entry::Entry;
 use crate::parse::Dialect;
 
-/// Both tools take this lock, so that one doesn't undo the other's work.
+/// All tools that edit take this lock, so that one doesn't undo another one's work.
 const LOCK: &str = "crontab";
 
 /// The number of characters of a line in a plan's summary. A warning has the whole of a longer line.
@@ -17,6 +17,7 @@ const IN_SUMMARY: usize = 200;
 /// The outcome of a change of a crontab, or of its dry run.
 #[derive(Serialize)]
 pub(crate) struct Changed {
+    /// The account that the command runs as.
     pub(crate) user: String,
     /// The entry as it is in the crontab, or as it was.
     pub(crate) entry: Entry,
@@ -24,17 +25,17 @@ pub(crate) struct Changed {
     pub(crate) entries_before: usize,
     /// The number of jobs in this crontab after the change.
     pub(crate) entries: usize,
-    /// `add` or `remove` in a dry run, where nothing was changed.
+    /// `add`, `modify` or `remove` in a dry run, where nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) would: Option<&'static str>,
 }
 
-/// An account's crontab before and after the change.
+/// A crontab before and after the change.
 pub(crate) struct CrontabUpdate<'a> {
-    pub(crate) owner: &'a Owner,
+    pub(crate) place: &'a CrontabPlace,
     pub(crate) before: Option<&'a str>,
     pub(crate) after: String,
-    /// The line that is added or removed.
+    /// The line that is added, changed or removed.
     pub(crate) line: &'a str,
     pub(crate) dialect: Dialect,
 }
@@ -42,18 +43,15 @@ pub(crate) struct CrontabUpdate<'a> {
 impl CrontabUpdate<'_> {
     /// A plan that installs the whole crontab, and installs the former one to undo that.
     pub(crate) fn plan(&self, what: &str, warnings: Vec<String>) -> Change {
-        let user = &self.owner.user;
-        // crontab refuses a text without a newline at its end, even where the former crontab had none.
-        let former = self.before.map(crontab::ended);
-        let step = Step::run(self.owner.install(&self.after)).undo(self.owner.restore(former.as_deref()));
+        let step = self.place.install(self.before, &self.after);
         let short = excerpt(self.line, IN_SUMMARY);
-        let mut change = Change::new(format!("{what} {user}'s crontab: {short}"))
+        let mut change = Change::new(format!("{what} {}: {short}", self.place.shown()))
             .step(step)
             .lock(Lock::Named(LOCK.to_owned()));
         if short != self.line {
             change = change.warning(format!("the whole line: {}", self.line));
         }
-        let about_the_text = self.before.into_iter().flat_map(|text| about(text, self.dialect));
+        let about_the_text = self.before.into_iter().flat_map(|text| about(text, self.place, self.dialect));
         warnings.into_iter().chain(about_the_text).fold(change, Change::warning)
     }
 
@@ -63,13 +61,14 @@ impl CrontabUpdate<'_> {
         if applied.dry_run {
             return Ok(None);
         }
-        let now = match self.owner.read(cx) {
-            Ok(now) => now.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default(),
-            Err(problem) => {
+        let now = match self.place.read_again(cx) {
+            Some(Ok(now)) => now,
+            Some(Err(problem)) => {
                 let note =
                     format!("crontab installed it, but it couldn't be read again: {}", problem.message);
                 return Ok(Some(vec![note]));
             }
+            None => return Ok(Some(Vec::new())),
         };
         if now == self.after {
             return Ok(Some(Vec::new()));
@@ -80,19 +79,14 @@ impl CrontabUpdate<'_> {
             return Ok(Some(vec![note.to_owned()]));
         }
         let message = format!(
-            "crontab reported success, but {}'s crontab isn't what was installed: {} entries, expected {}",
-            self.owner.user,
-            entries(&now, self.dialect),
-            entries(&self.after, self.dialect),
+            "crontab reported success, but {} isn't what was installed: {} entries, expected {}",
+            self.place.shown(),
+            self.place.jobs(&now, self.dialect).len(),
+            self.place.jobs(&self.after, self.dialect).len(),
         );
         Err(Problem::new("CRONTAB_NOT_CHANGED", Category::State, message)
             .remedy("Look at it with cron_list: somebody else may have changed it at the same time"))
     }
-}
-
-/// The number of jobs.
-pub(crate) fn entries(text: &str, dialect: Dialect) -> usize {
-    crontab::jobs(text, Form::Users, dialect).len()
 }
 
 /// Refuses a crontab with carriage returns. Debian's `crontab -l` prints a carriage return as `\r` and a backspace as
@@ -110,7 +104,7 @@ pub(crate) fn refuse_carriage_returns(user: &str, text: &str, dialect: Dialect) 
 }
 
 /// Warnings about a text that may change when it is installed again.
-fn about(text: &str, dialect: Dialect) -> Vec<String> {
+fn about(text: &str, place: &CrontabPlace, dialect: Dialect) -> Vec<String> {
     let mut warnings = Vec::new();
     if !text.is_empty() && !text.ends_with('\n') {
         let last = text.lines().next_back().unwrap_or_default();
@@ -118,7 +112,8 @@ fn about(text: &str, dialect: Dialect) -> Vec<String> {
             "the crontab's last line had no newline, so that cron ignored it; it gets one: {last}"
         ));
     }
-    if dialect == Dialect::Debian && (text.contains("\\r") || text.contains("\\b")) {
+    let is_printed = dialect == Dialect::Debian && matches!(place, CrontabPlace::Account(_));
+    if is_printed && (text.contains("\\r") || text.contains("\\b")) {
         warnings.push(
             "the crontab holds `\\r` or `\\b`: Debian's crontab prints control characters that way, \
              and if they are such, they become these letters"

@@ -12,7 +12,7 @@ pub(crate) const CRONTAB: &str = "crontab";
 /// An entry of a crontab, as an answer shows it.
 #[derive(Clone, Debug, Default, Serialize, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The id for `cron_remove`; only entries of accounts' own crontabs have one.
+    /// The id for `cron_modify` and `cron_remove`. Scripts of directories and anacron's jobs have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
     /// The account that the command runs as.
@@ -43,6 +43,9 @@ pub(crate) struct Entry {
     /// A name under which cron would read the file, where it ignores the file for its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) better_name: Option<String>,
+    /// What will go wrong when cron runs the entry.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) warning: Option<String>,
 }
 
 impl Entry {
@@ -51,7 +54,7 @@ impl Entry {
     pub(crate) fn new(found: &PlacedJob<'_>, user: &str, source: &str) -> Self {
         let job = &found.job;
         Self {
-            id: (source == CRONTAB).then(|| found.id(user)),
+            id: Some(found.id(if source == CRONTAB { user } else { source })),
             user: job.user.clone().unwrap_or_else(|| user.to_owned()),
             source: source.to_owned(),
             line: Some(found.line),
@@ -63,6 +66,7 @@ impl Entry {
             enabled: true,
             error: job.error.clone(),
             better_name: None,
+            warning: None,
         }
     }
 }

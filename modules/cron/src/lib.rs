@@ -1,11 +1,12 @@
 //! Cron: expressions, whether one is right, what it means, and when its job runs next; and the jobs of the target,
-//! listed, added and removed.
+//! listed, added, changed and removed.
 //!
 //! Answers are those of Debian's cron and of cronie, daylight saving included: see [`mod@parse`] for the dialect
 //! and [`schedule`] for the clock. What is about expressions asks for nothing of the target.
 //!
-//! Jobs are changed in accounts' own crontabs only, and through `crontab` itself, which has its own syntax check and
-//! its own rules about who may (`/etc/cron.allow`). A crontab is replaced as a whole, every line but one kept byte for
+//! Jobs of accounts' own crontabs are changed through `crontab` itself, which has its own syntax check and its own rules
+//! about who may (`/etc/cron.allow`). Those of `/etc/crontab` and `/etc/cron.d` are changed in the file. A crontab is
+//! replaced as a whole, every line but one kept byte for
 //! byte; somebody who edits it in the same second isn't noticed. What Debian's `crontab -l` leaves out or rewrites
 //! (three comment lines at the top, which it puts there itself; carriage returns) can't be kept: see `crontab_update.rs`.
 #![forbid(unsafe_code)]
@@ -13,16 +14,20 @@
 mod add;
 mod crontab;
 mod crontab_command;
+mod crontab_place;
 mod crontab_update;
 mod debian;
 pub mod describe;
 mod entry;
 pub mod expression;
 mod field;
+mod line;
 mod list;
+mod modify;
 mod next_runs;
 pub mod parse;
 pub mod problem;
+mod programs;
 mod remove;
 pub mod schedule;
 mod system_jobs;
@@ -52,6 +57,10 @@ pub fn module() -> Module {
         .grants(grants)
         .tool(Tool::new("cron_list", "Cron jobs of one user or all", list::cron_list))
         .tool(Tool::new("cron_add", "Add a crontab entry", add::cron_add).risk(Risk::Moderate))
+        .tool(
+            Tool::new("cron_modify", "Change the schedule or command of one entry", modify::cron_modify)
+                .risk(Risk::Moderate),
+        )
         .tool(Tool::new("cron_remove", "Remove one crontab entry", remove::cron_remove).risk(Risk::Moderate))
         .tool(
             Tool::new("cron_validate", "Check and explain a cron expression", validate::cron_validate)
@@ -82,6 +91,8 @@ fn grants(module: Module) -> Module {
         )
         .path(PathGrant::read(crontab_command::PASSWD, "accounts that may have crontabs"))
         .path(PathGrant::read(system_jobs::SYSTEM, "the system's jobs").as_root_if_available())
+        .path(PathGrant::write(system_jobs::SYSTEM, "to change the system's jobs"))
+        .path(PathGrant::write(&format!("{}/*", system_jobs::DIRECTORY), "the same"))
         .path(PathGrant::read(system_jobs::ANACRON, "jobs that anacron makes up for").as_root_if_available())
         .paths(
             crontab_command::spools()
@@ -91,6 +102,7 @@ fn grants(module: Module) -> Module {
             // The host lists names only where a grant covers everything below the directory.
             PathGrant::read(&format!("{directory}/**"), "the system's jobs").as_root_if_available()
         }))
+        .paths(programs::grants())
 }
 
 linux_sysadmin_sdk::export!(module);

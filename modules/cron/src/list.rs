@@ -4,10 +4,11 @@ use linux_sysadmin_sdk::prelude::*;
 
 use crate::crontab_command::{self, Owner};
 use crate::entry::{self, Entry};
-use crate::{dialect, system_jobs};
+use crate::{dialect, programs, system_jobs};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
+    /// Jobs that run as this account
     user: Option<String>,
 }
 
@@ -41,5 +42,6 @@ pub(crate) fn cron_list(args: ListArgs, cx: &Context) -> Result<Listing<Entry>> 
     let is_asked_for =
         |item: &Entry| args.user.as_ref().is_none_or(|user| item.user == *user || is_ignored(item));
     items.extend(system.into_iter().filter(is_asked_for));
+    programs::check(&mut items, cx);
     Ok(Listing { items, total: None, notes })
 }

@@ -1,14 +1,16 @@
-//! `cron_remove`: removes exactly one line of an account's crontab. Comments stay, even those above the line.
+//! `cron_remove`: removes exactly one line of a crontab. Comments stay, even those above the line.
 
 use strsim::levenshtein;
 
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::add::whose;
-use crate::crontab::{self, Form, PlacedJob};
-use crate::crontab_command::{self, Owner};
-use crate::crontab_update::{self, Changed, CrontabUpdate};
-use crate::entry::{self, CRONTAB, Entry};
+use crate::crontab::{self, PlacedJob};
+use crate::crontab_command;
+use crate::crontab_place::CrontabPlace;
+use crate::crontab_update::{Changed, CrontabUpdate};
+use crate::entry::{self, Entry};
+use crate::parse::Dialect;
 use crate::problem::echo;
 use crate::{dialect, system_jobs};
 
@@ -21,12 +23,15 @@ const COMPARED: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RemoveArgs {
-    /// From cron_list
+    /// Id from cron_list
     id: Option<String>,
+    /// Whose crontab; default: own
     user: Option<String>,
-    /// Exact
+    /// /etc/crontab or /etc/cron.d/NAME instead
+    file: Option<String>,
+    /// Exact schedule of the entry
     schedule: Option<String>,
-    /// Exact
+    /// Exact command of the entry
     command: Option<String>,
 }
 
@@ -42,58 +47,62 @@ impl RemoveArgs {
 pub(crate) fn cron_remove(args: RemoveArgs, cx: &Context) -> Result<Noted<Changed>> {
     if args.id.is_none() && args.schedule.is_none() && args.command.is_none() {
         let message = "nothing says which entry, expected an id, or a schedule and/or command";
-        return Err(Problem::validation("INVALID_ARGUMENTS", message));
+        return Err(Problem::validation("INVALID_ARGUMENTS", message)
+            .remedy("See which entries there are: cron_list")
+            .remedy("Call cron_remove id=<id>"));
     }
     let dialect = dialect(cx);
     let mut notes = Vec::new();
-    let owner = match (&args.user, &args.id) {
-        // With an id alone, the owner of the entry has to be found first.
-        (None, Some(_)) => owner_of(&args, cx)?,
+    let place = match (&args.user, &args.file, &args.id) {
+        // With an id alone, the crontab that has the entry has to be found first.
+        (None, None, Some(id)) => place_of(id, cx)?,
         _ => {
-            let owner = Owner::find(cx, args.user.as_deref())?;
-            notes = whose(args.user.is_none(), &owner);
-            owner
+            let place = CrontabPlace::find(cx, args.user.as_deref(), args.file.as_deref(), dialect)?;
+            notes = whose(args.user.is_none(), &place);
+            place
         }
     };
-    let before = owner.read_to_edit(cx)?;
+    let before = place.read_to_edit(cx, dialect)?;
     let text = before.as_deref().unwrap_or_default();
-    let jobs = crontab::jobs(text, Form::Users, dialect);
-    let candidates: Vec<(&PlacedJob<'_>, Entry)> = jobs
-        .iter()
-        .map(|found| (found, Entry::new(found, &owner.user, CRONTAB)))
-        .filter(|(_, item)| args.fits(item))
-        .collect();
+    let jobs = place.jobs(text, dialect);
+    let candidates: Vec<(&PlacedJob<'_>, Entry)> =
+        jobs.iter().map(|found| (found, place.entry(found))).filter(|(_, item)| args.fits(item)).collect();
     let (found, entry) = match candidates.as_slice() {
         [(found, item)] => (*found, item.clone()),
-        [] => return Err(not_found(&args, cx, &owner.user, &entry::users(&owner.user, text, dialect))),
+        [] => {
+            let items: Vec<Entry> = jobs.iter().map(|found| place.entry(found)).collect();
+            return Err(not_found(&args, cx, &place, &items, dialect));
+        }
         many => return Err(ambiguous(many)),
     };
-    crontab_update::refuse_carriage_returns(&owner.user, text, dialect)?;
 
     let after = crontab::without(text, found.range.clone());
-    let entries = crontab_update::entries(&after, dialect);
-    let new = CrontabUpdate { owner: &owner, before: before.as_deref(), after, line: found.text, dialect };
+    let entries = place.jobs(&after, dialect).len();
+    let new = CrontabUpdate { place: &place, before: before.as_deref(), after, line: found.text, dialect };
     let plan = new.plan("Remove from", Vec::new());
     let said = new.apply(cx, plan)?;
     let would = said.is_none().then_some("remove");
     notes.extend(said.into_iter().flatten());
-    let user = owner.user.clone();
+    let user = entry.user.clone();
     Ok(Noted { data: Changed { user, entry, entries_before: jobs.len(), entries, would }, notes })
 }
 
-/// The owner of the crontab that has the entry of this id.
-fn owner_of(args: &RemoveArgs, cx: &Context) -> Result<Owner> {
+/// The crontab that has the entry of this id.
+pub(crate) fn place_of(id: &str, cx: &Context) -> Result<CrontabPlace> {
     let dialect = dialect(cx);
     let (crontabs, notes) = crontab_command::all(cx);
+    let is_it = |item: &Entry| item.id.as_deref() == Some(id);
     for crontab in &crontabs {
-        let items = entry::users(&crontab.user, &crontab.text, dialect);
-        if items.iter().any(|item| item.id == args.id) {
-            return Owner::find(cx, Some(&crontab.user));
+        if entry::users(&crontab.user, &crontab.text, dialect).iter().any(is_it) {
+            return CrontabPlace::find(cx, Some(&crontab.user), None, dialect);
         }
     }
-    let id = echo(args.id.as_deref().unwrap_or_default());
+    let (system, _) = system_jobs::jobs(cx, dialect);
+    if let Some(item) = system.iter().find(|item| is_it(item)) {
+        return CrontabPlace::find(cx, None, Some(&item.source), dialect);
+    }
     let message =
-        format!("no crontab has an entry with the id {id}: it is another one once its line changes");
+        format!("no crontab has an entry with the id {}: it is another one once its line changes", echo(id));
     let mut problem = Problem::not_found("ENTRY_NOT_FOUND", message).remedy("Look the id up: cron_list");
     problem.remediation.extend(notes);
     Err(problem)
@@ -115,26 +124,39 @@ fn named(item: &Entry) -> String {
     format!("{} (line {line}: {} {})", item.id.as_deref().unwrap_or("-"), item.schedule, echo(&item.command))
 }
 
-/// The problem of an entry that isn't in the crontab: it belongs to the system, or other entries are similar.
-fn not_found(args: &RemoveArgs, cx: &Context, user: &str, items: &[Entry]) -> Problem {
-    if args.id.is_none() {
-        let (system, _) = system_jobs::jobs(cx, dialect(cx));
+/// The problem of an entry that isn't in the crontab: another crontab has it, or other entries are similar.
+fn not_found(
+    args: &RemoveArgs,
+    cx: &Context,
+    place: &CrontabPlace,
+    items: &[Entry],
+    dialect: Dialect,
+) -> Problem {
+    if args.id.is_none() && args.file.is_none() {
+        let (system, _) = system_jobs::jobs(cx, dialect);
         if let Some(item) = system.iter().find(|item| args.fits(item)) {
-            let place = match item.line {
-                Some(line) => format!("line {line} of {}", item.source),
-                None => item.command.clone(),
+            let (at, remedy) = match (item.line, &item.id) {
+                (Some(line), Some(id)) => (
+                    format!("line {line} of {}", item.source),
+                    format!("Where that is meant: cron_remove id={id}"),
+                ),
+                (Some(line), None) => (
+                    format!("line {line} of {}", item.source),
+                    format!("See the file, which these tools don't edit: file_read path={}", item.source),
+                ),
+                (None, _) => (
+                    item.command.clone(),
+                    format!("See which package has the script: file_stat path={}", item.command),
+                ),
             };
-            let message = format!(
-                "that is {place}, which is the system's: only accounts' own crontabs are edited here"
-            );
-            return Problem::validation("SYSTEM_CRONTAB", message)
-                .remedy("See which package it belongs to, and change it there or in that file");
+            let message = format!("that is {at}, which is the system's and not in {}", place.shown());
+            return Problem::validation("SYSTEM_CRONTAB", message).remedy(remedy);
         }
     }
     let wanted = [&args.schedule, &args.command].map(|text| text.as_deref().unwrap_or_default());
     let message = match items.len() {
-        0 => format!("{user}'s crontab has no entries"),
-        count => format!("none of the {count} entries of {user}'s crontab fits"),
+        0 => format!("{} has no entries", place.shown()),
+        count => format!("none of the {count} entries of {} fits", place.shown()),
     };
     let far = |item: &&Entry| {
         let parts = [(wanted[0], &item.schedule), (wanted[1], &item.command)];

@@ -1,6 +1,6 @@
 //! The system's own jobs: `/etc/crontab`, `/etc/cron.d`, the directories of `run-parts`, and `/etc/anacrontab`.
 
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text::excerpt};
 
 use crate::crontab::{self, Form};
 use crate::crontab_command::few;
@@ -10,7 +10,7 @@ use crate::parse::Dialect;
 /// The system's crontab.
 pub(crate) const SYSTEM: &str = "/etc/crontab";
 /// The directory with crontabs of packages, in the form of the system's crontab.
-const DIRECTORY: &str = "/etc/cron.d";
+pub(crate) const DIRECTORY: &str = "/etc/cron.d";
 /// The table of anacron.
 pub(crate) const ANACRON: &str = "/etc/anacrontab";
 /// The directories of scripts.
@@ -164,6 +164,26 @@ fn better(name: &str) -> Option<String> {
 
 fn is_plain(name: &str) -> bool {
     name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+}
+
+/// Checks that a file is one of the system's crontabs, and that cron reads it.
+pub(crate) fn check_file(path: &str, dialect: Dialect) -> Result<()> {
+    let name = path.strip_prefix(DIRECTORY).and_then(|rest| rest.strip_prefix('/'));
+    let is_read = |name: &str| !name.is_empty() && !name.contains('/') && is_crontab(name, dialect);
+    if path == SYSTEM || name.is_some_and(is_read) {
+        return Ok(());
+    }
+    let message = match name {
+        Some(name) => format!(
+            "cron ignores a file of the name {:?}: expected letters, digits, `_` and `-`",
+            excerpt(name, 64)
+        ),
+        None => format!(
+            "{:?} is no crontab of the system: expected {SYSTEM} or {DIRECTORY}/NAME",
+            excerpt(path, 64)
+        ),
+    };
+    Err(Problem::validation("INVALID_CRONTAB_FILE", message))
 }
 
 /// The reason why cron ignores a system crontab: others than root could have written it. The target of a symlink isn't

@@ -110,13 +110,17 @@ fn the_grants_are_what_the_tools_run() {
     let (caller, root, either) = (Privilege::Caller, Privilege::Root, Privilege::RootIfAvailable);
     let expected = [&either, &caller, &root, &root, &caller, &caller].map(|it| format!("{it:?}"));
     assert_eq!(privileges, expected);
-    assert!(capabilities.paths.iter().all(|grant| !grant.write));
+    let written: Vec<_> = capabilities.paths.iter().filter(|grant| grant.write).collect();
+    let globs_written: Vec<_> = written.iter().map(|grant| grant.glob.as_str()).collect();
+    assert_eq!(globs_written, ["/etc/crontab", "/etc/cron.d/*"]);
     let globs: Vec<_> = capabilities.paths.iter().map(|grant| grant.glob.as_str()).collect();
     assert_eq!(
         globs,
         [
             "/etc/passwd",
             "/etc/crontab",
+            "/etc/crontab",
+            "/etc/cron.d/*",
             "/etc/anacrontab",
             "/var/spool/cron/crontabs",
             "/var/spool/cron",
@@ -125,6 +129,14 @@ fn the_grants_are_what_the_tools_run() {
             "/etc/cron.daily/**",
             "/etc/cron.weekly/**",
             "/etc/cron.monthly/**",
+            "/usr/local/sbin/*",
+            "/usr/local/bin/*",
+            "/usr/sbin/*",
+            "/usr/bin/*",
+            "/sbin/*",
+            "/bin/*",
+            "/snap/bin/*",
+            "/etc/environment",
         ]
     );
 }
@@ -175,12 +187,12 @@ fn a_hosts_jobs_are_listed_with_their_place_and_meaning() {
     // Debian's cron accepts it, but it doesn't mean what it looks like.
     assert!(items[6]["error"].as_str().unwrap().contains("runs backwards"), "{}", items[6]);
     assert_eq!(
-        (&items[7]["id"], &items[7]["command"]),
-        (&Value::Null, &json!("cd / && run-parts --report /etc/cron.hourly"))
+        (items[7]["id"].as_str().unwrap().len(), &items[7]["command"]),
+        (12, &json!("cd / && run-parts --report /etc/cron.hourly"))
     );
     assert_eq!(
-        (&items[13]["kind"], &items[13]["command"]),
-        (&json!("run-parts"), &json!("/etc/cron.daily/apt-compat"))
+        (&items[13]["id"], &items[13]["kind"], &items[13]["command"]),
+        (&Value::Null, &json!("run-parts"), &json!("/etc/cron.daily/apt-compat"))
     );
     assert_eq!(notes, ["files that cron ignores for their names: /etc/cron.d/old.bak"]);
     assert!(!Value::Array(items).to_string().contains("hunter2"));
@@ -646,6 +658,145 @@ fn the_systems_jobs_are_not_edited() {
         let problem = refusal(host(), "cron_remove", arguments);
         assert_eq!(problem.code, "SYSTEM_CRONTAB");
         assert!(problem.message.contains(place), "{}", problem.message);
+    }
+}
+
+/// A plan that writes a crontab of the system.
+fn written(summary: &str, path: &str, text: &str) -> Change {
+    Change::new(summary).step(Step::write(path, text)).lock(Lock::Named("crontab".to_owned()))
+}
+
+/// Written by hand, as packages write such files.
+const BACKUP: &str = "# nightly\nMAILTO=ops@example.org\n5 4 * * * backup /opt/backup/run\n\n# end";
+
+#[test]
+fn a_job_of_the_system_is_added_to_its_file_with_its_account() {
+    let path = "/etc/cron.d/backup";
+    let target = || reached_as("root").file(path, BACKUP);
+    let arguments = json!({"file": path, "schedule": "@daily", "command": "sync", "comment": "why"});
+    let (data, notes, made) = done(target(), "cron_add", arguments.clone());
+    let after = format!("{BACKUP}\n# why\n@daily root sync\n");
+    let expected = written(&format!("Add to {path}: @daily root sync"), path, &after)
+        .warning("the command runs as root")
+        .warning("the command's output is mailed to ops@example.org (MAILTO)")
+        .warning("the crontab's last line had no newline, so that cron ignored it; it gets one: # end");
+    assert_eq!(made, expected);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!((&data["user"], &data["entry"]["source"]), (&json!("root"), &json!(path)));
+    assert_eq!((&data["entries_before"], &data["entries"]), (&json!(1), &json!(2)));
+
+    let arguments =
+        json!({"file": path, "user": "backup", "schedule": "5 4 * * *", "command": "/opt/backup/run"});
+    let (answer, plans) = call(target(), "cron_add", arguments);
+    assert!(plans.is_empty() && answer.unwrap().1[0].contains("line 3 says so already"));
+
+    // The file is new.
+    let arguments =
+        json!({"file": "/etc/cron.d/new", "user": "ada", "schedule": "@daily", "command": "sync"});
+    let (_, _, made) = done(reached_as("root"), "cron_add", arguments);
+    let expected = written("Add to /etc/cron.d/new: @daily ada sync", "/etc/cron.d/new", "@daily ada sync\n");
+    assert_eq!(made, expected);
+}
+
+#[test]
+fn a_file_that_cron_would_not_read_gets_no_job() {
+    for file in [
+        "/etc/cron.d/my.job",
+        "/etc/cron.d/",
+        "/etc/cron.d/a/b",
+        "/etc/cron.d/../x",
+        "/etc/anacrontab",
+        "crontab",
+        "",
+    ] {
+        let arguments = json!({"file": file, "schedule": "@daily", "command": "sync"});
+        assert_eq!(refusal(reached_as("root"), "cron_add", arguments).code, "INVALID_CRONTAB_FILE", "{file}");
+    }
+    let arguments = json!({"file": "/etc/crontab", "user": "a b", "schedule": "@daily", "command": "sync"});
+    assert_eq!(refusal(reached_as("root"), "cron_add", arguments).code, "INVALID_USER");
+}
+
+#[test]
+fn a_job_of_the_system_is_changed_and_removed_by_its_id() {
+    let path = "/etc/cron.d/backup";
+    let target = || {
+        reached_as("root").file(path, BACKUP).file("/var/spool/cron/crontabs/root", "").answer(
+            &["crontab", "-u", "root", "-l"],
+            1,
+            "",
+            "no crontab for root\n",
+        )
+    };
+    let (items, _) = list(target(), json!({}));
+    let item = items.iter().find(|item| item["source"] == path).unwrap();
+    assert_eq!((&item["user"], &item["line"]), (&json!("backup"), &json!(3)));
+    let id = item["id"].as_str().unwrap().to_owned();
+
+    let (data, _, made) = done(target(), "cron_modify", json!({"id": id, "schedule": "30 4 * * *"}));
+    let after = format!("{}\n", BACKUP.replace("5 4 * * *", "30 4 * * *"));
+    let expected = written(&format!("Change in {path}: 30 4 * * * backup /opt/backup/run"), path, &after)
+        .warning("the line is now: 5 4 * * * backup /opt/backup/run")
+        .warning("the command's output is mailed to ops@example.org (MAILTO)")
+        .warning("the crontab's last line had no newline, so that cron ignored it; it gets one: # end");
+    assert_eq!(made, expected);
+    assert_eq!((&data["user"], &data["entry"]["schedule"]), (&json!("backup"), &json!("30 4 * * *")));
+
+    let (data, _, made) = done(target(), "cron_remove", json!({"id": id}));
+    let after = "# nightly\nMAILTO=ops@example.org\n\n# end\n";
+    assert_eq!(made.steps(), written("", path, after).steps());
+    assert_eq!((&data["entries_before"], &data["entries"]), (&json!(1), &json!(0)));
+    let (_, _, made) = done(target(), "cron_remove", json!({"file": path, "schedule": "5 4 * * *"}));
+    assert_eq!(made.steps(), written("", path, after).steps());
+}
+
+#[test]
+fn a_line_is_changed_in_its_place_and_every_other_byte_stays() {
+    let before = "# a\n@daily  true \n\n@weekly other\n";
+    let after = "# a\n@hourly true\n\n@weekly other\n";
+    let id = id_of(adas(before, before), "ada", 2);
+    let target = |text: &str| {
+        FakeTarget::new()
+            .recording("==> /etc/passwd <==\nada:x:1000:1000::/home/ada:/bin/sh\n")
+            .file("/var/spool/cron/crontabs/ada", "")
+            .account("root")
+            .answer(&["crontab", "-u", "ada", "-l"], 0, before, "")
+            .answer_after(&["crontab", "-u", "ada", "-l"], 0, text, "")
+    };
+    let (data, notes, made) = done(target(after), "cron_modify", json!({"id": id, "schedule": "@hourly"}));
+    let expected = plan("Change in ada's crontab: @hourly true", after, installed("ada", before))
+        .warning("the line is now: @daily  true ");
+    assert_eq!(made, expected);
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(
+        (&data["entry"]["schedule"], &data["entries_before"], &data["entries"]),
+        (&json!("@hourly"), &json!(2), &json!(2))
+    );
+    let (data, _, _) = done(dry(target("")), "cron_modify", json!({"id": id, "command": "false"}));
+    assert_eq!((&data["would"], &data["entry"]["command"]), (&json!("modify"), &json!("false")));
+    // It is the same already.
+    let (answer, plans) = call(target(""), "cron_modify", json!({"id": id, "schedule": "0 0 * * *"}));
+    assert!(plans.is_empty() && answer.unwrap().1[0].contains("says so already"));
+}
+
+#[test]
+fn what_is_wrong_is_never_changed() {
+    let before = "@daily true\n";
+    let target = || {
+        FakeTarget::new()
+            .recording("==> /etc/passwd <==\nada:x:1000:1000::/home/ada:/bin/sh\n")
+            .file("/var/spool/cron/crontabs/ada", "")
+            .account("root")
+            .answer(&["crontab", "-u", "ada", "-l"], 0, before, "")
+    };
+    let id = id_of(adas(before, before), "ada", 1);
+    for (arguments, code) in [
+        (json!({"id": id}), "INVALID_ARGUMENTS"),
+        (json!({"id": id, "schedule": "61 * * * *"}), "INVALID_CRON_EXPRESSION"),
+        (json!({"id": id, "command": ""}), "INVALID_COMMAND"),
+        (json!({"id": id, "command": "a\n* * * * * b"}), "INVALID_COMMAND"),
+        (json!({"id": "0123456789ab", "schedule": "@hourly"}), "ENTRY_NOT_FOUND"),
+    ] {
+        assert_eq!(refusal(target(), "cron_modify", arguments.clone()).code, code, "{arguments}");
     }
 }
 
