@@ -121,7 +121,7 @@ pub struct Row {
 impl Row {
     /// The names of the packages that the change installs.
     fn packages(&self) -> Vec<&str> {
-        match &self.arguments["packages"] {
+        match &self.arguments["package"] {
             Value::Array(all) => all.iter().filter_map(Value::as_str).collect(),
             one => one.as_str().into_iter().collect(),
         }

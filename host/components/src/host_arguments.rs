@@ -1,6 +1,6 @@
 //! The names of the arguments that the host adds to tools. No module may use them for its own arguments.
 
-/// The arguments of every listing. Schemas don't describe them, since the server's instructions do.
+/// The arguments of every listing.
 pub const LISTING: [&str; 2] = ["limit", "filter"];
 
 /// The argument of every tool that works on a target: names of hosts, groups or globs, also several in one text with

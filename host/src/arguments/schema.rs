@@ -28,10 +28,11 @@ pub fn client_schema(tool: &Tool, options: SchemaOptions) -> Map<String, Value> 
     let mut common = Vec::new();
     let is_own = |name| declares(&schema, name);
     if options.hosts && !tool.on_controller && !is_own(HOST) {
-        common.push((HOST, json!({"type": ["string", "array"]})));
+        let description = "Host, group or glob, or a list";
+        common.push((HOST, json!({"type": ["string", "array"], "description": description})));
     }
     if options.two_step && tool.risk > Risk::ReadOnly && !is_own(CONFIRMED) {
-        common.push((CONFIRMED, json!({"type": "boolean"})));
+        common.push((CONFIRMED, json!({"type": "boolean", "description": "A person said yes"})));
     }
     if !common.is_empty()
         && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))
@@ -46,11 +47,15 @@ pub fn argument_schema(tool: &Tool) -> Map<String, Value> {
     let mut schema = tool.input_schema.read();
     let mut common = Vec::new();
     if tool.shape == Shape::Listing {
-        common.push((LISTING[0], json!({"type": "integer", "minimum": 1, "maximum": ListingLimit::MOST})));
-        common.push((LISTING[1], json!({"type": "string"})));
+        let (least, most) = (1, ListingLimit::MOST);
+        common.push((
+            LISTING[0],
+            json!({"type": "integer", "minimum": least, "maximum": most, "description": "Most items"}),
+        ));
+        common.push((LISTING[1], json!({"type": "string", "description": "Text that items hold"})));
     }
     if tool.risk > Risk::ReadOnly {
-        common.push((DRY_RUN, json!({"type": "boolean"})));
+        common.push((DRY_RUN, json!({"type": "boolean", "description": "Only show the plan"})));
     }
     if !common.is_empty()
         && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))

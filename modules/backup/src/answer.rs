@@ -134,8 +134,8 @@ fn problem(text: &str) -> Option<Problem> {
 
 fn remedy(code: &str, message: &str) -> Option<&'static str> {
     Some(match code {
-        "RSYNC_MISSING" => "pkg_install packages=rsync, here and on the destination's host",
-        "RESTIC_MISSING" => "pkg_install packages=restic",
+        "RSYNC_MISSING" => "pkg_install package=rsync, here and on the destination's host",
+        "RESTIC_MISSING" => "pkg_install package=restic",
         "RESTIC_PASSWORD_MISSING" => {
             "Whoever owns the backups writes the password there, since without it no backup can be read again"
         }

@@ -11,7 +11,7 @@ const SECONDS: u32 = 60;
 /// The arguments of the tool.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Request {
-    /// One command; or `pipeline`, or `steps`
+    /// One command, word by word; or `pipeline`, or `steps`
     #[schemars(length(min = 1))]
     argv: Option<Vec<String>>,
     /// Commands joined by pipes
@@ -20,12 +20,16 @@ pub(crate) struct Request {
     /// Commands one after another until one fails, as one plan
     #[schemars(length(min = 2, max = 32))]
     steps: Option<Vec<Vec<String>>>,
+    /// Text for its standard input
     stdin: Option<String>,
+    /// With root's rights
     #[serde(default)]
     as_root: bool,
     /// Run as this account
     user: Option<String>,
+    /// Working directory, absolute
     directory: Option<String>,
+    /// Ended after this
     #[schemars(range(min = 1, max = 86400))]
     timeout_seconds: Option<u32>,
 }

@@ -18,7 +18,9 @@ const MOST_CHANGES: usize = 3;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct NextRunsArgs {
+    /// Five fields or @nickname
     expression: String,
+    /// Number of runs, default 5
     #[serde(default = "usual_count")]
     #[schemars(range(min = 1, max = 100))]
     count: u32,

@@ -9,6 +9,7 @@ use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CopyArgs {
+    /// File to copy, absolute
     path: String,
     /// The new path, where nothing is yet
     to: String,

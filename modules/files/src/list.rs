@@ -9,11 +9,13 @@ use crate::places::{check, is_named, shown};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
+    /// Directory, absolute
     path: String,
-    /// Default 1
+    /// Levels; default 1
     depth: Option<u32>,
     /// A glob of names, such as *.conf
     glob: Option<String>,
+    /// Default: name
     #[serde(default)]
     sort: Sort,
 }

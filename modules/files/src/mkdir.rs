@@ -12,10 +12,13 @@ const MODE: u32 = 0o755;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MkdirArgs {
+    /// New directory, absolute
     path: String,
     /// Default 0755
     mode: Option<String>,
+    /// Its owner
     owner: Option<String>,
+    /// Its group
     group: Option<String>,
     /// Default: as the path needs
     as_root: Option<bool>,

@@ -9,7 +9,7 @@ use crate::private::must_stay_private;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MoveArgs {
-    /// A file or directory
+    /// File or directory, absolute
     path: String,
     /// The new path, where nothing is yet
     to: String,

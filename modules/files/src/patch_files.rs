@@ -25,7 +25,7 @@ pub(crate) struct PatchArgs {
     diff: String,
     /// The file, where the diff has only one or no name
     path: Option<String>,
-    /// Default /
+    /// Where relative names start, default /
     directory: Option<String>,
     /// Default: as the path needs
     as_root: Option<bool>,

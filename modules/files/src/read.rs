@@ -24,6 +24,7 @@ const MOST_SCANNED: u64 = 64 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ReadArgs {
+    /// File, absolute
     path: String,
     /// First line
     from: Option<usize>,
@@ -33,7 +34,7 @@ pub(crate) struct ReadArgs {
     tail: Option<usize>,
     /// Bytes from here instead of lines; negative: from the end
     offset: Option<i64>,
-    /// Their number, with offset
+    /// Number of bytes, with offset
     bytes: Option<usize>,
 }
 

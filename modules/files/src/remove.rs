@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RemoveArgs {
-    /// A directory goes with all that is in it
+    /// One or several; a directory with all that is in it
     path: Paths,
     /// Default: as the path needs
     as_root: Option<bool>,

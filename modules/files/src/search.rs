@@ -64,6 +64,7 @@ pub(crate) struct SearchArgs {
     path: Paths,
     /// A glob of file names, such as *.conf
     glob: Option<String>,
+    /// Either case
     #[serde(default)]
     ignore_case: bool,
     /// Plain text
@@ -71,7 +72,7 @@ pub(crate) struct SearchArgs {
     fixed: bool,
     /// Lines around; default 0
     context: Option<usize>,
-    /// Default 8
+    /// Levels of directories, default 8
     depth: Option<u32>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct StatArgs {
-    /// One or several
+    /// One path or several
     path: Paths,
 }
 

@@ -10,14 +10,18 @@ use crate::plan::{Done, Entry, Plan, Work, mode, must_have_directory, shown_hash
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct WriteArgs {
+    /// File, absolute
     path: String,
+    /// The whole new text
     #[schemars(length(max = LARGEST))]
     contents: String,
     /// The hash of the file as it was read; another file is refused
     sha256: Option<String>,
-    /// 0640
+    /// Octal, as 0640
     mode: Option<String>,
+    /// Its owner
     owner: Option<String>,
+    /// Its group
     group: Option<String>,
     /// Default: as the path needs
     as_root: Option<bool>,

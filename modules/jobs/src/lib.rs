@@ -21,11 +21,12 @@ struct ListArgs {
 
 #[derive(Deserialize, JsonSchema)]
 struct OutputArgs {
+    /// job_id of the job
     id: String,
     /// The last answer's next_offset
     #[serde(default)]
     offset: u64,
-    /// Waits for its end
+    /// Wait this long for its end
     #[serde(default)]
     #[schemars(range(max = 45))]
     wait_seconds: u32,
@@ -33,7 +34,9 @@ struct OutputArgs {
 
 #[derive(Deserialize, JsonSchema)]
 struct CancelArgs {
+    /// job_id of the job
     id: String,
+    /// Wait this long for its end
     #[serde(default = "default_wait")]
     #[schemars(range(max = 45))]
     wait_seconds: u32,

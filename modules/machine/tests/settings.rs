@@ -98,7 +98,7 @@ fn a_clock_that_nothing_keeps_has_its_reason_and_what_helps() {
             "doesn't run",
             "machine_set ntp=true",
         ),
-        (target().answer(&of_services(SERVICES), 0, "", ""), "is installed", "pkg_install packages=chrony"),
+        (target().answer(&of_services(SERVICES), 0, "", ""), "is installed", "pkg_install package=chrony"),
     ];
     for (target, why, next) in cases {
         let target = target.answer(&["chronyc", "-c", "tracking"], 0, FOLLOWS_NONE, "");

@@ -153,11 +153,11 @@ fn a_plan_is_one_command_and_as_grave_as_its_simulation_says() {
     let high = Some(Risk::High);
     let critical = Some(Risk::Critical);
     let table = [
-        (fresh(), "pkg_install", json!({"packages": "lab-dep"}), "install -- lab-dep", None, ""),
+        (fresh(), "pkg_install", json!({"package": "lab-dep"}), "install -- lab-dep", None, ""),
         (
             older(),
             "pkg_install",
-            json!({"packages": "lab-clash"}),
+            json!({"package": "lab-clash"}),
             "install -- lab-clash",
             high,
             "lab-dep, lab-hello",
@@ -170,7 +170,7 @@ fn a_plan_is_one_command_and_as_grave_as_its_simulation_says() {
         (
             older(),
             "pkg_update",
-            json!({"packages": ["lab-hello"]}),
+            json!({"package": ["lab-hello"]}),
             "--only-upgrade install -- lab-hello",
             None,
             "",
@@ -196,11 +196,11 @@ fn what_needs_nothing_done_or_cannot_be_done_is_said_before_anything_is_asked() 
     assert_eq!(notes, ["lab-hello is not installed"]);
     let held = || older().transcript(HELD);
     let table = [
-        (fresh(), "pkg_install", json!({"packages": "lab-missing"}), "DEPENDENCY_CONFLICT", "lab-nowhere"),
-        (fresh(), "pkg_install", json!({"packages": "lab-helo"}), "PACKAGE_NOT_FOUND", "lab-hello"),
+        (fresh(), "pkg_install", json!({"package": "lab-missing"}), "DEPENDENCY_CONFLICT", "lab-nowhere"),
+        (fresh(), "pkg_install", json!({"package": "lab-helo"}), "PACKAGE_NOT_FOUND", "lab-hello"),
         (fresh(), "pkg_remove", json!({"package": "lab-helo"}), "PACKAGE_NOT_FOUND", "lab-hello"),
-        (fresh(), "pkg_update", json!({"packages": "lab-hello"}), "PACKAGE_NOT_INSTALLED", "lab-hello"),
-        (held(), "pkg_update", json!({"packages": "lab-hello"}), "PACKAGE_HELD", "lab-hello"),
+        (fresh(), "pkg_update", json!({"package": "lab-hello"}), "PACKAGE_NOT_INSTALLED", "lab-hello"),
+        (held(), "pkg_update", json!({"package": "lab-hello"}), "PACKAGE_HELD", "lab-hello"),
         (fresh(), "pkg_rollback", json!({"package": "bash"}), "VERSION_NOT_AVAILABLE", "bash"),
         (older(), "pkg_rollback", json!({"package": "lab-hello"}), "VERSION_NOT_AVAILABLE", "2.0, 1.0"),
         (
@@ -213,12 +213,12 @@ fn what_needs_nothing_done_or_cannot_be_done_is_said_before_anything_is_asked() 
         (
             older(),
             "pkg_update",
-            json!({"refresh_only": true, "packages": "bash"}),
+            json!({"refresh_only": true, "package": "bash"}),
             "CONFLICTING_ARGUMENTS",
             "refresh_only",
         ),
-        (fresh(), "pkg_install", json!({"packages": "lab-hello=1.0"}), "INVALID_PACKAGE_NAME", "version"),
-        (fresh(), "pkg_install", json!({"packages": []}), "NO_PACKAGE", "one name"),
+        (fresh(), "pkg_install", json!({"package": "lab-hello=1.0"}), "INVALID_PACKAGE_NAME", "version"),
+        (fresh(), "pkg_install", json!({"package": []}), "NO_PACKAGE", "one name"),
     ];
     for (target, tool, arguments, expected, said) in table {
         let plans = target.plans();
@@ -351,10 +351,10 @@ fn the_size_of_a_change_counts_what_is_in_no_repository_any_more() {
         let size = |name: &str| data.get(name).and_then(Value::as_f64);
         (size("would_download_mb"), size("would_require_disk_mb"))
     };
-    assert_eq!(sizes("pkg_update", json!({"packages": "lab-hello"})), (Some(7.0), Some(10.24)));
+    assert_eq!(sizes("pkg_update", json!({"package": "lab-hello"})), (Some(7.0), Some(10.24)));
     assert_eq!(sizes("pkg_remove", json!({"package": "lab-hello"})), (None, Some(-20.48)));
     // The size of the current version isn't known.
-    assert_eq!(sizes("pkg_update", json!({"packages": "lab-pri"})), (Some(0.5), None));
+    assert_eq!(sizes("pkg_update", json!({"package": "lab-pri"})), (Some(0.5), None));
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn what_cannot_be_done_as_it_was_meant_is_refused() {
     for (name, expected, said) in table {
         let target = twins();
         let plans = target.plans();
-        let (code, message) = code(target, "pkg_install", json!({"packages": name}));
+        let (code, message) = code(target, "pkg_install", json!({"package": name}));
         assert_eq!(code, expected, "{message}");
         assert!(message.contains(said), "{message}");
         assert!(plans.borrow().is_empty(), "{name}");

@@ -141,25 +141,25 @@ fn a_broken_package_that_no_repository_has_is_removed_alone_as_a_high_risk() {
 
 #[test]
 fn a_hold_is_set_released_and_noted() {
-    let (change, lines) = plan(target(HELLO, WHOLE), "pkg_hold", json!({"packages": "lab-hello"}));
+    let (change, lines) = plan(target(HELLO, WHOLE), "pkg_hold", json!({"package": "lab-hello"}));
     assert_eq!(&lines[..2], ["hold -- lab-hello", "unhold -- lab-hello"], "{change:?}");
     let held = "lab-hello\t2.0\tall\thi \tno\tno\n";
-    let (data, notes) = call(target(held, WHOLE), "pkg_hold", json!({"packages": "lab-hello"})).unwrap();
+    let (data, notes) = call(target(held, WHOLE), "pkg_hold", json!({"package": "lab-hello"})).unwrap();
     assert_eq!((data, notes[0].as_str()), (json!({}), "lab-hello is held already"));
-    let lines = plan(target(held, WHOLE), "pkg_unhold", json!({"packages": ["lab-hello"]})).1;
+    let lines = plan(target(held, WHOLE), "pkg_unhold", json!({"package": ["lab-hello"]})).1;
     assert_eq!(&lines[..2], ["unhold -- lab-hello", "hold -- lab-hello"]);
     let after = target(HELLO, WHOLE)
         .outcome(Ok(Applied { outputs: vec![], dry_run: false }))
         .answer_after(&STATUS, 0, held, "");
-    let (data, _) = call(after, "pkg_hold", json!({"packages": "lab-hello"})).unwrap();
+    let (data, _) = call(after, "pkg_hold", json!({"package": "lab-hello"})).unwrap();
     assert_eq!(data, json!({"held": [{"name": "lab-hello", "version": "2.0"}]}));
     let untrue = target(HELLO, WHOLE).outcome(Ok(Applied { outputs: vec![], dry_run: false }));
-    let problem = call(untrue, "pkg_hold", json!({"packages": "lab-hello"})).unwrap_err();
+    let problem = call(untrue, "pkg_hold", json!({"package": "lab-hello"})).unwrap_err();
     assert_eq!(problem.code, "TRANSACTION_INCOMPLETE");
     for tool in ["pkg_hold", "pkg_unhold", "pkg_verify"] {
         let none = "dpkg-query: no packages found matching lab-none\n";
         let target = || target(HELLO, WHOLE).answer(&status_of(&["lab-none"]), 1, "", none);
-        let refused = |packages: &str| call(target(), tool, json!({"packages": packages})).unwrap_err().code;
+        let refused = |packages: &str| call(target(), tool, json!({"package": packages})).unwrap_err().code;
         assert_eq!(refused("lab-none"), "PACKAGE_NOT_INSTALLED", "{tool}");
         for name in ["lab*", "--all", "/etc/passwd", ""] {
             assert_eq!(refused(name), "INVALID_PACKAGE_NAME", "{tool} {name}");
@@ -205,7 +205,7 @@ fn damage_is_told_apart_from_changed_configuration() {
         .answer(&status_of(&["libc6"]), 0, two, "")
         .answer(&["dpkg", "--verify", "libc6:amd64", "libc6:i386"], 0, "missing     /usr/lib32/x\n", "")
         .answer(&["dpkg-query", "--search", "--", "/usr/lib32/x"], 0, "libc6:i386: /usr/lib32/x\n", "");
-    let (data, _) = call(both, "pkg_verify", json!({"packages": "libc6"})).unwrap();
+    let (data, _) = call(both, "pkg_verify", json!({"package": "libc6"})).unwrap();
     assert_eq!(data["damaged"][0]["path"], "/usr/lib32/x");
     let foreign = FakeTarget::new().answer(&["dpkg", "--verify"], 0, "fehlend    /usr/bin/free\n", "");
     assert_eq!(call(foreign, "pkg_verify", json!({})).unwrap_err().code, "UNEXPECTED_OUTPUT");
@@ -220,7 +220,7 @@ fn a_package_with_digests_is_compared_without_a_look_at_the_database() {
         "missing     /usr/bin/lab-hello\n",
         "",
     );
-    let (data, _) = call(compared, "pkg_verify", json!({"packages": "lab-hello"})).unwrap();
+    let (data, _) = call(compared, "pkg_verify", json!({"package": "lab-hello"})).unwrap();
     assert_eq!(data["damaged"][0]["path"], "/usr/bin/lab-hello");
 }
 
@@ -234,7 +234,7 @@ fn a_package_that_was_removed_is_not_sound() {
         "",
         "",
     );
-    let problem = call(removed, "pkg_verify", json!({"packages": "lab-conf"})).unwrap_err();
+    let problem = call(removed, "pkg_verify", json!({"package": "lab-conf"})).unwrap_err();
     assert_eq!(problem.message, "these packages aren't installed: lab-conf");
     let one = FakeTarget::new()
         .answer(&status_of(&["lab-hello", "lab-none"]), 1, HELLO, "dpkg-query: no packages found\n")
@@ -244,13 +244,13 @@ fn a_package_that_was_removed_is_not_sound() {
             "",
             "dpkg: package 'lab-none' is not installed\n",
         );
-    let problem = call(one, "pkg_verify", json!({"packages": ["lab-hello", "lab-none"]})).unwrap_err();
+    let problem = call(one, "pkg_verify", json!({"package": ["lab-hello", "lab-none"]})).unwrap_err();
     assert_eq!(problem.message, "these packages aren't installed: lab-none");
     let locked = FakeTarget::new()
         .answer(&status_of(&["lab-hello"]), 2, "", "dpkg-query: error: parsing file '/var/lib/dpkg/status'\n")
         .answer(&["dpkg", "--verify", "lab-hello"], 2, "", "");
     assert_eq!(
-        call(locked, "pkg_verify", json!({"packages": "lab-hello"})).unwrap_err().code,
+        call(locked, "pkg_verify", json!({"package": "lab-hello"})).unwrap_err().code,
         "COMMAND_FAILED"
     );
 }

@@ -176,7 +176,7 @@ fn only_the_very_name_of_a_package_is_one() {
     let missing = refused(target(FRESH), "pkg_info", json!({"package": "lab-nonesuch"}));
     assert_eq!(missing.code, "PACKAGE_NOT_FOUND");
     // dnf would read this as version 1.0 of lab-hello.
-    let versioned = refused(target(FRESH), "pkg_install", json!({"packages": ["lab-hello-1.0"]}));
+    let versioned = refused(target(FRESH), "pkg_install", json!({"package": ["lab-hello-1.0"]}));
     assert_eq!(versioned.code, "PACKAGE_NOT_FOUND", "{versioned:?}");
     assert!(versioned.message.contains("close to lab-hello-1.0: lab-hello"), "{versioned:?}");
 }
@@ -187,7 +187,7 @@ fn what_is_installed_and_in_no_repository_needs_not_be_had() {
     let said = "Package lab-base-40-1.noarch is already installed.\nDependencies resolved.\nNothing to do.\nComplete!\n";
     let argv = ["dnf", "--cacheonly", "--assumeno", "install", "lab-base"];
     let (data, notes) =
-        told(target(FRESH).answer(&argv, 0, said, ""), "pkg_install", json!({"packages": "lab-base"}));
+        told(target(FRESH).answer(&argv, 0, said, ""), "pkg_install", json!({"package": "lab-base"}));
     assert_eq!(data, json!({}));
     assert_eq!(notes, ["lab-base 40-1 is installed already", "nothing has to be done"]);
 }
@@ -203,7 +203,7 @@ fn a_package_that_a_module_hides_is_said_to_be_hidden() {
         hidden,
         "",
     );
-    let problem = refused(target, "pkg_install", json!({"packages": "nodejs"}));
+    let problem = refused(target, "pkg_install", json!({"package": "nodejs"}));
     assert_eq!(problem.code, "PACKAGE_IN_MODULE");
     assert!(problem.message.contains("1:18.20.2-1.module_el8"), "{problem:?}");
 }
@@ -241,7 +241,7 @@ fn what_was_never_read_is_not_taken_for_empty() {
     for (tool, arguments) in [
         ("pkg_search", json!({"query": "hello"})),
         ("pkg_check_updates", json!({})),
-        ("pkg_install", json!({"packages": "lab-dep"})),
+        ("pkg_install", json!({"package": "lab-dep"})),
         ("pkg_history", json!({"package": "lab-hello"})),
     ] {
         let target = recorded_history(target(UNREAD));
@@ -293,7 +293,7 @@ fn the_history_is_told_in_operations() {
 fn an_installation_is_shown_as_dnf_simulates_it() {
     let shown = |names: Value| {
         let dry = target(FRESH).outcome(Ok(Applied { outputs: vec![], dry_run: true }));
-        told(dry, "pkg_install", json!({"packages": names})).0
+        told(dry, "pkg_install", json!({"package": names})).0
     };
     let expected = json!({
         "would_install": [{"name": "lab-dep", "version": "1.0-1"}, {"name": "lab-hello", "version": "2.0-1"}],
@@ -305,11 +305,11 @@ fn an_installation_is_shown_as_dnf_simulates_it() {
 #[test]
 fn each_request_is_one_command_beside_its_simulation() {
     let table = [
-        (FRESH, "pkg_install", json!({"packages": "lab-dep"}), "install lab-dep"),
+        (FRESH, "pkg_install", json!({"package": "lab-dep"}), "install lab-dep"),
         (OLD, "pkg_remove", json!({"package": "lab-hello"}), "remove lab-hello"),
         (OLD, "pkg_purge", json!({"package": "lab-hello"}), "remove lab-hello"),
         (OLD, "pkg_update", json!({}), "upgrade"),
-        (OLD, "pkg_update", json!({"packages": "lab-hello"}), "upgrade lab-hello"),
+        (OLD, "pkg_update", json!({"package": "lab-hello"}), "upgrade lab-hello"),
         (OLD, "pkg_update", json!({"security_only": true}), "upgrade lab-hello"),
         (NEW, "pkg_rollback", json!({"package": "lab-hello"}), "history undo 4"),
         (NEW, "pkg_rollback", json!({"package": "lab-hello", "version": "1.0"}), "downgrade lab-hello-1.0-1"),
@@ -349,7 +349,7 @@ fn what_was_done_is_told_by_rpms_database() {
 fn a_script_that_failed_in_what_succeeded_is_told() {
     let outcome = ran(output(CHANGES, " install lab-postfails"));
     let target = then(target(FRESH), OLD).outcome(outcome);
-    let problem = refused(target, "pkg_install", json!({"packages": "lab-dep"}));
+    let problem = refused(target, "pkg_install", json!({"package": "lab-dep"}));
     // lab-hello has another version than was simulated.
     assert_eq!(problem.code, "TRANSACTION_INCOMPLETE");
     let outcome = ran(output(CHANGES, " install lab-postfails"));
@@ -394,14 +394,14 @@ fn what_the_simulation_refuses_never_becomes_a_plan() {
         (
             FRESH,
             "pkg_install",
-            json!({"packages": "lab-missing"}),
+            json!({"package": "lab-missing"}),
             "DEPENDENCY_CONFLICT",
             "nothing provides lab-nowhere",
         ),
         (
             OLD,
             "pkg_install",
-            json!({"packages": "lab-clash"}),
+            json!({"package": "lab-clash"}),
             "DEPENDENCY_CONFLICT",
             "conflicts with lab-hello",
         ),
@@ -451,7 +451,7 @@ fn a_locked_version_stays_and_is_said_to() {
     let (data, _) = told(dry, "pkg_update", json!({}));
     assert_eq!(data["held_back"], json!(["lab-hello"]));
     assert_eq!(data["would_upgrade"], json!([{"name": "lab-service", "from": "1.0-1", "version": "2.0-1"}]));
-    let (data, notes) = told(locked(), "pkg_update", json!({"packages": "lab-hello"}));
+    let (data, notes) = told(locked(), "pkg_update", json!({"package": "lab-hello"}));
     assert_eq!(
         (data, notes),
         (json!({"held_back": ["lab-hello"]}), vec!["nothing has to be done".to_owned()])
@@ -490,7 +490,7 @@ fn an_answer_that_is_no_table_is_an_error_and_never_a_plan() {
     ] {
         let target = target(OLD).transcript(&format!("{simulation}\n[exit 1]\n{text}\n[stderr]\n{stderr}"));
         let plans = target.plans();
-        let problem = refused(target, "pkg_update", json!({"packages": "lab-hello"}));
+        let problem = refused(target, "pkg_update", json!({"package": "lab-hello"}));
         assert!(
             ["UNEXPECTED_OUTPUT", "COMMAND_FAILED"].contains(&problem.code.as_str()),
             "{text}: {problem:?}"

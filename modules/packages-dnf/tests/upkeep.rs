@@ -111,7 +111,7 @@ fn dependencies_that_are_not_met_are_told() {
 
 #[test]
 fn a_hold_is_a_locked_version_where_dnf_has_them() {
-    let hello = json!({"packages": "lab-hello"});
+    let hello = json!({"package": "lab-hello"});
     let target = || FakeTarget::new().answer(&LIST, 0, HELLO, "");
     let able = || target().file("/etc/dnf/plugins/versionlock.conf", "[main]\nenabled = 1\n");
     let lines = plan(able(), "pkg_hold", hello.clone());
@@ -166,7 +166,7 @@ fn damage_is_told_apart_from_changed_configuration_and_attributes() {
         "lab-hello\n",
         "",
     );
-    let problem = call(absent, "pkg_verify", json!({"packages": ["lab-none", "lab-hello"]})).unwrap_err();
+    let problem = call(absent, "pkg_verify", json!({"package": ["lab-none", "lab-hello"]})).unwrap_err();
     assert_eq!(problem.code, "PACKAGE_NOT_INSTALLED");
     assert!(problem.message.ends_with("aren't installed: lab-none"), "{}", problem.message);
 }

@@ -92,7 +92,7 @@ fn judge(file: &Privileged, owners: &Owners, found: &mut Found) {
         Owner::Package { name, is_modified: true, .. } => {
             let evidence = format!("{rights}; other contents than package {name} brought");
             Finding::new(Severity::Critical, format!("{what}-modified"), path, evidence)
-                .mend("pkg_install", json!({"packages": [name]}))
+                .mend("pkg_install", json!({"package": [name]}))
         }
         Owner::Package { name, has_rights: false, .. } => {
             let evidence = format!("{rights}; package {name} brings it without");

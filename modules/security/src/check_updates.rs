@@ -54,7 +54,7 @@ pub(crate) fn find(cx: &Context) -> Result<Found> {
     }
     // The names of all packages go into one call, unless they are too many to be told.
     let names: Vec<String> = found.findings.iter().map(|finding| finding.subject.clone()).collect();
-    let mend = if names.len() > NAMED { json!({"security_only": true}) } else { json!({"packages": names}) };
+    let mend = if names.len() > NAMED { json!({"security_only": true}) } else { json!({"package": names}) };
     for finding in &mut found.findings {
         *finding = finding.clone().mend("pkg_update", mend.clone());
     }
@@ -195,7 +195,7 @@ mod tests {
             "libgcrypt20-dev: 1.10.1-3 is installed, 1.10.1-3+deb12u1 is the update",
         ];
         assert_eq!(entries[0]["subjects"], json!(subjects));
-        assert_eq!(entries[0]["mend"]["arguments"], json!({"packages": ["liblzma5", "libgcrypt20-dev"]}));
+        assert_eq!(entries[0]["mend"]["arguments"], json!({"package": ["liblzma5", "libgcrypt20-dev"]}));
         assert_eq!(entries[1]["kind"], "update-reboot");
         assert_eq!(
             call(FakeTarget::new().answer(&APT, 0, "Reading package lists...\n", "")).unwrap(),
@@ -218,7 +218,7 @@ mod tests {
                 "bash: Critical: RHSA-2026:0001; fixes CVE-2026-1, CVE-2026-2",
                 "curl: Moderate: RHSA-2026:0002",
             ],
-            "mend": {"tool": "pkg_update", "arguments": {"packages": ["bash", "curl"]}},
+            "mend": {"tool": "pkg_update", "arguments": {"package": ["bash", "curl"]}},
             "reference": "CCE-84185-8",
         }]});
         assert_eq!(data, expected);

@@ -96,7 +96,7 @@ fn what_no_package_has_so_is_told_with_the_call_that_takes_the_rights() {
     let entries = data["findings"].as_array().unwrap();
     let mend = |kind: &str| &entries.iter().find(|entry| entry["kind"] == kind).unwrap()["mend"];
     assert_eq!(mend("suid-unexpected")["arguments"], json!({"path": "/usr/bin/find", "mode": "ug-s"}));
-    assert_eq!(mend("suid-modified")["arguments"], json!({"packages": ["passwd"]}));
+    assert_eq!(mend("suid-modified")["arguments"], json!({"package": ["passwd"]}));
 }
 
 #[test]

@@ -10,8 +10,10 @@ use crate::host::Given;
 pub(crate) struct HostArgs {
     /// Alias of ~/.ssh/config, name or address
     host: String,
+    /// Default 22
     #[schemars(range(min = 1))]
     port: Option<u16>,
+    /// Account there
     user: Option<String>,
     /// On the server's machine; absolute or ~/…
     identity_file: Option<String>,

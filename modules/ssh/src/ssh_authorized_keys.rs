@@ -15,9 +15,9 @@ enum Action {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct KeysArgs {
-    /// Default list
+    /// Default: list
     action: Option<Action>,
-    /// Default the connection's
+    /// Default: the connection's
     user: Option<String>,
     /// Whole public key line
     key: Option<String>,

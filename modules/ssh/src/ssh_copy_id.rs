@@ -10,7 +10,7 @@ use crate::keys_file::{Access, KeysFile};
 pub(crate) struct CopyArgs {
     /// The server's key: path of its .pub, or fingerprint; needed if it has several
     key: Option<String>,
-    /// Default the connection's
+    /// Default: the connection's
     user: Option<String>,
 }
 

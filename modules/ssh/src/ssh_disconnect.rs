@@ -7,7 +7,7 @@ use crate::host;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DisconnectArgs {
-    /// Default the current one
+    /// Default: the current one
     host: Option<String>,
 }
 

@@ -66,12 +66,14 @@ impl Kind {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct GenerateArgs {
+    /// Default: ed25519
     #[serde(default, rename = "type")]
     kind: Kind,
     /// ecdsa 256, 384, 521; rsa 3072 to 8192
     bits: Option<u32>,
     /// In ~/.ssh; default id_<type>
     name: Option<String>,
+    /// Text in the public key
     comment: Option<String>,
 }
 

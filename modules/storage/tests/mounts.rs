@@ -286,7 +286,7 @@ fn what_cannot_be_mounted_is_refused_with_what_helps() {
     let problem = refused(target(), "mount_add", add("/dev/sdx1", "/mnt/y", "ext4"));
     assert_eq!(problem.remediation, ["Not mounted: /dev/loop2 (ext4, label data disk), /dev/loop4 (btrfs)"]);
     let problem = refused(target(), "mount_add", add("h:/x", "/mnt/y", "nfs"));
-    assert_eq!(problem.remediation, ["pkg_install packages=nfs-common"]);
+    assert_eq!(problem.remediation, ["pkg_install package=nfs-common"]);
     let mut arguments = add("/dev/loop4", "/mnt/y", "btrfs");
     arguments["pass"] = json!(3);
     assert_eq!(refused(target(), "mount_add", arguments).code, "INVALID_ARGUMENTS");

@@ -9,9 +9,11 @@ use crate::validate;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
+    /// New group
     name: String,
+    /// Default: next free
     gid: Option<u32>,
-    /// Low gid
+    /// With a low gid
     #[serde(default)]
     system: bool,
 }

@@ -9,6 +9,7 @@ use crate::shadow_utils;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DeleteArgs {
+    /// The group
     name: String,
     /// Allows one with a system's gid
     #[serde(default)]

@@ -21,9 +21,11 @@ const NO_HOMES: [&str; 11] =
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
+    /// New account
     user: String,
     /// Full name
     comment: Option<String>,
+    /// Login shell, absolute
     shell: Option<String>,
     /// Default /home/NAME
     home: Option<String>,
@@ -34,6 +36,7 @@ pub(crate) struct CreateArgs {
     groups: Vec<String>,
     /// Default a new one of its name
     primary_group: Option<String>,
+    /// Default: next free
     uid: Option<u32>,
     /// A service's: low uid, no login
     #[serde(default)]

@@ -24,6 +24,7 @@ const SPOOLS: [(&str, &str); 5] = [
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DeleteArgs {
+    /// The account
     user: String,
     /// Removes the mail too; default false
     #[serde(default)]

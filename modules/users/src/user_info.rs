@@ -13,6 +13,7 @@ use crate::validate;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct InfoArgs {
+    /// The account
     user: String,
 }
 

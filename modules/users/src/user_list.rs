@@ -18,7 +18,7 @@ enum Which {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
-    /// Default all
+    /// Default: all
     kind: Option<Which>,
 }
 

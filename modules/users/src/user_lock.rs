@@ -22,6 +22,7 @@ const LOCKED_SINCE: &str = "1970-01-02";
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct LockArgs {
+    /// The account
     user: String,
 }
 

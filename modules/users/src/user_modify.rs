@@ -33,20 +33,25 @@ const MIGHTY: [(&str, &str); 12] = [
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ModifyArgs {
+    /// The account as it is
     user: String,
+    /// Login shell, absolute
     shell: Option<String>,
+    /// Full name
     comment: Option<String>,
-    /// A new home
+    /// New home directory
     home: Option<String>,
-    /// Its contents too, default true
+    /// Move the home's contents too, default true
     move_home: Option<bool>,
+    /// Groups to join
     #[serde(default)]
     add_groups: Vec<String>,
+    /// Groups to leave
     #[serde(default)]
     remove_groups: Vec<String>,
     /// YYYY-MM-DD or never
     expires: Option<String>,
-    /// New name
+    /// New name of the account
     rename: Option<String>,
 }
 

@@ -20,13 +20,19 @@ pub(super) fn granted(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct RuleArgs {
+    /// What to do
     action: Action,
+    /// Seen from this machine
     direction: Direction,
     /// 443, 8000:8999, https or any
     port: Port,
+    /// Default: any
     protocol: Option<Protocol>,
+    /// CIDR it comes from
     source: Option<String>,
+    /// CIDR it goes to
     destination: Option<String>,
+    /// Text beside it
     comment: Option<String>,
 }
 

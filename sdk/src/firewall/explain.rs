@@ -16,13 +16,17 @@ const MOST_ENDS: usize = 6;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ExplainArgs {
+    /// Port of this machine
     #[schemars(range(min = 1, max = 65535))]
     port: u32,
+    /// Default: tcp
     #[serde(default)]
     protocol: Asked,
-    /// Left out: anybody
+    /// Sender; default: anybody
     from: Option<String>,
+    /// Own address
     to: Option<String>,
+    /// Incoming one, as eth0
     interface: Option<String>,
 }
 

@@ -12,6 +12,7 @@ const STALE_SECONDS: f64 = 7.0 * 24.0 * 3600.0;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct UpdatesArgs {
+    /// Security updates alone
     #[serde(default)]
     security_only: bool,
 }

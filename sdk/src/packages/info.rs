@@ -9,6 +9,7 @@ use crate::{Context, Noted, Result};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InfoArgs {
+    /// Its name
     package: String,
 }
 

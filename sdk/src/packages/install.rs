@@ -12,11 +12,11 @@ use crate::{Context, Result};
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct InstallArgs {
     /// One name or several
-    packages: Names,
+    package: Names,
 }
 
 pub(super) fn install<B: Backend>(backend: &B, args: InstallArgs, cx: &Context) -> Result<Answer> {
-    let names = args.packages.checked()?;
+    let names = args.package.checked()?;
     let before = backend.installed(cx)?;
     // An installed package may be in no repository any more.
     let absent: Vec<_> = names.iter().filter(|name| !is_installed(&before, name)).cloned().collect();

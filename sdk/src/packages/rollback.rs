@@ -11,6 +11,7 @@ use crate::{Category, Context, Noted, Problem, Result};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct RollbackArgs {
+    /// Its name
     package: String,
     /// Default: the one before this one
     version: Option<String>,

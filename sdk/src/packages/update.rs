@@ -13,8 +13,9 @@ use crate::{Category, Change, Context, Lock, Noted, Problem, Result, Step};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct UpdateArgs {
-    /// Default: all
-    packages: Option<Names>,
+    /// One name or several; default: all
+    package: Option<Names>,
+    /// Security updates alone
     #[serde(default)]
     security_only: bool,
     /// Update nothing, read the repositories anew
@@ -23,11 +24,11 @@ pub(super) struct UpdateArgs {
 }
 
 pub(super) fn update<B: Backend>(backend: &B, args: UpdateArgs, cx: &Context) -> Result<Answer> {
-    let named = args.packages.map(Names::checked).transpose()?;
+    let named = args.package.map(Names::checked).transpose()?;
     if args.refresh_only {
         if named.is_some() || args.security_only {
             let message =
-                "refresh_only updates nothing: it is expected alone, without packages or security_only";
+                "refresh_only updates nothing: it is expected alone, without package or security_only";
             return Err(Problem::validation("CONFLICTING_ARGUMENTS", message));
         }
         return refresh(backend, cx);

@@ -71,9 +71,7 @@ pub(crate) fn started(
 ) -> Result<Change> {
     if !has_systemd(cx) && cx.stat_all(&[CRON]).remove(0)?.is_none() {
         let message = format!("the target has neither systemd nor {CRON}");
-        return Err(
-            Problem::new("NO_SCHEDULER", Category::State, message).remedy("pkg_install packages=cron")
-        );
+        return Err(Problem::new("NO_SCHEDULER", Category::State, message).remedy("pkg_install package=cron"));
     }
     for (path, text) in files(config, when, cx) {
         // The host notices whoever changes the file meanwhile only where it was read.

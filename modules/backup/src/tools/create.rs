@@ -8,12 +8,17 @@ use crate::engine;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
+    /// What to back up
     paths: Vec<String>,
     /// URI or path
     destination: String,
+    /// Patterns to leave out
     exclude: Option<Vec<String>>,
+    /// Name of this backup
     label: Option<String>,
+    /// Databases to dump first
     dump: Option<Vec<Dump>>,
+    /// Copy all files anew
     full: Option<bool>,
 }
 

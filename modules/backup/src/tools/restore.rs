@@ -11,9 +11,13 @@ use crate::schedule::config::Config;
 pub(crate) struct RestoreArgs {
     /// From bak_list, or latest
     backup_id: Option<String>,
+    /// URI or path of the backups
     destination: String,
+    /// Where it goes; default: where it was
     target_path: Option<String>,
+    /// Only these paths
     paths: Option<Vec<String>>,
+    /// Older form: the backup; destination is then where it goes
     source: Option<String>,
 }
 

@@ -16,16 +16,25 @@ const MOST: u32 = 3660;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ScheduleArgs {
+    /// Name of the schedule
     name: String,
-    /// cron, HH:MM, daily
+    /// Cron expression, HH:MM or daily
     schedule: Option<String>,
+    /// What to back up
     paths: Option<Vec<String>>,
+    /// URI or path
     destination: Option<String>,
+    /// Patterns to leave out
     exclude: Option<Vec<String>>,
+    /// Databases to dump first
     dump: Option<Vec<Dump>>,
+    /// Daily backups to keep
     keep_daily: Option<i64>,
+    /// Weekly backups to keep
     keep_weekly: Option<i64>,
+    /// Monthly backups to keep
     keep_monthly: Option<i64>,
+    /// End the schedule
     remove: Option<bool>,
 }
 

@@ -10,6 +10,7 @@ use crate::engine;
 pub(crate) struct SnapshotArgs {
     /// Default: /var/backups/linux-sysadmin
     destination: Option<String>,
+    /// Name of the snapshot
     label: Option<String>,
 }
 

@@ -7,7 +7,9 @@ use crate::engine;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct VerifyArgs {
+    /// From bak_list
     backup_id: String,
+    /// URI or path of the backups
     destination: String,
 }
 

@@ -16,19 +16,21 @@ use crate::unit_names;
 pub(crate) struct Args {
     /// A text log instead of the journal, its rotated files included
     path: Option<String>,
+    /// Units, as nginx
     #[serde(default)]
     units: Vec<String>,
-    /// The syslog one, as `sudo`
+    /// Syslog identifier, as `sudo`
     identifier: Option<String>,
     /// This and worse: err, warning …
     priority: Option<String>,
-    /// 0 this one, -1 the one before, or an id
+    /// 0 this boot, -1 the one before, or an id
     boot: Option<String>,
     /// Journal fields, as `_UID=1000`
     #[serde(default)]
     fields: Vec<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday` …
     since: Option<String>,
+    /// `1h`, `2026-03-01 10:15` …
     until: Option<String>,
     /// `cursor` of an answer, to go on behind it
     after_cursor: Option<String>,

@@ -26,6 +26,7 @@ pub(crate) struct Args {
     priority: Option<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday` …
     since: Option<String>,
+    /// `1h`, `2026-03-01 10:15` …
     until: Option<String>,
     /// Lines (default 100)
     limit: Option<u32>,

@@ -7,10 +7,11 @@ use crate::settings::{hostname, locale};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct SetArgs {
+    /// New host name
     hostname: Option<String>,
     /// Such as Europe/Berlin
     timezone: Option<String>,
-    /// LANG
+    /// LANG, as en_US.UTF-8
     locale: Option<String>,
     /// Keep the clock by the network
     ntp: Option<bool>,
@@ -92,7 +93,7 @@ pub(crate) fn set(args: SetArgs, cx: &Context) -> Result<Noted<Answer>> {
             if !clock.can_ntp {
                 let message = "systemd knows no service on this machine that keeps the clock by the network";
                 return Err(Problem::new("NOT_SUPPORTED", Category::State, message)
-                    .remedy("pkg_install packages=chrony brings one"));
+                    .remedy("pkg_install package=chrony brings one"));
             }
             let word = |on: bool| if on { "true" } else { "false" };
             draft.set("ntp", Some(word(clock.ntp)), word(on), |word| {

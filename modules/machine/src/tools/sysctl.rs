@@ -21,6 +21,7 @@ struct GetArgs {
 
 #[derive(Deserialize, JsonSchema)]
 struct SetArgs {
+    /// Values by key
     #[serde(default)]
     set: BTreeMap<String, Value>,
     /// Keys to set no longer

@@ -60,7 +60,7 @@ pub(crate) fn time(_: TimeArgs, cx: &Context) -> Result<Single<Time>> {
         }
         (false, None) => {
             let why = "no service that keeps the clock by the network is installed";
-            (Some(why.to_owned()), Some("pkg_install packages=chrony".to_owned()))
+            (Some(why.to_owned()), Some("pkg_install package=chrony".to_owned()))
         }
         (false, Some(service)) if !service.is_active => {
             let next = match clock.can_ntp && !clock.ntp {

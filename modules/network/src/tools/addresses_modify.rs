@@ -20,9 +20,11 @@ enum Action {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddressesModifyArgs {
+    /// Add or remove it
     action: Action,
+    /// Name, as eth0
     interface: String,
-    /// 192.0.2.7/24
+    /// As 192.0.2.7/24
     address: String,
 }
 

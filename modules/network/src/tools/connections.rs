@@ -18,11 +18,13 @@ const NAMED_REMOTES: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ConnectionsArgs {
-    /// Either end
+    /// Port of either end
     port: Option<i64>,
+    /// As listen, established
     state: Option<String>,
     /// Name or PID
     process: Option<String>,
+    /// Unit of the process
     unit: Option<String>,
     /// Address or CIDR
     remote: Option<String>,

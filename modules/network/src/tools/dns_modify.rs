@@ -33,8 +33,11 @@ const MOST: usize = 8;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DnsModifyArgs {
+    /// Name servers
     servers: Option<Vec<String>>,
+    /// Search domains
     search: Option<Vec<String>>,
+    /// Only for this interface
     interface: Option<String>,
     /// Undone unless this name resolves
     check: Option<String>,

@@ -12,8 +12,9 @@ use crate::target::Target;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ExplainArgs {
+    /// Name or address
     target: String,
-    /// TCP
+    /// TCP port
     port: Option<i64>,
 }
 

@@ -15,6 +15,7 @@ const LONGEST_NAME: usize = 127;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct InterfacesArgs {
+    /// Only this interface
     name: Option<String>,
 }
 

@@ -24,11 +24,17 @@ enum Action {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RoutesModifyArgs {
+    /// What to do
     action: Action,
+    /// CIDR or default
     to: String,
+    /// Gateway address
     via: Option<String>,
+    /// Name, as eth0
     interface: Option<String>,
+    /// Lower wins
     metric: Option<i64>,
+    /// Number of a table
     table: Option<i64>,
 }
 

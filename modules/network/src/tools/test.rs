@@ -22,11 +22,17 @@ pub(crate) enum Test {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TestArgs {
+    /// Kind of test
     test: Test,
+    /// Name or address
     target: String,
+    /// Port, for tcp and tls
     port: Option<i64>,
+    /// DNS record type, as MX
     record: Option<String>,
+    /// DNS server to ask
     server: Option<String>,
+    /// 4 or 6
     family: Option<i64>,
 }
 

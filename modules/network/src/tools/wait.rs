@@ -20,6 +20,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct WaitArgs {
+    /// TCP port
     port: i64,
     /// Default: this machine
     target: Option<String>,

@@ -7,6 +7,7 @@ use crate::sources::process::{self, Process, ShownProcess, Sort};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TopArgs {
+    /// Default: cpu
     sort: Option<Sort>,
     /// Milliseconds: 0, or at least 100
     #[schemars(range(max = 10000))]

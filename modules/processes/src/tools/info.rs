@@ -25,6 +25,7 @@ const FILE_BYTES: u64 = 64 << 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct InfoArgs {
+    /// Process id
     pid: i64,
 }
 

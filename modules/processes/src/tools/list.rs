@@ -23,14 +23,21 @@ const DEEPEST: usize = 24;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
+    /// Name of the program
     name: Option<String>,
+    /// Account
     user: Option<String>,
+    /// Unit that it belongs to
     unit: Option<String>,
+    /// A port that it has
     port: Option<i64>,
-    /// Open; or directory
+    /// A file or directory that it has open
     file: Option<String>,
+    /// As ps has it: R, D, Z, T
     state: Option<String>,
+    /// Show parents above children
     tree: Option<bool>,
+    /// Kernel threads too
     kernel_threads: Option<bool>,
 }
 

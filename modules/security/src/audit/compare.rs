@@ -9,9 +9,11 @@ use crate::finding::{Report, bounded};
 /// An entry of an earlier answer. Its other members aren't needed.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Earlier {
+    /// Kind of finding
     kind: String,
+    /// What it is about
     subjects: Vec<String>,
-    /// Of those that it left out, nothing can be said
+    /// Number that it left out
     #[serde(default)]
     more: usize,
 }

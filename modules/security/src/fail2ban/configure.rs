@@ -42,6 +42,7 @@ enum Action {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ConfigureArgs {
+    /// Name, as sshd
     jail: String,
     /// Delete takes own settings away, not those of packages
     action: Action,
@@ -54,14 +55,21 @@ pub(crate) struct ConfigureArgs {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Config {
+    /// Default true
     enabled: Option<bool>,
+    /// Ports or their names
     port: Option<Port>,
+    /// Name of its filter
     filter: Option<String>,
+    /// Log that it reads
     logpath: Option<String>,
+    /// How it reads
     backend: Option<Backend>,
+    /// Failures until a ban
     maxretry: Option<u32>,
     /// 1h, or -1 for ever
     bantime: Option<String>,
+    /// Window of these, as 10m
     findtime: Option<String>,
     /// Never banned
     ignoreip: Option<Vec<String>>,

@@ -11,7 +11,7 @@ const ANY: std::ops::RangeInclusive<i32> = 0..=255;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CheckArgs {
-    /// Unit or profile
+    /// Unit or profile, as nginx
     service: String,
     /// Its whole main file, as it is to be
     contents: String,

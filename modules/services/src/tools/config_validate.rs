@@ -11,7 +11,7 @@ use crate::systemd::unit_name;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ValidateArgs {
-    /// Unit or profile
+    /// Unit or profile, as nginx
     service: String,
     /// Runs checkers of this file only
     path: Option<String>,

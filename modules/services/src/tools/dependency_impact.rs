@@ -17,7 +17,7 @@ const MOST: usize = 50;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ImpactArgs {
-    /// Unit or profile
+    /// Unit or profile, as nginx
     service: String,
 }
 

@@ -9,7 +9,7 @@ use crate::systemd::verb::Verb;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct EnableArgs {
-    /// As for svc_status
+    /// Unit, as nginx or ssh.socket
     service: String,
     /// Start it too
     #[serde(default)]
@@ -18,7 +18,7 @@ pub(crate) struct EnableArgs {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DisableArgs {
-    /// As for svc_status
+    /// Unit, as nginx or ssh.socket
     service: String,
     /// Stop it too
     #[serde(default)]

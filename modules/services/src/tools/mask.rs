@@ -12,7 +12,7 @@ use crate::systemd::verb::Verb;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MaskArgs {
-    /// As for svc_status
+    /// Unit, as nginx or ssh.socket
     service: String,
     /// Stop it too
     #[serde(default)]
@@ -24,7 +24,7 @@ pub(crate) struct MaskArgs {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UnmaskArgs {
-    /// As for svc_status
+    /// Unit, as nginx or ssh.socket
     service: String,
 }
 

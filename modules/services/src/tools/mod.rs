@@ -26,6 +26,6 @@ use linux_sysadmin_sdk::prelude::*;
 /// The argument of the tools that start, stop, restart and reload a unit.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UnitArgs {
-    /// As for svc_status
+    /// Unit, as nginx or ssh.socket
     service: String,
 }

@@ -23,24 +23,26 @@ pub(crate) const MEMORY: &str = "/proc/meminfo";
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct LimitArgs {
-    /// As for svc_status
+    /// Unit, as nginx or ssh.socket
     service: String,
     /// As 2G, 10% or infinity
     memory_max: Option<Amount>,
-    /// Slows it down from here on
+    /// Memory above which it is slowed
     memory_high: Option<Amount>,
     /// 150% is one and a half CPUs
     cpu_quota: Option<Amount>,
-    /// Default 100
+    /// 1 to 10000, default 100
     cpu_weight: Option<Amount>,
+    /// 1 to 10000
     io_weight: Option<Amount>,
+    /// Number of tasks
     tasks_max: Option<Amount>,
-    /// Needs a restart
+    /// Open files; needs a restart
     limit_nofile: Option<Amount>,
-    /// Unset those that aren't given
+    /// Unset all that are not given
     #[serde(default)]
     reset: bool,
-    /// Restart it too, if it runs
+    /// Restart it, if it runs
     #[serde(default)]
     restart: bool,
 }

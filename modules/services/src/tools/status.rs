@@ -10,7 +10,7 @@ use crate::systemd::{systemctl, time, unit, unit_name};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct StatusArgs {
-    /// As nginx, ssh.socket or getty@tty1
+    /// Unit, as nginx, ssh.socket or getty@tty1
     service: String,
 }
 

@@ -13,10 +13,13 @@ use crate::unit_files::{arguments, edit};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
+    /// Timer, without .timer
     name: String,
-    /// Creates the service too
+    /// Command; creates the service too
     exec_start: Option<String>,
+    /// Account of the service
     user: Option<String>,
+    /// Working directory of the service
     working_directory: Option<String>,
     /// Enable and start it; default true
     enable: Option<bool>,

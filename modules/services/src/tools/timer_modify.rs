@@ -10,6 +10,7 @@ use crate::unit_files::{arguments, edit};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ModifyArgs {
+    /// Timer, as logrotate
     name: String,
     #[serde(flatten)]
     schedule: Schedule,

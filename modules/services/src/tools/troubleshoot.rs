@@ -12,9 +12,9 @@ use crate::systemd::{properties, systemctl, unit_name};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TroubleArgs {
-    /// Unit or profile
+    /// Unit or profile, as nginx
     service: String,
-    /// Id; without it, what its state suggests
+    /// Id of one; default: what its state suggests
     symptom: Option<String>,
 }
 

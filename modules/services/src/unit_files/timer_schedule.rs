@@ -14,15 +14,21 @@ use crate::systemd::{unit, unit_name};
 pub(crate) struct Schedule {
     /// As Mon..Fri 08:00
     pub(crate) on_calendar: Option<Texts>,
+    /// Time after boot, as 5min
     pub(crate) on_boot_sec: Option<String>,
+    /// Time after its last start
     pub(crate) on_unit_active_sec: Option<String>,
+    /// Time after its last end
     pub(crate) on_unit_inactive_sec: Option<String>,
     /// Make up for runs missed while off
     pub(crate) persistent: Option<bool>,
+    /// Random delay, at most this
     pub(crate) randomized_delay_sec: Option<String>,
+    /// In words
     pub(crate) description: Option<String>,
-    /// The unit it activates; by default the service of its name
+    /// Unit it starts; default: service of its name
     pub(crate) unit: Option<String>,
+    /// Default timers.target
     pub(crate) wanted_by: Option<Texts>,
     /// The whole timer file instead
     pub(crate) raw_content: Option<String>,

@@ -10,14 +10,21 @@ use super::syntax::Setting;
 pub(crate) struct UnitArgs {
     /// A service without a type
     pub(crate) name: String,
+    /// In words
     description: Option<String>,
-    /// Absolute path first; % is a specifier
+    /// Command, absolute path first; % is a specifier
     exec_start: Option<String>,
+    /// Account it runs as
     user: Option<String>,
+    /// Working directory
     working_directory: Option<String>,
+    /// Units to start after
     after: Option<Texts>,
+    /// Targets, as multi-user.target
     wanted_by: Option<Texts>,
+    /// When to restart: on-failure, always
     restart: Option<String>,
+    /// Kind of start: simple, oneshot
     #[serde(rename = "type")]
     service_type: Option<String>,
     /// The whole file instead

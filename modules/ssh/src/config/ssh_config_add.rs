@@ -22,12 +22,16 @@ const LOCK: &str = "ssh-config";
 pub(crate) struct AddArgs {
     /// The alias; no pattern
     host: String,
+    /// Real name or address
     hostname: Option<String>,
+    /// Default 22
     #[schemars(range(min = 1))]
     port: Option<u16>,
+    /// Account there
     user: Option<String>,
     /// Absolute or ~/…
     identity_file: Option<String>,
+    /// Try no other key
     identities_only: Option<bool>,
     /// [user@]host[:port],… or none
     proxy_jump: Option<String>,

@@ -16,7 +16,7 @@ pub(crate) const EXT4_ERRORS: &str = "/sys/fs/ext4/*/errors_count";
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct HealthArgs {
-    /// Default: all
+    /// As /dev/sda; default: all
     disk: Option<String>,
 }
 

@@ -50,11 +50,15 @@ impl FileSystem {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CreateArgs {
+    /// Volume group
     vg_name: String,
+    /// New volume
     lv_name: String,
-    /// 10G, 100%FREE
+    /// As 10G, 100%FREE
     size: String,
+    /// Default ext4
     filesystem: Option<FileSystem>,
+    /// Wipe what a removed volume left
     wipe: Option<bool>,
 }
 

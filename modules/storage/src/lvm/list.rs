@@ -18,7 +18,7 @@ const FINDINGS: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ListArgs {
-    /// Only this group
+    /// Only this volume group
     vg_name: Option<String>,
 }
 
@@ -146,7 +146,7 @@ fn without_lvm() -> Analysis<Answer> {
     let data =
         Answer { findings: Vec::new(), groups: Vec::new(), unused_pvs: Vec::new(), lvm_says: Vec::new() };
     let summary =
-        "LVM isn't installed, so this machine uses no logical volumes; pkg_install packages=[lvm2] brings it"
+        "LVM isn't installed, so this machine uses no logical volumes; pkg_install package=[lvm2] brings it"
             .to_owned();
     Analysis { data, summary, severity: Severity::Info }
 }

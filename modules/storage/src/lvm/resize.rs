@@ -21,10 +21,11 @@ fn yes() -> bool {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ResizeArgs {
-    /// /dev/vg0/data
+    /// As /dev/vg0/data
     lv_path: String,
-    /// 20G, +5G, -5G, +100%FREE
+    /// As 20G, +5G, -5G, +100%FREE
     size: String,
+    /// With its file system
     #[serde(default = "yes")]
     #[schemars(default = "yes")]
     resize_filesystem: bool,

@@ -63,7 +63,7 @@ fn locked(remarks: &[String]) -> Problem {
 fn explained(problem: Problem) -> Problem {
     match problem.code.as_str() {
         "PROGRAM_NOT_FOUND" => problem
-            .remedy("pkg_install packages=[lvm2] brings it; without it this machine uses no logical volumes"),
+            .remedy("pkg_install package=[lvm2] brings it; without it this machine uses no logical volumes"),
         "COMMAND_TIMEOUT" => {
             let message =
                 "LVM gave no report in 10 s: another command holds its lock, or a disk doesn't answer";
@@ -179,7 +179,7 @@ mod tests {
     fn a_report_that_cannot_be_made_has_its_reason() {
         let problem = |code: &str| explained(Problem::new(code, Category::NotFound, "no such program: pvs"));
         let missing = problem("PROGRAM_NOT_FOUND");
-        assert!(missing.remediation[0].contains("pkg_install packages=[lvm2]"), "{missing:?}");
+        assert!(missing.remediation[0].contains("pkg_install package=[lvm2]"), "{missing:?}");
         assert_eq!(problem("COMMAND_TIMEOUT").code, "LVM_NO_ANSWER");
         assert_eq!(problem("PRIVILEGE_REQUIRED").remediation, [""; 0]);
     }

@@ -17,8 +17,9 @@ const NEARLY_FULL: f64 = 80.0;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct SnapshotArgs {
-    /// /dev/vg0/data
+    /// As /dev/vg0/data
     lv_path: String,
+    /// Default: a free one
     snapshot_name: Option<String>,
     /// For changes; default 20%ORIGIN; none for thin
     size: Option<String>,

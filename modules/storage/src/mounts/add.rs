@@ -26,12 +26,17 @@ pub(crate) fn grants(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
+    /// Device, UUID= or share
     device: String,
+    /// Directory
     mount_point: String,
-    /// Or auto
+    /// As ext4, nfs; auto
     fs_type: String,
+    /// As noatime,nofail
     options: Option<String>,
+    /// fstab field 5
     dump: Option<i64>,
+    /// fstab field 6
     pass: Option<i64>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn grants(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RemoveArgs {
-    /// Or its device
+    /// Mount point or device
     mount_point: String,
     /// Only unmount
     keep_fstab: Option<bool>,

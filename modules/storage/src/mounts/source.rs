@@ -137,7 +137,7 @@ fn network(source: Source, cx: &Context) -> Result<Source> {
     {
         let message = format!("{program}, which mounts {}, isn't installed", source.fs_type);
         return Err(Problem::new("HELPER_MISSING", Category::State, message)
-            .remedy(format!("pkg_install packages={package}")));
+            .remedy(format!("pkg_install package={package}")));
     }
     Ok(Source { is_network: true, ..source })
 }

@@ -69,11 +69,13 @@ pub(crate) fn remove_file(path: &str) -> Command {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AddArgs {
-    /// 2G
+    /// Size of a new file, as 2G
     size: Option<String>,
-    /// For the file; default /var/lib
+    /// Directory of the file, default /var/lib
     directory: Option<String>,
+    /// Blank partition instead
     device: Option<String>,
+    /// 0 to 32767, the highest is used first
     priority: Option<i64>,
 }
 

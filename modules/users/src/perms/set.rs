@@ -25,10 +25,13 @@ const SETUID_SETGID: u32 = 0o6000;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct SetArgs {
+    /// Absolute path
     path: String,
-    /// 0640, or u+rwX,go-w
+    /// As 0640, or u+rwX,go-w
     mode: Option<String>,
+    /// New owner
     owner: Option<String>,
+    /// New group
     group: Option<String>,
     /// Sets everything below too
     #[serde(default)]

@@ -30,11 +30,13 @@ enum Action {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ModifyArgs {
+    /// What to do
     action: Action,
-    /// In /etc/sudoers.d, default linux-sysadmin there
+    /// In /etc/sudoers.d; default linux-sysadmin
     target_file: Option<String>,
+    /// The rule; modify finds it by user
     rule: RuleArgs,
-    /// The rule's, where several fit
+    /// Line of the rule, where several fit
     line: Option<usize>,
 }
 

@@ -13,7 +13,7 @@ const MARKS: [char; 12] = ['*', '?', '[', ']', '!', '^', '$', '\\', '"', '\'', '
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleArgs {
-    /// %name is a group
+    /// Account; %name is a group
     user: String,
     /// Default ALL
     hosts: Option<String>,
@@ -21,7 +21,9 @@ pub(crate) struct RuleArgs {
     runas: Option<String>,
     /// Absolute, arguments allowed; or ALL
     commands: Option<Vec<String>>,
+    /// Without a password
     nopasswd: Option<bool>,
+    /// Comment above it
     comment: Option<String>,
 }
 

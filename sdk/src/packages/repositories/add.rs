@@ -15,9 +15,11 @@ use crate::{Category, Change, Context, Lock, Problem, Result, Single, Step};
 pub(super) struct AddArgs {
     /// Name of its files
     id: String,
+    /// Base URL
     url: String,
     /// apt only; `./` for a flat one
     suites: Option<Vec<String>>,
+    /// apt only, as main
     components: Option<Vec<String>>,
     /// Armored public key, or path of a keyring on the host
     key: String,
@@ -25,6 +27,7 @@ pub(super) struct AddArgs {
     fingerprint: String,
     /// dnf only: false where only its packages are signed
     signed_index: Option<bool>,
+    /// Pin priority
     priority: Option<i64>,
 }
 

@@ -11,6 +11,7 @@ use crate::{Category, Change, Context, Lock, Noted, Problem, Result, Step};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct CleanArgs {
+    /// Default: packages
     #[serde(default)]
     what: Cached,
 }

@@ -14,7 +14,7 @@ use crate::{Category, Change, Context, Lock, Noted, Problem, Result, Step, text}
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct HoldArgs {
     /// One name or several
-    packages: Names,
+    package: Names,
 }
 
 pub(super) fn hold<B: Backend>(
@@ -42,7 +42,7 @@ fn set<B: Backend>(
     cx: &Context,
     held: bool,
 ) -> Result<Answer> {
-    let names = args.packages.checked()?;
+    let names = args.package.checked()?;
     let before = backend.installed(cx)?;
     let absent: Vec<_> = names.iter().filter(|name| !is_installed(&before, name)).cloned().collect();
     if !absent.is_empty() {

@@ -14,8 +14,8 @@ const MOST: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct VerifyArgs {
-    /// Default: all
-    packages: Option<Names>,
+    /// One name or several; default: all
+    package: Option<Names>,
 }
 
 #[derive(Serialize)]
@@ -54,7 +54,7 @@ pub(super) fn verify<B: Backend>(
     args: VerifyArgs,
     cx: &Context,
 ) -> Result<Noted<Verified>> {
-    let names = args.packages.map(Names::checked).transpose()?.unwrap_or_default();
+    let names = args.package.map(Names::checked).transpose()?.unwrap_or_default();
     let Comparison { absent, differences } = upkeep.verify(&names, cx)?;
     if !absent.is_empty() {
         let message = format!("these packages aren't installed: {}", absent.join(", "));

@@ -9,7 +9,7 @@ use crate::everywhere::packages::Packages;
 
 /// Installs lab-hello, which must fail with this error; gives the advice.
 async fn fails(packages: &Packages, client: &mut Client, code: &str, category: &str) -> Vec<String> {
-    let envelope = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
+    let envelope = client.envelope("pkg_install", json!({"package": "lab-hello"})).await;
     assert_eq!(
         (&envelope["error_code"], &envelope["error_category"]),
         (&json!(code), &json!(category)),
@@ -32,7 +32,7 @@ async fn is_mended_by_repair(packages: &Packages, client: &mut Client, told: &[S
 }
 
 async fn works(packages: &Packages, client: &mut Client) {
-    packages.does(client, "pkg_install", &json!({"packages": "lab-hello"}), "").await;
+    packages.does(client, "pkg_install", &json!({"package": "lab-hello"}), "").await;
     assert_eq!(packages.version("lab-hello"), "2.0");
 }
 
@@ -47,7 +47,7 @@ async fn a_held_lock_names_its_holder_and_the_call_works_once_it_is_free() {
     // Tools that only look still work.
     let info = client.envelope("pkg_info", json!({"package": "lab-hello"})).await;
     assert_eq!(info["status"], "success", "{info}");
-    let envelope = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
+    let envelope = client.envelope("pkg_install", json!({"package": "lab-hello"})).await;
     assert_eq!(
         (&envelope["status"], &envelope["error_code"]),
         (&json!("blocked"), &json!("RESOURCE_LOCKED"))
@@ -130,7 +130,7 @@ async fn a_full_file_system_is_told_and_space_is_all_that_it_takes() {
     packages.machine.sh("set -e; mkdir /run/lsa-full; mount -t tmpfs -o size=64m tmpfs /run/lsa-full
          cp -a /var/lib/dpkg/info/. /run/lsa-full; mount --bind /run/lsa-full /var/lib/dpkg/info
          cat /dev/zero > /run/lsa-full/lsa-filler 2>/dev/null || :");
-    let envelope = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
+    let envelope = client.envelope("pkg_install", json!({"package": "lab-hello"})).await;
     assert_eq!(envelope["error_code"], "OUT_OF_SPACE", "{envelope}");
     assert_eq!(envelope["error_category"], "resource", "{envelope}");
     assert!(remedies(&envelope).iter().any(|step| step.contains("`df -h`")), "{envelope}");
@@ -145,8 +145,8 @@ async fn an_install_that_would_remove_something_asks_and_says_what() {
         return;
     };
     let mut client = packages.serve().await;
-    packages.does(&mut client, "pkg_install", &json!({"packages": "lab-dep"}), "").await;
-    let clash = json!({"packages": "lab-clash"});
+    packages.does(&mut client, "pkg_install", &json!({"package": "lab-dep"}), "").await;
+    let clash = json!({"package": "lab-clash"});
     let asked = client.envelope("pkg_install", clash.clone()).await;
     assert_eq!(asked["risk_level"], "high", "{asked}");
     assert!(asked["preview"]["warnings"].to_string().contains("lab-dep, lab-hello"), "{asked}");

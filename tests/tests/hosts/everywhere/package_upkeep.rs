@@ -29,7 +29,7 @@ fn paths(list: &Value) -> Vec<&str> {
 async fn a_held_package_stays_through_an_update_of_all() {
     let Some(packages) = Packages::new("a_held_package_stays_through_an_update_of_all") else { return };
     let mut client = packages.serve().await;
-    let hello = json!({"packages": "lab-hello"});
+    let hello = json!({"package": "lab-hello"});
     packages.does(&mut client, "pkg_install", &hello, "").await;
     packages
         .does(&mut client, "pkg_rollback", &json!({"package": "lab-hello", "version": "1.0"}), "high")
@@ -49,7 +49,7 @@ async fn a_held_package_stays_through_an_update_of_all() {
     assert_eq!(held(&packages), "");
     packages.does(&mut client, "pkg_update", &hello, "").await;
     assert_eq!(packages.version("lab-hello"), "2.0");
-    let none = client.envelope("pkg_hold", json!({"packages": "lab-none"})).await;
+    let none = client.envelope("pkg_hold", json!({"package": "lab-none"})).await;
     assert_eq!(none["error_code"], "PACKAGE_NOT_INSTALLED", "{none}");
 }
 
@@ -57,8 +57,8 @@ async fn a_held_package_stays_through_an_update_of_all() {
 async fn damage_is_what_the_package_database_says() {
     let Some(packages) = Packages::new("damage_is_what_the_package_database_says") else { return };
     let mut client = packages.serve().await;
-    packages.does(&mut client, "pkg_install", &json!({"packages": ["lab-hello", "lab-conf"]}), "").await;
-    let both = json!({"packages": ["lab-hello", "lab-conf"]});
+    packages.does(&mut client, "pkg_install", &json!({"package": ["lab-hello", "lab-conf"]}), "").await;
+    let both = json!({"package": ["lab-hello", "lab-conf"]});
     let sound = client.envelope("pkg_verify", both.clone()).await;
     assert_eq!(sound["data"], json!({"damaged_count": 0, "config_changed_count": 0}), "{sound}");
     packages.machine.sh("echo x >> /etc/lab-conf.conf; rm /usr/bin/lab-conf; echo y >> /usr/bin/lab-hello");
@@ -81,7 +81,7 @@ async fn a_file_belongs_to_the_package_that_the_database_names() {
     let test = "a_file_belongs_to_the_package_that_the_database_names";
     let Some(packages) = Packages::new(test) else { return };
     let mut client = packages.serve().await;
-    packages.does(&mut client, "pkg_install", &json!({"packages": "lab-hello"}), "").await;
+    packages.does(&mut client, "pkg_install", &json!({"package": "lab-hello"}), "").await;
     packages.machine.sh("touch /run/lsa-made; ln -sf /usr/bin/lab-hello /run/lsa-link");
     let files = json!({"files": ["lab-hello", "/bin/sh", "/bin/lab-hello", "/run/lsa-link", "/run/lsa-made", "/nonexistent"]});
     let found = client.envelope("pkg_owner", files).await;
@@ -109,7 +109,7 @@ async fn a_file_belongs_to_the_package_that_the_database_names() {
 async fn what_no_package_needs_is_removed_and_nothing_else() {
     let Some(packages) = Packages::new("what_no_package_needs_is_removed_and_nothing_else") else { return };
     let mut client = packages.serve().await;
-    packages.does(&mut client, "pkg_install", &json!({"packages": "lab-dep"}), "").await;
+    packages.does(&mut client, "pkg_install", &json!({"package": "lab-dep"}), "").await;
     // dnf removes what no package needs along with the package, unless it is told not to.
     packages.machine.sh(
         "if command -v apt-get; then apt-get -qq -y remove lab-dep; apt-mark auto lab-hello; \

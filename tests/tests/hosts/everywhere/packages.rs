@@ -131,7 +131,7 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     assert_eq!(info["data"].get("installed"), None, "{info}");
 
     // The packages that it needs are shown, and installed as well.
-    let install = json!({"packages": ["lab-dep"]});
+    let install = json!({"package": ["lab-dep"]});
     let shown = packages.shows(&mut client, "pkg_install", &install).await;
     let both = pairs(&[("lab-dep", "1.0"), ("lab-hello", "2.0")]);
     assert_eq!(versions(&shown["would_install"]), both, "{shown}");
@@ -156,7 +156,7 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
         updates["data"][0]["candidate"].as_str().is_some_and(|version| version.starts_with("2.0")),
         "{updates}"
     );
-    let update = json!({"packages": "lab-hello"});
+    let update = json!({"package": "lab-hello"});
     let shown = packages.shows(&mut client, "pkg_update", &update).await;
     assert_eq!(versions(&shown["would_upgrade"]), pairs(&[("lab-hello", "2.0")]), "{shown}");
     packages.does(&mut client, "pkg_update", &update, "").await;
@@ -199,13 +199,13 @@ async fn a_removal_leaves_changed_configuration_and_a_purge_does_not() {
     let test = "a_removal_leaves_changed_configuration_and_a_purge_does_not";
     let Some(packages) = Packages::new(test) else { return };
     let mut client = packages.serve().await;
-    let (install, conf) = (json!({"packages": "lab-conf"}), json!({"package": "lab-conf"}));
+    let (install, conf) = (json!({"package": "lab-conf"}), json!({"package": "lab-conf"}));
     packages.does(&mut client, "pkg_install", &install, "").await;
     packages.machine.sh("echo mine >> /etc/lab-conf.conf");
     packages
         .does(&mut client, "pkg_rollback", &json!({"package": "lab-conf", "version": "1.0"}), "high")
         .await;
-    let done = packages.does(&mut client, "pkg_update", &json!({"packages": "lab-conf"}), "").await;
+    let done = packages.does(&mut client, "pkg_update", &json!({"package": "lab-conf"}), "").await;
     assert!(packages.machine.read("/etc/lab-conf.conf").contains("mine"));
     assert!(done["kept_config_files"].to_string().contains("/etc/lab-conf.conf"), "{done}");
     packages.does(&mut client, "pkg_remove", &conf, "high").await;
@@ -224,17 +224,17 @@ async fn what_stands_in_the_way_and_what_cannot_be_done_without_is_asked_about()
     let test = "what_stands_in_the_way_and_what_cannot_be_done_without_is_asked_about";
     let Some(packages) = Packages::new(test) else { return };
     let mut client = packages.serve().await;
-    let unmet = client.envelope("pkg_install", json!({"packages": "lab-missing"})).await;
+    let unmet = client.envelope("pkg_install", json!({"package": "lab-missing"})).await;
     assert_eq!(unmet["error_code"], "DEPENDENCY_CONFLICT", "{unmet}");
     assert_eq!(unmet["error_category"], "dependency", "{unmet}");
     assert!(unmet["message"].as_str().is_some_and(|said| said.contains("lab-nowhere")), "{unmet}");
-    let none = client.envelope("pkg_install", json!({"packages": "lab-helo"})).await;
+    let none = client.envelope("pkg_install", json!({"package": "lab-helo"})).await;
     assert_eq!(
         (&none["error_code"], &none["error_category"]),
         (&json!("PACKAGE_NOT_FOUND"), &json!("not_found"))
     );
     assert!(none["message"].as_str().is_some_and(|said| said.contains("lab-hello")), "{none}");
-    let broken = client.envelope("pkg_install", json!({"packages": "lab-broken"})).await;
+    let broken = client.envelope("pkg_install", json!({"package": "lab-broken"})).await;
     assert_eq!(broken["error_code"], "PACKAGE_SCRIPT_FAILED", "{broken}");
     assert!(broken["message"].as_str().is_some_and(|said| said.contains("lab-broken")), "{broken}");
 }
@@ -268,7 +268,7 @@ async fn what_is_no_name_is_refused_and_nothing_runs() {
         (json!(["lab-hello", "kernel-core-of-nobody"]), "PACKAGE_NOT_FOUND"),
     ] {
         for (tool, member) in
-            [("pkg_install", "packages"), ("pkg_remove", "package"), ("pkg_purge", "package")]
+            [("pkg_install", "package"), ("pkg_remove", "package"), ("pkg_purge", "package")]
         {
             let envelope = client.envelope(tool, json!({member: names})).await;
             assert_eq!(envelope["error_code"], expected, "{tool} {names}: {envelope}");

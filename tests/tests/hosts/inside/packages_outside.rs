@@ -37,14 +37,14 @@ async fn a_backend_on_the_sdk_alone_has_all_ten_tools() {
 
     let found = does("pkg_search", json!({"query": "greets"}), "").await;
     assert_eq!(found["data"], json!([{"name": "lab-toy", "summary": "greets"}]), "{found}");
-    let would = does("pkg_install", json!({"packages": "lab-toy", "dry_run": true}), "").await;
+    let would = does("pkg_install", json!({"package": "lab-toy", "dry_run": true}), "").await;
     assert_eq!(
         would["data"]["would_install"],
         json!([{"name": "lab-toy-base", "version": "1.0"}, {"name": "lab-toy", "version": "2.0"}]),
         "{would}"
     );
     assert!(database(&machine).is_empty());
-    does("pkg_install", json!({"packages": "lab-toy"}), "").await;
+    does("pkg_install", json!({"package": "lab-toy"}), "").await;
     assert_eq!(database(&machine), ["lab-toy 2.0 installed", "lab-toy-base 1.0 installed"]);
     let listed = does("pkg_list_installed", json!({}), "").await;
     assert_eq!(
@@ -91,9 +91,9 @@ async fn a_backend_on_the_sdk_alone_has_all_ten_tools() {
     assert_eq!(purged["status"], "success", "{purged}");
     assert!(!machine.has("/etc/toypkg/lab-toy.conf") && database(&machine).is_empty());
 
-    let unmet = does("pkg_install", json!({"packages": "lab-toy-lost"}), "").await;
+    let unmet = does("pkg_install", json!({"package": "lab-toy-lost"}), "").await;
     assert_eq!(unmet["error_code"], "DEPENDENCY_CONFLICT", "{unmet}");
-    let none = does("pkg_install", json!({"packages": "lab-tyo"}), "").await;
+    let none = does("pkg_install", json!({"package": "lab-tyo"}), "").await;
     assert_eq!(none["error_code"], "PACKAGE_NOT_FOUND", "{none}");
     assert!(none["message"].as_str().is_some_and(|said| said.contains("lab-toy")), "{none}");
 }

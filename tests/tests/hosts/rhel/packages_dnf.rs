@@ -139,7 +139,7 @@ async fn a_script_that_fails_is_told_whether_dnf_calls_it_a_success_or_not() {
     let test = "a_script_that_fails_is_told_whether_dnf_calls_it_a_success_or_not";
     let Some(dnf) = Dnf::new(test) else { return };
     let mut client = dnf.serve().await;
-    let envelope = client.envelope("pkg_install", json!({"packages": "lab-broken"})).await;
+    let envelope = client.envelope("pkg_install", json!({"package": "lab-broken"})).await;
     assert_eq!(envelope["error_code"], "PACKAGE_SCRIPT_FAILED", "{envelope}");
     assert!(
         envelope["message"].as_str().is_some_and(|said| said.contains("%prein(lab-broken-1.0-1.noarch)"))
@@ -153,7 +153,7 @@ async fn a_script_that_fails_is_told_whether_dnf_calls_it_a_success_or_not() {
         rpmbuild -bb --quiet --define '_topdir /run/lsa-build' /run/lsa-build/lab.spec
         cp /run/lsa-build/RPMS/noarch/*.rpm /run/lsa-repository/");
     dnf.only("lab-dep-*.rpm");
-    let done = dnf.does(&mut client, "pkg_install", &json!({"packages": "lab-postfails"}), "").await;
+    let done = dnf.does(&mut client, "pkg_install", &json!({"package": "lab-postfails"}), "").await;
     assert_eq!(done["data"]["installed"], json!([{"name": "lab-postfails", "version": "1.0-1"}]), "{done}");
     let notes = done["notes"].to_string();
     assert!(notes.contains("%post(lab-postfails-1.0-1.noarch) scriptlet failed"), "{done}");
@@ -175,7 +175,7 @@ async fn a_locked_version_stays_while_the_others_are_updated() {
     assert_eq!((&done["data"]["upgraded"], &done["data"]["held_back"]), (&conf, &json!(["lab-hello"])));
     assert_eq!((dnf.version("lab-hello"), dnf.version("lab-conf")), ("1.0-1".into(), "2.0-1".into()));
     let (begun, packages) = (dnf.0.begun("root"), dnf.state());
-    let named = client.envelope("pkg_update", json!({"packages": "lab-hello"})).await;
+    let named = client.envelope("pkg_update", json!({"package": "lab-hello"})).await;
     assert_eq!(named["data"], json!({"held_back": ["lab-hello"]}), "{named}");
     assert_eq!((dnf.0.begun("root"), dnf.state()), (begun, packages));
     assert_eq!(dnf.version("lab-hello"), "1.0-1");
@@ -222,14 +222,14 @@ async fn what_dnf_protects_stays() {
 async fn nobody_waits_for_another_dnf() {
     let Some(dnf) = Dnf::new("nobody_waits_for_another_dnf") else { return };
     let mut client = dnf.serve().await;
-    let conf = json!({"packages": "lab-conf", "dry_run": true});
+    let conf = json!({"package": "lab-conf", "dry_run": true});
     let shown = client.envelope("pkg_install", conf).await;
     let line = shown["preview"]["command"].as_str().unwrap_or_else(|| panic!("a command: {shown}"));
     let line = line.strip_prefix("sudo -n ").unwrap_or(line).to_owned();
     dnf.0.sh("touch /run/lsa-slow-goes-on");
     dnf.0.sh("setsid dnf --quiet --assumeyes install lab-slow > /dev/null 2>&1 < /dev/null &");
     dnf.0.until("test -e /var/lib/dnf/rpmdb_lock.pid");
-    let refused = client.envelope("pkg_install", json!({"packages": "lab-conf"})).await;
+    let refused = client.envelope("pkg_install", json!({"package": "lab-conf"})).await;
     assert_eq!(refused["status"], "blocked", "{refused}");
     assert_eq!(refused["error_code"], "RESOURCE_LOCKED", "{refused}");
     assert!(refused["lock_info"]["held_by_pid"].is_number(), "{refused}");
@@ -256,7 +256,7 @@ async fn a_repository_that_is_gone_fails_a_refresh_and_what_was_read_stays_known
     let found = client.envelope("pkg_search", json!({"query": "lab-hello"})).await;
     assert_eq!(found["data"][0]["version"], "2.0-1", "{found}");
     // The same holds for a package that is gone.
-    let gone = client.envelope("pkg_install", json!({"packages": "lab-hello"})).await;
+    let gone = client.envelope("pkg_install", json!({"package": "lab-hello"})).await;
     assert_eq!(gone["error_code"], "REPOSITORY_UNREACHABLE", "{gone}");
     assert_eq!(dnf.version("lab-hello"), "");
 
@@ -288,7 +288,7 @@ async fn an_operand_that_dnf_would_take_for_something_else_is_no_package() {
         ("--setopt=pluginpath=/run", "INVALID_PACKAGE_NAME"),
     ] {
         for (tool, member) in
-            [("pkg_install", "packages"), ("pkg_remove", "package"), ("pkg_rollback", "package")]
+            [("pkg_install", "package"), ("pkg_remove", "package"), ("pkg_rollback", "package")]
         {
             dnf.refuses(&mut client, tool, &json!({member: name}), code).await;
         }
@@ -316,7 +316,7 @@ async fn an_account_without_root_sees_what_root_sees() {
         let ran = dnf.0.recorded("lsa-plain", "call")["commands"].to_string();
         assert!(!ran.contains("sudo"), "{tool}: {ran}");
     }
-    let refused = plain.envelope("pkg_install", json!({"packages": "lab-conf"})).await;
+    let refused = plain.envelope("pkg_install", json!({"package": "lab-conf"})).await;
     assert_eq!(refused["error_code"], "PRIVILEGE_REQUIRED", "{refused}");
     drop(plain);
     dnf.0.sh("userdel --force --remove lsa-plain");

@@ -37,22 +37,24 @@ const CONTEXT: u32 = 10;
 pub(crate) struct Args {
     /// Regular expression (of the regex crate: no look-around)
     pattern: String,
-    /// It is just text
+    /// Take pattern as plain text
     #[serde(default)]
     fixed: bool,
+    /// Either case
     #[serde(default)]
     ignore_case: bool,
     /// A log with its rotated files, or a directory in /var/log (default the journal and all of /var/log)
     path: Option<String>,
-    /// All logs of this service
+    /// All logs of this service, as nginx
     service: Option<String>,
-    /// The journal of these
+    /// The journal of these units only
     #[serde(default)]
     units: Vec<String>,
-    /// This and worse, in the journal
+    /// Journal lines of this and worse: err, warning …
     priority: Option<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday` …
     since: Option<String>,
+    /// `1h`, `2026-03-01 10:15` …
     until: Option<String>,
     /// Lines around each match, up to 10
     context: Option<u32>,

@@ -29,6 +29,7 @@ const SHOWN: usize = 240;
 pub(crate) struct Args {
     /// `2h`, `2026-03-01 10:15`, `yesterday` … (default 24h)
     since: Option<String>,
+    /// `1h`, `2026-03-01 10:15` …
     until: Option<String>,
 }
 

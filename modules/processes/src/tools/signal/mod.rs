@@ -44,15 +44,16 @@ enum Given {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
+    /// One process id or several
     #[schemars(schema_with = "pids")]
     pid: Pids,
-    /// As answered; refuses a reused pid
+    /// Start as answered; refuses a reused pid
     started: Option<String>,
-    /// Default: TERM, then KILL
+    /// Name or number; default TERM, then KILL
     #[schemars(schema_with = "name_or_number")]
     #[serde(default)]
     signal: Option<Given>,
-    /// Default 10
+    /// Until KILL; default 10
     wait_seconds: Option<u32>,
     /// Descendants too
     tree: Option<bool>,
