@@ -26,10 +26,18 @@ fn simplify(schema: &mut Value) {
     if members.get("format").and_then(Value::as_str).is_some_and(|format| format.contains("int")) {
         members.remove("format");
     }
-    if members.get("default") == Some(&Value::Null) {
+    // What is left out is false or empty anyway.
+    let is_nothing = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
+    };
+    if members.get("default").is_some_and(is_nothing) {
         members.remove("default");
     }
     optional_is_not_null(members);
+    one_list_of_types(members);
     // The keys below `properties` and `$defs` are the author's names, not keywords.
     for (keyword, value) in members.iter_mut() {
         match keyword.as_str() {
@@ -42,6 +50,42 @@ fn simplify(schema: &mut Value) {
             }
             _ => {}
         }
+    }
+}
+
+/// Writes alternatives of different types as one list of types. Keywords about one type don't concern the others.
+fn one_list_of_types(members: &mut Map<String, Value>) {
+    const OF_ONE_TYPE: [&str; 8] =
+        ["items", "maxItems", "maxLength", "maximum", "minItems", "minLength", "minimum", "pattern"];
+    let Some(Value::Array(variants)) = members.get("anyOf") else { return };
+    let mut types: Vec<Value> = Vec::new();
+    let mut keywords: Vec<(String, Value)> = Vec::new();
+    for variant in variants {
+        let Value::Object(variant) = variant else { return };
+        for (keyword, value) in variant {
+            match keyword.as_str() {
+                "type" if value.is_string() && !types.contains(value) => types.push(value.clone()),
+                // Schemas of Rust's types repeat the name of the type.
+                "title" | "format" => {}
+                keyword if OF_ONE_TYPE.contains(&keyword) => {
+                    keywords.push((keyword.to_owned(), value.clone()))
+                }
+                _ => return,
+            }
+        }
+    }
+    let mut names: Vec<&String> = keywords.iter().map(|(name, _)| name).collect();
+    names.sort();
+    // Two integers of different widths, or two numbers with bounds, are no different types.
+    let is_clear = types.len() == variants.len() && names.windows(2).all(|two| two[0] != two[1]);
+    let is_number = |name: &&Value| ["integer", "number"].iter().any(|number| *name == number);
+    if !is_clear || types.iter().filter(is_number).count() > 1 || members.contains_key("type") {
+        return;
+    }
+    members.remove("anyOf");
+    members.insert("type".to_owned(), Value::Array(types));
+    for (keyword, value) in keywords {
+        members.entry(keyword).or_insert(value);
     }
 }
 
@@ -82,6 +126,22 @@ mod tests {
         Memory,
     }
 
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code)]
+    enum Names {
+        One(String),
+        Several(Vec<String>),
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(untagged)]
+    #[allow(dead_code)]
+    enum Port {
+        Number(u16),
+        Text(String),
+    }
+
     /// A comment that no schema shows.
     #[derive(Deserialize, JsonSchema)]
     #[allow(dead_code)]
@@ -90,6 +150,13 @@ mod tests {
         title: String,
         count: Option<u32>,
         sort: Option<Sort>,
+        /// One or several
+        names: Option<Names>,
+        port: Option<Port>,
+        #[serde(default)]
+        now: bool,
+        #[serde(default)]
+        units: Vec<String>,
     }
 
     #[test]
@@ -99,7 +166,13 @@ mod tests {
             "properties": {
                 "title": {"type": "string", "description": "Unit name"},
                 "count": {"type": "integer", "minimum": 0},
-                "sort": {"type": "string", "enum": ["cpu", "memory"]}
+                "sort": {"type": "string", "enum": ["cpu", "memory"]},
+                "names": {
+                    "type": ["string", "array"], "items": {"type": "string"}, "description": "One or several"
+                },
+                "port": {"type": ["integer", "string"], "minimum": 0, "maximum": 65535},
+                "now": {"type": "boolean"},
+                "units": {"type": "array", "items": {"type": "string"}}
             },
             "required": ["title"],
             "additionalProperties": false

@@ -273,7 +273,8 @@ async fn confirmed_is_in_the_schemas_of_changing_tools_in_two_steps_and_only_the
             let confirmed = schema["properties"].get("confirmed");
             assert_eq!(
                 confirmed,
-                (changes && two_step).then_some(&json!({"type": "boolean"})),
+                (changes && two_step)
+                    .then_some(&json!({"type": "boolean", "description": "A person said yes"})),
                 "{context}: {tool}"
             );
             assert!(!schema["required"].to_string().contains("confirmed"), "{context}: {tool}");

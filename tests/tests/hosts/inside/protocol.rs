@@ -181,12 +181,10 @@ async fn hints_and_common_arguments_come_from_the_host() {
         assert_eq!(tool["inputSchema"]["type"], "object");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false);
         // Listings take both from the host. Another tool may have a limit of its own, with words about it.
-        let of_host = |name: &str| {
-            let property = tool["inputSchema"]["properties"].get(name);
-            property.is_some_and(|property| property.get("description").is_none())
-        };
-        assert_eq!(of_host("limit"), takes(&tool, "filter"), "{tool}");
-        assert_eq!(of_host("filter"), takes(&tool, "filter"), "{tool}");
+        let of_host =
+            |name: &str, words: &str| tool["inputSchema"]["properties"][name]["description"] == words;
+        assert_eq!(of_host("limit", "Most items"), takes(&tool, "filter"), "{tool}");
+        assert_eq!(of_host("filter", "Text that items hold"), takes(&tool, "filter"), "{tool}");
     }
     let changing = expected_tools().filter(|(_, tool)| tool.changes()).map(|(_, tool)| tool.name.clone());
     assert_eq!(seen, changing.collect());
