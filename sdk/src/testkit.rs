@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::bindings::exports::sysadmin::module::tools;
+use crate::bindings::exports::sysadmin::module::{describe, tools};
 use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::{Profile, Status};
@@ -460,6 +460,23 @@ impl FakeTarget {
         let is_there = !names.is_empty() || self.metadata.get(path).is_some_and(|found| found.is_dir);
         if is_there { Ok(names.into_iter().collect()) } else { Err(no_such(path)) }
     }
+}
+
+/// Checks that a tool takes little of a model's context, and that each of its arguments says what it is.
+///
+/// # Panics
+///
+/// Panics where the tool takes more, or where an argument has no description.
+pub fn takes_little_context(tool: &describe::Tool) {
+    let schema: serde_json::Value = serde_json::from_str(&tool.input_schema).unwrap_or_default();
+    let arguments = schema["properties"].as_object().cloned().unwrap_or_default();
+    for (name, argument) in &arguments {
+        let is_told = argument["description"].as_str().is_some_and(|text| !text.is_empty());
+        assert!(is_told, "{} doesn't say what its argument {name} is", tool.name);
+    }
+    let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
+    let most = 350.max(250 + 75 * arguments.len());
+    assert!(bytes <= most, "{bytes} bytes of at most {most}: {tool:?}");
 }
 
 /// A complete output of a command: its exit code, stdout (text or bytes) and stderr.

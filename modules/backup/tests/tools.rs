@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
-use linux_sysadmin_sdk::testkit::{self, FakeTarget};
+use linux_sysadmin_sdk::testkit::{self, FakeTarget, takes_little_context};
 use linux_sysadmin_sdk::{Category, Change, Command, Pipeline, Problem, Risk, Step};
 use module_backup::engine::{PATH, SHA256, TEXT};
 use module_backup::module;
@@ -69,14 +69,7 @@ fn fails(target: FakeTarget, stderr: &str) -> FakeTarget {
 #[test]
 fn a_tool_takes_little_of_a_models_context() {
     for tool in &module().description().tools {
-        let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        // Two of them take a whole request.
-        let most = match tool.name.as_str() {
-            "bak_create" => 410,
-            "bak_schedule" => 560,
-            _ => 350,
-        };
-        assert!(bytes <= most, "{bytes} bytes: {tool:?}");
+        takes_little_context(tool);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The tool as the host calls it.
 #![allow(clippy::unwrap_used)]
 
-use linux_sysadmin_sdk::testkit::FakeTarget;
+use linux_sysadmin_sdk::testkit::{FakeTarget, takes_little_context};
 use linux_sysadmin_sdk::{Pipeline, Privilege, Problem, Step};
 use module_commands::module;
 use serde_json::{Value, json};
@@ -19,8 +19,7 @@ fn answer(target: FakeTarget, arguments: Value) -> Result<(Value, Vec<String>), 
 #[test]
 fn a_tool_takes_little_of_a_models_context() {
     for tool in &module().description().tools {
-        let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 900, "{bytes} bytes: {tool:?}");
+        takes_little_context(tool);
     }
 }
 

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::Category;
-use linux_sysadmin_sdk::testkit::FakeTarget;
+use linux_sysadmin_sdk::testkit::{FakeTarget, takes_little_context};
 use module_cron::module;
 use serde_json::{Value, json};
 
@@ -50,8 +50,7 @@ fn refusal(arguments: Value) -> (String, String, Vec<String>) {
 fn a_tool_takes_little_of_a_models_context() {
     let description = module().description();
     for tool in &description.tools {
-        let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 350, "{bytes} bytes: {tool:?}");
+        takes_little_context(tool);
     }
     assert!(description.serves.is_empty());
 }

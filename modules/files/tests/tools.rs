@@ -3,7 +3,7 @@
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::knowledge::{ApplyBy, Candidate, ConfigFile, Expectation, Profile, Unit, Validator};
-use linux_sysadmin_sdk::testkit::{FakeTarget, output, profile};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output, profile, takes_little_context};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
 use module_files::module;
 use serde_json::{Value, json};
@@ -54,8 +54,7 @@ const DIFF: &str = "--- a/etc/app/app.conf\n+++ b/etc/app/app.conf\n@@ -1,3 +1,3
 #[test]
 fn a_tool_takes_little_of_a_models_context() {
     for tool in &module().description().tools {
-        let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 750, "{bytes} bytes: {tool:?}");
+        takes_little_context(tool);
     }
 }
 

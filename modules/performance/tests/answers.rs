@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use linux_sysadmin_sdk::Problem;
-use linux_sysadmin_sdk::testkit::FakeTarget;
+use linux_sysadmin_sdk::testkit::{FakeTarget, takes_little_context};
 use module_performance::module;
 use serde_json::{Value, json};
 
@@ -309,8 +309,7 @@ fn mapped_devices_have_their_name() {
 #[test]
 fn tools_are_read_only_and_small_in_a_clients_context() {
     for tool in module().description().tools {
-        let bytes = tool.name.len() + tool.summary.len() + tool.input_schema.len();
-        assert!(bytes <= 350, "{}: {bytes} bytes", tool.name);
+        takes_little_context(&tool);
         assert_eq!(tool.risk, linux_sysadmin_sdk::Risk::ReadOnly);
     }
 }

@@ -181,7 +181,7 @@ fn systemd_tools(module: Module) -> Module {
         .tool(Tool::new("timer_list", "systemd timers: schedule, next and last run", tools::timer_list::timer_list))
         .tool(moderate(Tool::new(
             "timer_create",
-            "New systemd timer for an existing unit, or for exec_start",
+            "New timer for a unit, or for exec_start",
             tools::timer_create::timer_create,
         )))
         .tool(moderate(Tool::new(

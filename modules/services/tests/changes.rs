@@ -7,7 +7,7 @@ use std::path::Path;
 
 use linux_sysadmin_sdk::bindings::sysadmin::module::confirm;
 use linux_sysadmin_sdk::knowledge::{Dependant, Interaction, InteractionKind, Profile, Unit};
-use linux_sysadmin_sdk::testkit::{FakeTarget, output, profile};
+use linux_sysadmin_sdk::testkit::{FakeTarget, output, profile, takes_little_context};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*};
 use module_services::module;
 use serde_json::{Value, json};
@@ -843,7 +843,6 @@ fn a_timer_is_not_modified_to_elapse_never() {
 #[test]
 fn a_schema_costs_little() {
     for tool in module().description().tools {
-        let size = tool.input_schema.len() + tool.summary.len();
-        assert!(size < 1200, "{}: {size} bytes: {}", tool.name, tool.input_schema);
+        takes_little_context(&tool);
     }
 }

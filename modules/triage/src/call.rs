@@ -111,7 +111,7 @@ pub(crate) fn next(text: &str) -> Option<Call> {
     match text {
         "machine_set ntp=true" => return Some(Call::new("machine_set").with("ntp", json!(true))),
         "pkg_install packages=chrony" => {
-            return Some(Call::new("pkg_install").with("packages", json!("chrony")));
+            return Some(Call::new("pkg_install").with("package", json!("chrony")));
         }
         _ => {}
     }
@@ -163,7 +163,7 @@ mod tests {
         );
         assert_eq!(
             read("pkg_install packages=chrony"),
-            Some(json!({"tool": "pkg_install", "arguments": {"packages": "chrony"}}))
+            Some(json!({"tool": "pkg_install", "arguments": {"package": "chrony"}}))
         );
         for text in
             ["command_run argv=id", "svc_start service=-Hx", "svc_start unit=x", "svc_start", "", "a=b"]

@@ -184,6 +184,7 @@ pub struct Remarks {
 pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     use DurationCategory::{Normal, Slow};
     let look = |tool: Tool| tool.duration(Normal);
+    let named = |tool: Tool| tool.argument_alias("packages", "package").argument_alias("name", "package");
     let module = upkeep::granted(backend().module(), backend);
     [
         look(Tool::new("pkg_list_installed", "Installed packages", move |args, cx: &Context| {
@@ -192,29 +193,33 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
         look(Tool::new("pkg_search", "Search the repositories", move |args, cx: &Context| {
             search::search(&backend(), args, cx)
         })),
-        look(Tool::new("pkg_info", "One package: versions, sizes, needs", move |args, cx: &Context| {
-            info::info(&backend(), args, cx)
-        })),
-        Tool::new("pkg_install", "Install packages", move |args, cx: &Context| {
+        named(look(Tool::new(
+            "pkg_info",
+            "One package: versions, sizes, needs",
+            move |args, cx: &Context| info::info(&backend(), args, cx),
+        ))),
+        named(Tool::new("pkg_install", "Install packages", move |args, cx: &Context| {
             install::install(&backend(), args, cx)
-        })
+        }))
         .risk(Risk::Moderate)
         .duration(Normal),
-        Tool::new("pkg_remove", "Remove packages, keep their configuration", move |args, cx: &Context| {
-            remove::remove(&backend(), args, cx)
-        })
-        .argument_alias("packages", "package")
+        named(Tool::new(
+            "pkg_remove",
+            "Remove packages, keep their configuration",
+            move |args, cx: &Context| remove::remove(&backend(), args, cx),
+        ))
         .risk(Risk::High)
         .duration(Normal),
-        Tool::new("pkg_purge", "Remove packages with their configuration", move |args, cx: &Context| {
-            remove::purge(&backend(), args, cx)
-        })
-        .argument_alias("packages", "package")
+        named(Tool::new(
+            "pkg_purge",
+            "Remove packages with their configuration",
+            move |args, cx: &Context| remove::purge(&backend(), args, cx),
+        ))
         .risk(Risk::Critical)
         .duration(Normal),
-        Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {
+        named(Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {
             update::update(&backend(), args, cx)
-        })
+        }))
         .risk(Risk::Moderate)
         .duration(Slow),
         look(Tool::new("pkg_check_updates", "Updates that are to be had", move |args, cx: &Context| {
@@ -225,9 +230,11 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
             "What was installed, updated, removed, when",
             move |args, cx: &Context| history::history(&backend(), args, cx),
         )),
-        Tool::new("pkg_rollback", "Take a package back to an earlier version", move |args, cx: &Context| {
-            rollback::rollback(&backend(), args, cx)
-        })
+        named(Tool::new(
+            "pkg_rollback",
+            "Take a package back to an earlier version",
+            move |args, cx: &Context| rollback::rollback(&backend(), args, cx),
+        ))
         .risk(Risk::High)
         .duration(Normal),
     ]

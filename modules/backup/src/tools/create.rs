@@ -8,15 +8,15 @@ use crate::engine;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
-    /// What to back up
+    /// Backed up
     paths: Vec<String>,
     /// URI or path
     destination: String,
-    /// Patterns to leave out
+    /// Left out
     exclude: Option<Vec<String>>,
-    /// Name of this backup
+    /// Its name
     label: Option<String>,
-    /// Databases to dump first
+    /// Dumped first
     dump: Option<Vec<Dump>>,
     /// Copy all files anew
     full: Option<bool>,

@@ -17,7 +17,7 @@ pub(crate) struct RestoreArgs {
     target_path: Option<String>,
     /// Only these paths
     paths: Option<Vec<String>>,
-    /// Older form: the backup; destination is then where it goes
+    /// Older form of backup_id
     source: Option<String>,
 }
 

@@ -16,23 +16,23 @@ const MOST: u32 = 3660;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ScheduleArgs {
-    /// Name of the schedule
+    /// Its name
     name: String,
-    /// Cron expression, HH:MM or daily
+    /// cron, HH:MM or daily
     schedule: Option<String>,
-    /// What to back up
+    /// Backed up
     paths: Option<Vec<String>>,
     /// URI or path
     destination: Option<String>,
-    /// Patterns to leave out
+    /// Left out
     exclude: Option<Vec<String>>,
-    /// Databases to dump first
+    /// Dumped first
     dump: Option<Vec<Dump>>,
-    /// Daily backups to keep
+    /// Daily ones kept
     keep_daily: Option<i64>,
-    /// Weekly backups to keep
+    /// Weekly ones kept
     keep_weekly: Option<i64>,
-    /// Monthly backups to keep
+    /// Monthly ones kept
     keep_monthly: Option<i64>,
     /// End the schedule
     remove: Option<bool>,

@@ -14,31 +14,31 @@ use crate::unit_names;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// A text log instead of the journal, its rotated files included
+    /// Text log instead of the journal, with its rotated files
     path: Option<String>,
     /// Units, as nginx
     #[serde(default)]
     units: Vec<String>,
     /// Syslog identifier, as `sudo`
     identifier: Option<String>,
-    /// This and worse: err, warning …
+    /// This and worse, as err
     priority: Option<String>,
-    /// 0 this boot, -1 the one before, or an id
+    /// 0, -1 (the one before) or an id
     boot: Option<String>,
     /// Journal fields, as `_UID=1000`
     #[serde(default)]
     fields: Vec<String>,
-    /// `2h`, `2026-03-01 10:15`, `yesterday` …
+    /// `2h`, `2026-03-01 10:15`, `yesterday`
     since: Option<String>,
-    /// `1h`, `2026-03-01 10:15` …
+    /// `1h`, `2026-03-01 10:15`
     until: Option<String>,
-    /// `cursor` of an answer, to go on behind it
+    /// Go on behind this `cursor`
     after_cursor: Option<String>,
-    /// The end shown where there are more (default newest)
+    /// End that is shown; default newest
     order: Option<Order>,
-    /// Lines (default 100)
+    /// Lines; default 100
     limit: Option<u32>,
-    /// Show what is repeated once, with its count (default true)
+    /// Count repeats; default true
     fold: Option<bool>,
 }
 

@@ -20,17 +20,17 @@ use crate::unit_names;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// A unit, or the id of a profile
+    /// Unit or profile, as nginx
     service: String,
-    /// This and worse: err, warning …
+    /// This and worse, as err
     priority: Option<String>,
-    /// `2h`, `2026-03-01 10:15`, `yesterday` …
+    /// `2h`, `2026-03-01 10:15`, `yesterday`
     since: Option<String>,
-    /// `1h`, `2026-03-01 10:15` …
+    /// `1h`, `2026-03-01 10:15`
     until: Option<String>,
-    /// Lines (default 100)
+    /// Lines; default 100
     limit: Option<u32>,
-    /// Show what is repeated once, with its count (default true)
+    /// Count repeats; default true
     fold: Option<bool>,
 }
 

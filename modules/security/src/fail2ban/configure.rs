@@ -44,9 +44,9 @@ enum Action {
 pub(crate) struct ConfigureArgs {
     /// Name, as sshd
     jail: String,
-    /// Delete takes own settings away, not those of packages
+    /// delete leaves settings of packages
     action: Action,
-    /// For create and modify
+    /// For create, modify
     config: Option<Config>,
     /// For unban
     address: Option<String>,
@@ -57,19 +57,19 @@ pub(crate) struct ConfigureArgs {
 struct Config {
     /// Default true
     enabled: Option<bool>,
-    /// Ports or their names
+    /// Ports
     port: Option<Port>,
-    /// Name of its filter
+    /// Its filter
     filter: Option<String>,
-    /// Log that it reads
+    /// Its log
     logpath: Option<String>,
-    /// How it reads
+    /// Log reader
     backend: Option<Backend>,
     /// Failures until a ban
     maxretry: Option<u32>,
-    /// 1h, or -1 for ever
+    /// As 1h; -1 for ever
     bantime: Option<String>,
-    /// Window of these, as 10m
+    /// Within this, as 10m
     findtime: Option<String>,
     /// Never banned
     ignoreip: Option<Vec<String>>,

@@ -9,7 +9,7 @@ use crate::systemd::verb::Verb;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct EnableArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
     /// Start it too
     #[serde(default)]
@@ -18,7 +18,7 @@ pub(crate) struct EnableArgs {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DisableArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
     /// Stop it too
     #[serde(default)]

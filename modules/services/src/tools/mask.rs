@@ -12,7 +12,7 @@ use crate::systemd::verb::Verb;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MaskArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
     /// Stop it too
     #[serde(default)]
@@ -24,7 +24,7 @@ pub(crate) struct MaskArgs {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UnmaskArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
 }
 

@@ -26,6 +26,6 @@ use linux_sysadmin_sdk::prelude::*;
 /// The argument of the tools that start, stop, restart and reload a unit.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UnitArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
 }

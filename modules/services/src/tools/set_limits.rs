@@ -23,7 +23,7 @@ pub(crate) const MEMORY: &str = "/proc/meminfo";
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct LimitArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
     /// As 2G, 10% or infinity
     memory_max: Option<Amount>,

@@ -31,7 +31,7 @@ const VENDORS: [&str; 2] = ["/usr/local/lib/systemd/system", "/usr/lib/systemd/s
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ShowArgs {
-    /// Unit, as nginx or ssh.socket
+    /// Unit, as ssh.socket
     service: String,
     /// Comments and blank lines too
     #[serde(default)]

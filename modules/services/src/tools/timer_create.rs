@@ -13,15 +13,15 @@ use crate::unit_files::{arguments, edit};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CreateArgs {
-    /// Timer, without .timer
+    /// Without .timer
     name: String,
-    /// Command; creates the service too
+    /// New service's command
     exec_start: Option<String>,
-    /// Account of the service
+    /// Service's account
     user: Option<String>,
-    /// Working directory of the service
+    /// Service's directory
     working_directory: Option<String>,
-    /// Enable and start it; default true
+    /// Default true
     enable: Option<bool>,
     #[serde(flatten)]
     schedule: Schedule,

@@ -14,23 +14,23 @@ use crate::systemd::{unit, unit_name};
 pub(crate) struct Schedule {
     /// As Mon..Fri 08:00
     pub(crate) on_calendar: Option<Texts>,
-    /// Time after boot, as 5min
+    /// After boot, as 5min
     pub(crate) on_boot_sec: Option<String>,
-    /// Time after its last start
+    /// After its last start
     pub(crate) on_unit_active_sec: Option<String>,
-    /// Time after its last end
+    /// After its last end
     pub(crate) on_unit_inactive_sec: Option<String>,
-    /// Make up for runs missed while off
+    /// Make up for missed runs
     pub(crate) persistent: Option<bool>,
-    /// Random delay, at most this
+    /// Random delay
     pub(crate) randomized_delay_sec: Option<String>,
     /// In words
     pub(crate) description: Option<String>,
-    /// Unit it starts; default: service of its name
+    /// What it starts
     pub(crate) unit: Option<String>,
     /// Default timers.target
     pub(crate) wanted_by: Option<Texts>,
-    /// The whole timer file instead
+    /// Whole file instead
     pub(crate) raw_content: Option<String>,
 }
 

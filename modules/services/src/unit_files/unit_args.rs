@@ -12,22 +12,22 @@ pub(crate) struct UnitArgs {
     pub(crate) name: String,
     /// In words
     description: Option<String>,
-    /// Command, absolute path first; % is a specifier
+    /// Absolute path first; % is a specifier
     exec_start: Option<String>,
     /// Account it runs as
     user: Option<String>,
-    /// Working directory
+    /// Absolute path
     working_directory: Option<String>,
-    /// Units to start after
+    /// Units before it
     after: Option<Texts>,
     /// Targets, as multi-user.target
     wanted_by: Option<Texts>,
-    /// When to restart: on-failure, always
+    /// As on-failure
     restart: Option<String>,
-    /// Kind of start: simple, oneshot
+    /// As oneshot
     #[serde(rename = "type")]
     service_type: Option<String>,
-    /// The whole file instead
+    /// Whole file instead
     pub(crate) raw_content: Option<String>,
 }
 

@@ -67,20 +67,30 @@ pub(super) fn tools<B: Backend + 'static>(backend: fn() -> B) -> Vec<Tool> {
         return Vec::new();
     }
     let change = |tool: Tool, risk: Risk| tool.risk(risk).duration(Normal);
+    let named = |tool: Tool| tool.argument_alias("packages", "package").argument_alias("name", "package");
     vec![
         change(
             tool("pkg_repair", "Mend what an interrupted change broke", backend, repair::repair),
             Risk::Moderate,
         ),
-        change(tool("pkg_hold", "Keep packages at their version", backend, hold::hold), Risk::Moderate),
-        change(tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold), Risk::Moderate),
+        change(
+            named(tool("pkg_hold", "Keep packages at their version", backend, hold::hold)),
+            Risk::Moderate,
+        ),
+        change(
+            named(tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold)),
+            Risk::Moderate,
+        ),
         change(
             tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
             Risk::High,
         ),
         change(tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Moderate),
-        tool("pkg_verify", "Compare files with their packages", backend, verify::verify).duration(Slow),
-        tool("pkg_owner", "Which package has these files", backend, owner::owner).duration(Normal),
+        named(tool("pkg_verify", "Compare files with their packages", backend, verify::verify))
+            .duration(Slow),
+        tool("pkg_owner", "Which package has these files", backend, owner::owner)
+            .argument_alias("path", "files")
+            .duration(Normal),
     ]
 }
 

@@ -35,34 +35,34 @@ const CONTEXT: u32 = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// Regular expression (of the regex crate: no look-around)
+    /// Regular expression without look-around
     pattern: String,
-    /// Take pattern as plain text
+    /// Plain text
     #[serde(default)]
     fixed: bool,
     /// Either case
     #[serde(default)]
     ignore_case: bool,
-    /// A log with its rotated files, or a directory in /var/log (default the journal and all of /var/log)
+    /// A log, or a directory of /var/log; default: all, and the journal
     path: Option<String>,
     /// All logs of this service, as nginx
     service: Option<String>,
-    /// The journal of these units only
+    /// Only the journal of these
     #[serde(default)]
     units: Vec<String>,
-    /// Journal lines of this and worse: err, warning …
+    /// The journal's of this and worse, as err
     priority: Option<String>,
-    /// `2h`, `2026-03-01 10:15`, `yesterday` …
+    /// `2h`, `2026-03-01 10:15`, `yesterday`
     since: Option<String>,
-    /// `1h`, `2026-03-01 10:15` …
+    /// `1h`, `2026-03-01 10:15`
     until: Option<String>,
-    /// Lines around each match, up to 10
+    /// Lines around, up to 10
     context: Option<u32>,
-    /// The end shown where there are more (default newest)
+    /// End that is shown; default newest
     order: Option<Order>,
-    /// Lines (default 100)
+    /// Lines; default 100
     limit: Option<u32>,
-    /// Show what is repeated once, with its count (default true without context)
+    /// Count repeats; default true without context
     fold: Option<bool>,
 }
 

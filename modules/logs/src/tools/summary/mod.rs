@@ -27,9 +27,9 @@ const SHOWN: usize = 240;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// `2h`, `2026-03-01 10:15`, `yesterday` … (default 24h)
+    /// `2h`, `yesterday`; default 24h
     since: Option<String>,
-    /// `1h`, `2026-03-01 10:15` …
+    /// `1h`, `2026-03-01 10:15`
     until: Option<String>,
 }
 
