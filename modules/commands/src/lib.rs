@@ -84,6 +84,11 @@ pub fn module() -> Module {
                 "Runs commands without a shell. One that only looks runs at once; others ask a person",
                 command_run,
             )
+            .argument_alias("command", "argv")
+            .argument_alias("cmd", "argv")
+            .argument_alias("cwd", "directory")
+            .argument_alias("working_directory", "directory")
+            .argument_alias("sudo", "as_root")
             .risk(Risk::Moderate)
             .duration(DurationCategory::LongRunning),
         )

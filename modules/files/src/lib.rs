@@ -54,9 +54,15 @@ fn grants(module: Module) -> Module {
 fn looking(module: Module) -> Module {
     module
         .tool(Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read))
-        .tool(Tool::new("file_list", "Entries of a directory", list::file_list))
+        .tool(
+            Tool::new("file_list", "Entries of a directory", list::file_list)
+                .argument_alias("directory", "path")
+                .argument_alias("dir", "path"),
+        )
         .tool(
             Tool::new("file_search", "Lines of files that match", search::file_search)
+                .argument_alias("directory", "path")
+                .argument_alias("include", "glob")
                 .duration(DurationCategory::Normal),
         )
         .tool(Tool::new(
@@ -68,16 +74,27 @@ fn looking(module: Module) -> Module {
 
 fn changing(module: Module) -> Module {
     let moderate = |tool: Tool| tool.risk(Risk::Moderate).duration(DurationCategory::Normal);
+    let from_to = |tool: Tool| {
+        let names =
+            [("source", "path"), ("src", "path"), ("destination", "to"), ("dest", "to"), ("target", "to")];
+        names.into_iter().fold(moderate(tool), |tool, (alias, name)| tool.argument_alias(alias, name))
+    };
     module
         .tool(moderate(Tool::new(
             "file_patch",
             "Apply a unified diff; a service's configuration is checked before it stays",
             patch_files::file_patch,
         )))
-        .tool(moderate(Tool::new("file_write", "Write a whole file", write::file_write)))
-        .tool(moderate(Tool::new("file_copy", "Copy a file", copy::file_copy)))
-        .tool(moderate(Tool::new("file_move", "Move or rename", move_::file_move)))
-        .tool(moderate(Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir)))
+        .tool(
+            moderate(Tool::new("file_write", "Write a whole file", write::file_write))
+                .argument_alias("text", "contents"),
+        )
+        .tool(from_to(Tool::new("file_copy", "Copy a file", copy::file_copy)))
+        .tool(from_to(Tool::new("file_move", "Move or rename", move_::file_move)))
+        .tool(
+            moderate(Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir))
+                .argument_alias("directory", "path"),
+        )
         .tool(moderate(Tool::new(
             "file_remove",
             "Remove files, symlinks and directories",

@@ -119,7 +119,8 @@ fn parse<T: DeserializeOwned>(answer: &str) -> Result<T> {
 
 /// The module, with its tools.
 pub fn module() -> Module {
-    let waits = |tool: Tool| tool.duration(DurationCategory::Slow).on_controller();
+    let waits =
+        |tool: Tool| tool.argument_alias("job_id", "id").duration(DurationCategory::Slow).on_controller();
     Module::new("jobs", env!("CARGO_PKG_VERSION"), "jobs", "Calls that go on by themselves")
         .license(env!("CARGO_PKG_LICENSE"))
         .tool(

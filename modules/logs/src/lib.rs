@@ -27,10 +27,17 @@ pub fn module() -> Module {
     Module::new("logs", env!("CARGO_PKG_VERSION"), "logs", "The journal and text logs")
         .license(env!("CARGO_PKG_LICENSE"))
         .grants(grants)
-        .tool(Tool::new("log_query", "Lines of the journal or of a log file", query::log_query))
+        .tool(leveled(
+            Tool::new("log_query", "Lines of the journal or of a log file", query::log_query)
+                .argument_alias("service", "units"),
+        ))
         .tool(
-            Tool::new("log_search", "Lines that match, in the journal and log files", search::log_search)
-                .duration(DurationCategory::Slow),
+            leveled(Tool::new(
+                "log_search",
+                "Lines that match, in the journal and log files",
+                search::log_search,
+            ))
+            .duration(DurationCategory::Slow),
         )
         .tool(
             Tool::new(
@@ -45,7 +52,15 @@ pub fn module() -> Module {
             "What logs take on disk, and which grow",
             disk_usage::log_disk_usage,
         ))
-        .tool(Tool::new("svc_logs", "A service's latest lines, from all its logs", service_logs::svc_logs))
+        .tool(leveled(
+            Tool::new("svc_logs", "A service's latest lines, from all its logs", service_logs::svc_logs)
+                .argument_alias("name", "service"),
+        ))
+}
+
+/// The tools with a priority take it by its other names too.
+fn leveled(tool: Tool) -> Tool {
+    tool.argument_alias("level", "priority").argument_alias("severity", "priority")
 }
 
 fn grants(module: Module) -> Module {

@@ -51,11 +51,14 @@ pub fn module() -> Module {
         "Name servers, search domains, their owner and faults",
         dns_show::net_dns_show,
     ))
-    .tool(Tool::new(
-        "net_connections",
-        "Listening ports and connections by process",
-        connections::net_connections,
-    ))
+    .tool(
+        Tool::new(
+            "net_connections",
+            "Listening ports and connections by process",
+            connections::net_connections,
+        )
+        .argument_alias("unit", "service"),
+    )
     .tool(
         Tool::new("net_test", "Ping, trace, connect, TLS, DNS; family: 4 or 6", test::net_test)
             .duration(DurationCategory::Normal),

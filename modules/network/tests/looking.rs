@@ -532,14 +532,14 @@ fn each_filter_selects_its_sockets() {
         (json!({"process": "PYTHON"}), 16),
         (json!({"process": "19003"}), 16),
         (json!({"process": "9003"}), 0),
-        (json!({"unit": "app"}), 16),
-        (json!({"unit": "system.slice"}), 16),
-        (json!({"unit": "nginx"}), 0),
+        (json!({"service": "app"}), 16),
+        (json!({"service": "system.slice"}), 16),
+        (json!({"service": "nginx"}), 0),
         (json!({"remote": "192.0.2.1"}), 1),
         (json!({"remote": "192.0.2.0/24"}), 7),
         (json!({"remote": "2001:db8::/32"}), 2),
         (json!({"remote": "0.0.0.0/0", "port": 9090}), 2),
-        (json!({"remote": "127.0.0.1", "port": 9090, "state": "established", "unit": "app"}), 2),
+        (json!({"remote": "127.0.0.1", "port": 9090, "state": "established", "service": "app"}), 2),
     ] {
         assert_eq!(count(&arguments), expected, "{arguments}");
     }
@@ -561,7 +561,7 @@ fn what_no_filter_can_be_is_refused() {
         (json!({"remote": "192.0.2.0/"}), "INVALID_REMOTE"),
         (json!({"remote": "db.example"}), "INVALID_REMOTE"),
         (json!({"process": " "}), "INVALID_ARGUMENTS"),
-        (json!({"unit": ""}), "INVALID_ARGUMENTS"),
+        (json!({"service": ""}), "INVALID_ARGUMENTS"),
         (json!({"port": "ssh"}), "INVALID_ARGUMENTS"),
     ] {
         assert_eq!(code(sockets(), "net_connections", arguments.clone()), expected, "{arguments}");

@@ -20,7 +20,12 @@ pub fn module() -> Module {
         .license(env!("CARGO_PKG_LICENSE"))
         .grants(looking)
         .grants(signals)
-        .tool(Tool::new("proc_list", "Processes, most memory first", tools::list::list))
+        .tool(
+            Tool::new("proc_list", "Processes, most memory first", tools::list::list)
+                .argument_alias("unit", "service")
+                .argument_alias("program", "name")
+                .argument_alias("path", "file"),
+        )
         .tool(Tool::new(
             "proc_info",
             "One process: state, unit, parents, files, ports, limits",

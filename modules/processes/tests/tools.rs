@@ -126,15 +126,15 @@ fn each_filter_selects_its_processes() {
         (json!({"name": "hunter2"}), &[]),
         (json!({"user": "ada"}), &[80]),
         (json!({"user": "1234"}), &[70, 71]),
-        (json!({"unit": "nginx"}), &[63, 62]),
-        (json!({"unit": " nginx "}), &[63, 62]),
+        (json!({"service": "nginx"}), &[63, 62]),
+        (json!({"service": " nginx "}), &[63, 62]),
         (json!({"name": " app.py "}), &[70]),
-        (json!({"unit": "session-3.scope"}), &[80]),
-        (json!({"unit": "user.slice"}), &[80]),
-        (json!({"unit": "ginx"}), &[]),
+        (json!({"service": "session-3.scope"}), &[80]),
+        (json!({"service": "user.slice"}), &[80]),
+        (json!({"service": "ginx"}), &[]),
         (json!({"state": "zombie"}), &[71]),
         (json!({"state": "DT"}), &[70, 80]),
-        (json!({"unit": "app", "state": "Z", "user": "1234", "name": "sh"}), &[71]),
+        (json!({"service": "app", "state": "Z", "user": "1234", "name": "sh"}), &[71]),
         (json!({"kernel_threads": true, "name": "kthreadd"}), &[2]),
     ] {
         assert_eq!(pids(&list(machine(), arguments.clone()).0), expected, "{arguments}");
@@ -164,7 +164,7 @@ fn a_unit_is_found_by_each_of_its_names() {
         ("idle", "Id=idle.service\nLoadState=loaded\n", &[], Some("no such process belongs to idle.service")),
         ("gone", "Id=gone.service\nLoadState=not-found\n", &[], Some("systemd knows no unit gone.service")),
     ] {
-        let (data, notes) = list(show(&format!("{unit}.service"), said), json!({"unit": unit}));
+        let (data, notes) = list(show(&format!("{unit}.service"), said), json!({"service": unit}));
         assert_eq!(pids(&data), expected, "{unit}");
         assert_eq!(!notes.is_empty(), note.is_some(), "{unit}: {notes:?}");
         assert!(note.is_none_or(|note| notes[0].starts_with(note)), "{unit}: {notes:?}");
@@ -280,7 +280,7 @@ fn bad_input_is_refused_and_the_message_says_what_was_expected() {
         ("proc_list", json!({"port": 0}), "INVALID_ARGUMENTS", "expected 1 to 65535"),
         ("proc_list", json!({"port": 65536}), "INVALID_ARGUMENTS", "expected 1 to 65535"),
         ("proc_list", json!({"name": " "}), "INVALID_ARGUMENTS", "name is empty"),
-        ("proc_list", json!({"unit": ""}), "INVALID_ARGUMENTS", "unit is empty"),
+        ("proc_list", json!({"service": ""}), "INVALID_ARGUMENTS", "service is empty"),
         ("proc_list", json!({"state": "asleep"}), "INVALID_ARGUMENTS", "D (blocked)"),
         ("proc_list", json!({"user": "lsa-none"}), "USER_NOT_FOUND", "no account lsa-none"),
         ("proc_list", json!({"user": "-x"}), "INVALID_USER", "expected letters"),

@@ -101,25 +101,30 @@ fn unit_files(module: Module) -> Module {
         .path(PathGrant::read("/proc/*/fd", "how many files a service has open").as_root_if_available())
 }
 
+/// The tools about one unit take its name also as `name` and `unit`.
+fn of_service(tool: Tool) -> Tool {
+    tool.argument_alias("name", "service").argument_alias("unit", "service")
+}
+
 /// The tools that need profiles.
 fn profile_tools(module: Module) -> Module {
     module
-        .tool(Tool::new(
+        .tool(of_service(Tool::new(
             "svc_troubleshoot",
             "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
             tools::troubleshoot::svc_troubleshoot,
-        ))
-        .tool(Tool::new(
+        )))
+        .tool(of_service(Tool::new(
             "svc_config_validate",
             "A service's own checker on its configuration on disk: errors with file and line",
             tools::config_validate::svc_config_validate,
-        ))
+        )))
         .tool(
-            Tool::new(
+            of_service(Tool::new(
                 "svc_config_check",
                 "A service's own checker on a given main file that isn't written yet",
                 tools::config_check::svc_config_check,
-            )
+            ))
             .risk(Risk::High),
         )
         .tool(Tool::new(
@@ -127,64 +132,67 @@ fn profile_tools(module: Module) -> Module {
             "Ports that services declare against what listens: missing, taken, exposed, unknown",
             tools::port_audit::svc_port_audit,
         ))
-        .tool(Tool::new(
+        .tool(of_service(Tool::new(
             "svc_dependency_impact",
             "What stops or gets worse when a service stops, who stands in for it, what it needs itself",
             tools::dependency_impact::svc_dependency_impact,
-        ))
+        )))
 }
 
 fn systemd_tools(module: Module) -> Module {
-    let moderate = |tool: Tool| tool.risk(Risk::Moderate);
+    let changes = |tool: Tool| of_service(tool).risk(Risk::Moderate);
+    let timer = |tool: Tool| {
+        tool.argument_alias("timer", "name").argument_alias("unit", "service").risk(Risk::Moderate)
+    };
     module
         .tool(Tool::new("svc_list", "All services and their states, failed ones first", tools::list::svc_list))
-        .tool(Tool::new(
+        .tool(of_service(Tool::new(
             "svc_status",
             "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
             tools::status::svc_status,
-        ))
-        .tool(Tool::new(
+        )))
+        .tool(of_service(Tool::new(
             "svc_show",
             "A unit's files and drop-ins by line, what overrides what, and the limits in effect with their use",
             tools::show::svc_show,
-        ))
-        .tool(moderate(Tool::new("svc_start", "Start a unit", tools::start::svc_start)))
-        .tool(moderate(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop)))
-        .tool(moderate(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
-        .tool(moderate(Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)))
-        .tool(moderate(Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)))
-        .tool(moderate(Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable)))
-        .tool(moderate(Tool::new(
+        )))
+        .tool(changes(Tool::new("svc_start", "Start a unit", tools::start::svc_start)))
+        .tool(changes(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop)))
+        .tool(changes(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
+        .tool(changes(Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)))
+        .tool(changes(Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)))
+        .tool(changes(Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable)))
+        .tool(changes(Tool::new(
             "svc_mask",
             "Make a unit impossible to start, also as another's dependency",
             tools::mask::svc_mask,
         )))
-        .tool(moderate(Tool::new("svc_unmask", "Let a masked unit be started again", tools::mask::svc_unmask)))
-        .tool(moderate(Tool::new(
+        .tool(changes(Tool::new("svc_unmask", "Let a masked unit be started again", tools::mask::svc_unmask)))
+        .tool(changes(Tool::new(
             "svc_set_limits",
             "Limit a unit's memory, CPU, IO, tasks, files in a drop-in, applied at once; \"\" unsets one",
             tools::set_limits::svc_set_limits,
         )))
-        .tool(moderate(Tool::new(
+        .tool(changes(Tool::new(
             "svc_create_unit",
             "Write a new unit file; needs exec_start or raw_content",
             tools::create_unit::svc_create_unit,
         )))
         .tool(
-            Tool::new(
+            of_service(Tool::new(
                 "svc_edit_unit",
                 "Change the given fields of a unit file, \"\" or [] unsets one; a package's is copied to /etc",
                 tools::edit_unit::svc_edit_unit,
-            )
+            ))
             .risk(Risk::High),
         )
         .tool(Tool::new("timer_list", "systemd timers: schedule, next and last run", tools::timer_list::timer_list))
-        .tool(moderate(Tool::new(
+        .tool(timer(Tool::new(
             "timer_create",
             "New timer for a unit, or for exec_start",
             tools::timer_create::timer_create,
         )))
-        .tool(moderate(Tool::new(
+        .tool(timer(Tool::new(
             "timer_modify",
             "Change the given fields of a timer, \"\" or [] unsets one",
             tools::timer_modify::timer_modify,

@@ -520,7 +520,7 @@ fn what_the_host_knows_better_is_left_to_it() {
 #[test]
 fn a_new_unit_is_written_checked_and_made_known_but_not_started() {
     let arguments = json!({
-        "name": "lsa-new", "description": "An app", "exec_start": "/usr/bin/app --port 80", "user": "app",
+        "service": "lsa-new", "description": "An app", "exec_start": "/usr/bin/app --port 80", "user": "app",
         "working_directory": "/srv/app", "after": ["network-online.target", "postgresql.service"],
         "restart": "on-failure", "type": "notify",
     });
@@ -565,11 +565,11 @@ fn a_unit_without_a_user_is_said_to_run_as_root() {
             .step(step(RELOAD))
             .after_undo(root(RELOAD))
     };
-    let arguments = json!({"name": "lsa-new.service", "exec_start": "/bin/a", "wanted_by": []});
+    let arguments = json!({"service": "lsa-new.service", "exec_start": "/bin/a", "wanted_by": []});
     let (_, plans) = run(target(&[]), "svc_create_unit", arguments);
     assert_eq!(plans, [expected(text)]);
     let whole = "# Mine\r\n[Service]\r\nExecStart=/bin/a";
-    let arguments = json!({"name": "lsa-new", "exec_start": "/bin/b", "user": "x", "raw_content": whole});
+    let arguments = json!({"service": "lsa-new", "exec_start": "/bin/b", "user": "x", "raw_content": whole});
     let (answer, plans) = run(target(&[]), "svc_create_unit", arguments);
     assert_eq!(plans, [expected(whole)]);
     assert_eq!(answer.unwrap().1[0], "raw_content is the whole file: exec_start, user was ignored");
@@ -577,26 +577,26 @@ fn a_unit_without_a_user_is_said_to_run_as_root() {
 
 #[test]
 fn a_slice_that_units_name_and_no_file_defines_can_be_written() {
-    let arguments = json!({"name": "batch.slice", "raw_content": "[Slice]\nCPUWeight=20\n"});
+    let arguments = json!({"service": "batch.slice", "raw_content": "[Slice]\nCPUWeight=20\n"});
     let (_, plans) = run(target(&[]), "svc_create_unit", arguments);
     assert!(format!("{plans:?}").contains("/etc/systemd/system/batch.slice"), "{plans:?}");
 }
 
 #[test]
 fn what_is_no_new_unit_is_refused_and_nothing_is_planned() {
-    let good = |name: &str| json!({"name": name, "exec_start": "/bin/a"});
-    let with = |key: &str, value: &str| json!({"name": "lsa-new", "exec_start": "/bin/a", key: value});
+    let good = |name: &str| json!({"service": name, "exec_start": "/bin/a"});
+    let with = |key: &str, value: &str| json!({"service": "lsa-new", "exec_start": "/bin/a", key: value});
     let table = [
         (good("nginx"), "UNIT_EXISTS"),
         (good("lsa-masked"), "UNIT_EXISTS"),
-        (json!({"name": "system.slice", "raw_content": "[Slice]\nMemoryMax=1G\n"}), "UNIT_EXISTS"),
+        (json!({"service": "system.slice", "raw_content": "[Slice]\nMemoryMax=1G\n"}), "UNIT_EXISTS"),
         (good("lsa-quiet.mount"), "INVALID_UNIT_TYPE"),
         (good("../lsa-new"), "INVALID_UNIT_NAME"),
         (good("lsa-new@"), "INVALID_UNIT_NAME"),
         (good("lsa-new.timer"), "NOT_A_SERVICE"),
-        (json!({"name": "lsa-new"}), "MISSING_EXEC_START"),
-        (json!({"name": "lsa-new", "raw_content": "nothing"}), "INVALID_VALUE"),
-        (json!({"name": "lsa-new", "exec_start": "app"}), "INVALID_VALUE"),
+        (json!({"service": "lsa-new"}), "MISSING_EXEC_START"),
+        (json!({"service": "lsa-new", "raw_content": "nothing"}), "INVALID_VALUE"),
+        (json!({"service": "lsa-new", "exec_start": "app"}), "INVALID_VALUE"),
         (with("description", "x\n[Service]\nExecStartPre=/bin/evil"), "INVALID_VALUE"),
         (with("description", "x\\"), "INVALID_VALUE"),
         (with("user", "app\nExecStartPre=/bin/evil"), "INVALID_VALUE"),
@@ -625,7 +625,7 @@ const APP: &str = "==> /etc/systemd/system/lsa-app.service <==\n\
 
 #[test]
 fn an_edit_changes_the_given_fields_of_the_file_and_says_what_does_not_follow_by_itself() {
-    let arguments = json!({"name": "lsa-app", "user": "app", "wanted_by": "graphical.target"});
+    let arguments = json!({"service": "lsa-app", "user": "app", "wanted_by": "graphical.target"});
     let text = "# Mine\n[Unit]\nDescription=An app\n\n[Service]\nExecStart=/bin/sleep \\\n  infinity\nNice=5\nUser=app\n\n\
                 [Install]\nWantedBy=graphical.target\n";
     let path = "/etc/systemd/system/lsa-app.service";
@@ -649,20 +649,20 @@ fn an_edit_changes_the_given_fields_of_the_file_and_says_what_does_not_follow_by
 
 #[test]
 fn an_edit_to_what_holds_writes_nothing_and_an_edit_of_nothing_is_a_mistake() {
-    let arguments = json!({"name": "lsa-app", "description": "An app"});
+    let arguments = json!({"service": "lsa-app", "description": "An app"});
     let (answer, plans) = run(target(&[]).recording(APP), "svc_edit_unit", arguments);
     assert_eq!(
         (answer.unwrap().1, plans.len()),
         (vec!["its file says so already: nothing was written".to_owned()], 0)
     );
     let table = [
-        (json!({"name": "lsa-app"}), "NOTHING_TO_CHANGE"),
-        (json!({"name": "lsa-app", "exec_start": ""}), "MISSING_EXEC_START"),
-        (json!({"name": "lsa-app", "user": "a\nb"}), "INVALID_VALUE"),
-        (json!({"name": "lsa-sock.socket", "user": "a"}), "NOT_A_SERVICE"),
-        (json!({"name": "lsa-masked", "user": "a"}), "UNIT_MASKED"),
-        (json!({"name": "lsa-sysv", "user": "a"}), "UNIT_NOT_EDITABLE"),
-        (json!({"name": "getty@tty1", "user": "a"}), "UNIT_NOT_EDITABLE"),
+        (json!({"service": "lsa-app"}), "NOTHING_TO_CHANGE"),
+        (json!({"service": "lsa-app", "exec_start": ""}), "MISSING_EXEC_START"),
+        (json!({"service": "lsa-app", "user": "a\nb"}), "INVALID_VALUE"),
+        (json!({"service": "lsa-sock.socket", "user": "a"}), "NOT_A_SERVICE"),
+        (json!({"service": "lsa-masked", "user": "a"}), "UNIT_MASKED"),
+        (json!({"service": "lsa-sysv", "user": "a"}), "UNIT_NOT_EDITABLE"),
+        (json!({"service": "getty@tty1", "user": "a"}), "UNIT_NOT_EDITABLE"),
     ];
     for (arguments, code) in table {
         let (answer, plans) = run(target(&[]).recording(APP), "svc_edit_unit", arguments.clone());
@@ -675,7 +675,7 @@ fn a_vendors_unit_is_edited_in_a_copy_that_comes_before_it() {
     let vendors =
         "==> /lib/systemd/system/nginx.service <==\n[Service]\nExecStart=/usr/sbin/nginx\nRestart=no\n";
     let path = "/etc/systemd/system/nginx.service";
-    let whole = json!({"name": "nginx", "restart": "always"});
+    let whole = json!({"service": "nginx", "restart": "always"});
     let (answer, plans) = run(target(&[]).recording(vendors), "svc_edit_unit", whole);
     let expected = plan("Edit the unit nginx.service")
         .step(new(path, "[Service]\nExecStart=/usr/sbin/nginx\nRestart=always\n"))
@@ -693,9 +693,9 @@ fn a_vendors_unit_is_edited_in_a_copy_that_comes_before_it() {
 fn what_is_not_text_is_replaced_as_a_whole_or_not_at_all() {
     let odd = "==> /etc/systemd/system/lsa-app.service <==\n# caf\u{fffd}\n[Service]\nExecStart=/bin/a\n";
     let (answer, plans) =
-        run(target(&[]).recording(odd), "svc_edit_unit", json!({"name": "lsa-app", "user": "a"}));
+        run(target(&[]).recording(odd), "svc_edit_unit", json!({"service": "lsa-app", "user": "a"}));
     assert_eq!((answer.unwrap_err().code.as_str(), plans.len()), ("UNIT_FILE_NOT_TEXT", 0));
-    let whole = json!({"name": "lsa-app", "raw_content": "[Service]\nExecStart=/bin/a\n"});
+    let whole = json!({"service": "lsa-app", "raw_content": "[Service]\nExecStart=/bin/a\n"});
     let (answer, plans) = run(target(&[]).recording(odd), "svc_edit_unit", whole);
     assert!(answer.is_ok() && plans.len() == 1);
 }
@@ -714,7 +714,7 @@ fn with_calendar() -> FakeTarget {
 fn a_timer_is_written_enabled_and_started_for_a_unit_that_is_there() {
     let arguments = json!({
         "name": "lsa-new", "on_calendar": "daily", "on_boot_sec": "15min", "persistent": true,
-        "randomized_delay_sec": "5min", "description": "Rotate", "unit": "logrotate",
+        "randomized_delay_sec": "5min", "description": "Rotate", "service": "logrotate",
     });
     let text = "[Unit]\nDescription=Rotate\n\n[Timer]\nOnCalendar=daily\nOnBootSec=15min\nRandomizedDelaySec=5min\n\
                 Persistent=true\nUnit=logrotate.service\n\n[Install]\nWantedBy=timers.target\n";
@@ -769,7 +769,7 @@ fn a_timer_can_bring_its_service() {
 #[test]
 fn what_is_no_timer_is_refused_and_nothing_is_planned() {
     let with = |key: &str, value: Value| {
-        let mut arguments = json!({"name": "lsa-new", "unit": "logrotate", "on_calendar": "daily"});
+        let mut arguments = json!({"name": "lsa-new", "service": "logrotate", "on_calendar": "daily"});
         arguments[key] = value;
         arguments
     };
@@ -780,9 +780,9 @@ fn what_is_no_timer_is_refused_and_nothing_is_planned() {
         (with("on_calendar", json!("daily\nUnit=rescue.target")), "INVALID_VALUE"),
         (with("on_boot_sec", json!("5 parsecs")), "INVALID_VALUE"),
         (with("on_calendar", json!([])), "MISSING_SCHEDULE"),
-        (with("unit", json!("nosuch")), "UNIT_NOT_FOUND"),
-        (with("unit", json!("lsa-masked")), "UNIT_MASKED"),
-        (with("unit", json!("lsa-new.timer")), "INVALID_VALUE"),
+        (with("service", json!("nosuch")), "UNIT_NOT_FOUND"),
+        (with("service", json!("lsa-masked")), "UNIT_MASKED"),
+        (with("service", json!("lsa-new.timer")), "INVALID_VALUE"),
         (with("exec_start", json!("/bin/a")), "TWO_SERVICES"),
         (with("user", json!("app")), "MISSING_EXEC_START"),
         (json!({"name": "lsa-new", "on_calendar": "daily"}), "UNIT_NOT_FOUND"),

@@ -118,7 +118,7 @@ fn the_tools_take_little_of_a_models_context() {
         pairs.collect::<Vec<_>>()
     };
     assert_eq!(names("lvm_create_lv"), ["name lv_name", "vg vg_name"]);
-    assert_eq!(names("lvm_resize"), ["resize_fs resize_filesystem"]);
+    assert_eq!(names("lvm_resize"), ["resize_fs resize_filesystem", "lv lv_path"]);
 }
 
 #[test]

@@ -73,24 +73,56 @@ fn files(module: Module) -> Module {
         ))
 }
 
+/// The tools about one account take its name also as `name`.
+fn account(tool: Tool) -> Tool {
+    tool.argument_alias("name", "user")
+}
+
 fn tools(module: Module) -> Module {
+    let described = |tool: Tool| account(tool).argument_alias("full_name", "comment");
     module
-        .tool(Tool::new("user_list", "Accounts, people first", user_list::user_list))
-        .tool(Tool::new("user_info", "All about one account", user_info::user_info))
         .tool(
-            Tool::new("user_create", "New account, without a password", user_create::user_create)
+            Tool::new("user_list", "Accounts, people first", user_list::user_list)
+                .argument_alias("include_system", "kind")
+                .value_alias("kind", "true", "all")
+                .value_alias("kind", "false", "people"),
+        )
+        .tool(account(Tool::new("user_info", "All about one account", user_info::user_info)))
+        .tool(
+            described(Tool::new("user_create", "New account, without a password", user_create::user_create))
                 .risk(Risk::Moderate),
         )
-        .tool(Tool::new("user_modify", "Change an account", user_modify::user_modify).risk(Risk::Moderate))
-        .tool(Tool::new("user_delete", "Delete an account", user_delete::user_delete).risk(Risk::Critical))
         .tool(
-            Tool::new("user_lock", "Nobody logs in to the account, by key either", user_lock::user_lock)
+            described(Tool::new("user_modify", "Change an account", user_modify::user_modify))
+                .argument_alias("new_name", "rename")
                 .risk(Risk::Moderate),
         )
-        .tool(Tool::new("user_unlock", "Undo user_lock", user_lock::user_unlock).risk(Risk::Moderate))
+        .tool(
+            account(Tool::new("user_delete", "Delete an account", user_delete::user_delete))
+                .risk(Risk::Critical),
+        )
+        .tool(
+            account(Tool::new(
+                "user_lock",
+                "Nobody logs in to the account, by key either",
+                user_lock::user_lock,
+            ))
+            .risk(Risk::Moderate),
+        )
+        .tool(
+            account(Tool::new("user_unlock", "Undo user_lock", user_lock::user_unlock)).risk(Risk::Moderate),
+        )
         .tool(Tool::new("group_list", "Groups and their members", group_list::group_list))
-        .tool(Tool::new("group_create", "New group", group_create::group_create).risk(Risk::Moderate))
-        .tool(Tool::new("group_delete", "Delete a group", group_delete::group_delete).risk(Risk::High))
+        .tool(
+            Tool::new("group_create", "New group", group_create::group_create)
+                .argument_alias("group", "name")
+                .risk(Risk::Moderate),
+        )
+        .tool(
+            Tool::new("group_delete", "Delete a group", group_delete::group_delete)
+                .argument_alias("group", "name")
+                .risk(Risk::High),
+        )
         .tool(Tool::new(
             "perms_check",
             "Permissions of a path and the way to it; what a user can do there",

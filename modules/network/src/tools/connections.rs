@@ -25,7 +25,7 @@ pub(crate) struct ConnectionsArgs {
     /// Name or PID
     process: Option<String>,
     /// Unit of the process
-    unit: Option<String>,
+    service: Option<String>,
     /// Address or CIDR
     remote: Option<String>,
 }
@@ -119,7 +119,7 @@ struct Wanted {
 
 impl Wanted {
     fn of(args: ConnectionsArgs) -> Result<Self> {
-        for (argument, value) in [("process", &args.process), ("unit", &args.unit)] {
+        for (argument, value) in [("process", &args.process), ("service", &args.service)] {
             if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
                 let message = format!("{argument} is empty: expected a {argument}, or no such argument");
                 return Err(Problem::validation("INVALID_ARGUMENTS", message));
@@ -129,7 +129,7 @@ impl Wanted {
             port: args.port.map(name::check_port).transpose()?,
             state: args.state.as_deref().map(sockets::state).transpose()?,
             process: args.process.map(|process| process.trim().to_lowercase()),
-            unit: args.unit.map(|unit| units::with_type(unit.trim())),
+            unit: args.service.map(|unit| units::with_type(unit.trim())),
             remote: args.remote.as_deref().map(network).transpose()?,
         })
     }

@@ -28,7 +28,7 @@ pub(crate) struct ListArgs {
     /// Account
     user: Option<String>,
     /// Unit that it belongs to
-    unit: Option<String>,
+    service: Option<String>,
     /// A port that it has
     port: Option<i64>,
     /// A file or directory that it has open
@@ -144,7 +144,7 @@ impl Wanted {
     /// Checks the arguments, and finds out who has the file or the port.
     fn of(args: ListArgs, cx: &Context, notes: &mut Vec<String>) -> Result<Self> {
         let port = args.port.map(port).transpose()?;
-        for (argument, value) in [("name", &args.name), ("unit", &args.unit)] {
+        for (argument, value) in [("name", &args.name), ("service", &args.service)] {
             if value.as_ref().is_some_and(|value| value.trim().is_empty()) {
                 let message = format!("{argument} is empty: expected a {argument}, or no such argument");
                 return Err(Problem::validation("INVALID_ARGUMENTS", message));
@@ -154,7 +154,7 @@ impl Wanted {
         Ok(Self {
             name: args.name.map(|name| name.trim().to_lowercase()),
             uid: args.user.map(|user| uid(&user, cx)).transpose()?,
-            unit: args.unit.map(|unit| units::with_type(unit.trim())),
+            unit: args.service.map(|unit| units::with_type(unit.trim())),
             // Threads of the kernel are asked for by a state that they have while something is wrong, or that only they have.
             kernel_threads: args.kernel_threads == Some(true)
                 || states.iter().any(|state| matches!(state, 'D' | 'I')),

@@ -7,7 +7,7 @@ use crate::unit_files::unit_args::UnitArgs;
 use crate::unit_files::{arguments, edit};
 
 pub(crate) fn svc_create_unit(args: UnitArgs, cx: &Context) -> Result<Noted<Written>> {
-    let unit = planned_file::file_name(&args.name, ".service")?;
+    let unit = planned_file::file_name(&args.service, ".service")?;
     let mut notes = Vec::new();
     let text = match &args.raw_content {
         Some(whole) => {

@@ -8,7 +8,7 @@ use crate::unit_files::unit_args::UnitArgs;
 use crate::unit_files::{arguments, edit};
 
 pub(crate) fn svc_edit_unit(args: UnitArgs, cx: &Context) -> Result<Noted<Written>> {
-    let name = planned_file::file_name(&args.name, ".service")?;
+    let name = planned_file::file_name(&args.service, ".service")?;
     let mut notes = Vec::new();
     let settings = match &args.raw_content {
         Some(whole) => {

@@ -77,7 +77,7 @@ pub(crate) fn svc_unmask(args: UnmaskArgs, cx: &Context) -> Result<Noted<Outcome
         let message =
             format!("{} is masked by its package, in {place}: there is no mask in /etc to remove", unit.id);
         return Err(state("UNIT_MASKED", message).remedy(format!(
-            "If it is to run all the same, give it a file: svc_create_unit name={}",
+            "If it is to run all the same, give it a file: svc_create_unit service={}",
             unit.short()
         )));
     }

@@ -46,7 +46,9 @@ pub(crate) fn timer_create(args: CreateArgs, cx: &Context) -> Result<Noted<Writt
         Some(_) if activates != own_service => {
             let message =
                 format!("the timer activates {activates}, and exec_start would create {own_service}");
-            return Err(Problem::validation("TWO_SERVICES", message).remedy("Give either unit or exec_start"));
+            return Err(
+                Problem::validation("TWO_SERVICES", message).remedy("Give either service or exec_start")
+            );
         }
         Some(text) => Some(planned_file::new_file(&own_service, text, cx)?),
         None => None,

@@ -27,7 +27,7 @@ pub(crate) struct Schedule {
     /// In words
     pub(crate) description: Option<String>,
     /// What it starts
-    pub(crate) unit: Option<String>,
+    pub(crate) service: Option<String>,
     /// Default timers.target
     pub(crate) wanted_by: Option<Texts>,
     /// Whole file instead
@@ -45,7 +45,7 @@ impl Schedule {
             ("persistent", self.persistent.is_some()),
             ("randomized_delay_sec", self.randomized_delay_sec.is_some()),
             ("description", self.description.is_some()),
-            ("unit", self.unit.is_some()),
+            ("service", self.service.is_some()),
             ("wanted_by", self.wanted_by.is_some()),
         ])
     }
@@ -56,7 +56,7 @@ impl Schedule {
             arguments::setting("Timer", key, field, value.as_deref(), arguments::span)
         };
         let persistent = self.persistent.map(|is| if is { "true" } else { "false" });
-        let unit = match &self.unit {
+        let unit = match &self.service {
             Some(unit) => Some(activated(unit, timer)?),
             None => None,
         };
@@ -69,7 +69,7 @@ impl Schedule {
             span("OnUnitInactiveSec", "on_unit_inactive_sec", &self.on_unit_inactive_sec)?,
             span("RandomizedDelaySec", "randomized_delay_sec", &self.randomized_delay_sec)?,
             arguments::setting("Timer", "Persistent", "persistent", persistent, arguments::anything)?,
-            arguments::setting("Timer", "Unit", "unit", unit.as_deref(), arguments::anything)?,
+            arguments::setting("Timer", "Unit", "service", unit.as_deref(), arguments::anything)?,
             arguments::units("Install", "WantedBy", "wanted_by", self.wanted_by.as_ref())?,
         ];
         Ok(settings.into_iter().flatten().collect())
@@ -82,7 +82,7 @@ fn activated(unit: &str, timer: &str) -> Result<String> {
     if unit == timer {
         return Err(Problem::validation(
             "INVALID_VALUE",
-            "unit is the timer itself: expected what it is to activate",
+            "service is the timer itself: expected what it is to activate",
         ));
     }
     Ok(unit)

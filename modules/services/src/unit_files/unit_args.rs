@@ -5,11 +5,11 @@ use linux_sysadmin_sdk::prelude::*;
 use super::arguments::{self, Texts};
 use super::syntax::Setting;
 
-/// All but the name are optional: creating needs `exec_start`, editing changes what is given.
+/// All but the unit are optional: creating needs `exec_start`, editing changes what is given.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UnitArgs {
-    /// A service without a type
-    pub(crate) name: String,
+    /// Unit; without a type a service
+    pub(crate) service: String,
     /// In words
     description: Option<String>,
     /// Absolute path first; % is a specifier
@@ -32,7 +32,7 @@ pub(crate) struct UnitArgs {
 }
 
 impl UnitArgs {
-    fn service(&self) -> arguments::Service<'_> {
+    fn section(&self) -> arguments::Service<'_> {
         arguments::Service {
             service_type: self.service_type.as_deref(),
             exec_start: self.exec_start.as_deref(),
@@ -68,14 +68,14 @@ impl UnitArgs {
             arguments::anything,
         )?);
         settings.extend(arguments::units("Unit", "After", "after", self.after.as_ref())?);
-        settings.extend(self.service().settings()?);
+        settings.extend(self.section().settings()?);
         settings.extend(arguments::units("Install", "WantedBy", "wanted_by", self.wanted_by.as_ref())?);
         Ok(settings)
     }
 
     /// Refuses a service's fields for another unit, because they belong in a [Service] section.
     pub(crate) fn must_fit(&self, unit: &str) -> Result<()> {
-        if unit.ends_with(".service") || self.service().is_empty() {
+        if unit.ends_with(".service") || self.section().is_empty() {
             return Ok(());
         }
         let message = format!(

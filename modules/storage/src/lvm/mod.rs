@@ -27,7 +27,8 @@ pub(crate) fn room(device: &str, cx: &Context) -> Option<(u64, String)> {
 pub(crate) fn tools(module: Module) -> Module {
     let list =
         Tool::new("lvm_list", "Volume groups and volumes: free, full, mounted, what to do", list::list)
-            .alias("lvm_status");
+            .alias("lvm_status")
+            .argument_alias("vg", "vg_name");
     let create = Tool::new("lvm_create_lv", "New volume, by default ext4", create::create)
         .risk(Risk::High)
         .argument_alias("name", "lv_name")
@@ -35,7 +36,11 @@ pub(crate) fn tools(module: Module) -> Module {
     let resize =
         Tool::new("lvm_resize", "Resize a volume and its file system; shrinks ext4 only", resize::resize)
             .risk(Risk::Critical)
-            .argument_alias("resize_fs", "resize_filesystem");
-    let snapshot = Tool::new("lvm_snapshot", "Snapshot of a volume", snapshot::snapshot).risk(Risk::Moderate);
+            .argument_alias("resize_fs", "resize_filesystem")
+            .argument_alias("lv", "lv_path");
+    let snapshot = Tool::new("lvm_snapshot", "Snapshot of a volume", snapshot::snapshot)
+        .risk(Risk::Moderate)
+        .argument_alias("name", "snapshot_name")
+        .argument_alias("lv", "lv_path");
     module.grants(commands::grants).tool(list).tool(create).tool(resize).tool(snapshot)
 }

@@ -89,21 +89,21 @@ async fn a_list_says_what_other_programs_say() {
     );
     let zombies = numbers(&machine.sh("ps -o pid= --ppid $(pgrep -d, -f 'sleep 1000') | tr '\\n' ' '"));
     let all: BTreeSet<u64> = unit.union(&zombies).copied().collect();
-    let listed = list(&mut client, json!({"unit": "lsa-process"})).await;
+    let listed = list(&mut client, json!({"service": "lsa-process"})).await;
     assert!(unit.is_subset(&listed) && listed.is_subset(&all), "{unit:?} {zombies:?} {listed:?}");
     for (arguments, other) in [
         (json!({"name": ") s 1 ("}), "systemctl show --property MainPID --value lsa-process"),
         (json!({"file": "/run/lsa-process x/gone"}), "cat /run/lsa-process.gone"),
         (json!({"file": "/var/run/lsa-process x/a[1]*"}), "fuser '/run/lsa-process x/a[1]*' 2>/dev/null"),
-        (json!({"file": "/usr/sbin/cron", "unit": "cron"}), "pgrep -x cron"),
+        (json!({"file": "/usr/sbin/cron", "service": "cron"}), "pgrep -x cron"),
         (json!({"port": 22}), "ss -Hltnp 'sport = :22' | grep -o 'pid=[0-9]*' | cut -d= -f2 | sort -u"),
-        (json!({"state": "T", "unit": "lsa-process"}), "cat /run/lsa-process.stopped"),
+        (json!({"state": "T", "service": "lsa-process"}), "cat /run/lsa-process.stopped"),
         (json!({"user": "54321"}), "true"),
         (json!({"port": 1}), "true"),
     ] {
         assert_eq!(list(&mut client, arguments.clone()).await, numbers(&machine.sh(other)), "{arguments}");
     }
-    let said = client.envelope("proc_list", json!({"unit": "lsa-process", "tree": true})).await;
+    let said = client.envelope("proc_list", json!({"service": "lsa-process", "tree": true})).await;
     let text = said["data"].to_string();
     assert!(text.contains("--password ***") && !text.contains("hunter2"), "{said}");
     assert!(said["data"][0].as_str().is_some_and(|line| line.starts_with("1 ")), "{said}");
