@@ -157,30 +157,25 @@ fn within(schema: &Value, types: Types, value: &mut Value, name: &str, read: &mu
     }
 }
 
-/// The only value of the wanted types that a value can mean, and how it is read. None where there is no such value, or
-/// more than one.
+/// The value of the wanted types that a value means, and how it is read. None where there is none.
 fn meaning(types: Types, value: &Value) -> Option<(Value, &'static str)> {
     match value {
         Value::String(text) => {
+            let number = integer(text).filter(|_| types.integer || types.number);
+            let truth = boolean(text).filter(|_| types.boolean);
+            let object = json(text, '{').filter(|_| types.object);
             let readings = [
-                (types.integer || types.number)
-                    .then(|| integer(text))
-                    .flatten()
-                    .map(|read| (read, "a number")),
-                types.boolean.then(|| boolean(text)).flatten().map(|read| (read, "true or false")),
-                types
-                    .object
-                    .then(|| json(text, '{'))
-                    .flatten()
-                    .map(|read| (read, "the object that its text holds")),
-                types.list.then(|| list(text)).flatten(),
+                number.map(|read| (read, "a number")),
+                truth.map(|read| (read, "true or false")),
+                object.map(|read| (read, "the object that its text holds")),
             ];
-            only(readings.into_iter().flatten())
+            // Where one value is taken as well as a list, one value is meant.
+            readings.into_iter().flatten().next().or_else(|| list(text).filter(|_| types.list))
         }
         Value::Number(number) => {
             let is_integer = number.is_i64() || number.is_u64();
             let text = (types.text && is_integer).then(|| (Value::from(number.to_string()), "a text"));
-            only(text.into_iter().chain(list_of_one(types, value)))
+            text.or_else(|| list_of_one(types, value))
         }
         Value::Object(_) => list_of_one(types, value),
         Value::Array(items) => match items.as_slice() {
@@ -189,10 +184,6 @@ fn meaning(types: Types, value: &Value) -> Option<(Value, &'static str)> {
         },
         Value::Null | Value::Bool(_) => None,
     }
-}
-
-fn only<T>(mut readings: impl Iterator<Item = T>) -> Option<T> {
-    readings.next().filter(|_| readings.next().is_none())
 }
 
 fn list_of_one(types: Types, value: &Value) -> Option<(Value, &'static str)> {
@@ -251,6 +242,7 @@ mod tests {
             "mode": {"type": "string"},
             "sort": {"enum": ["cpu", "memory"]},
             "either": {"type": ["integer", "string"]},
+            "pid": {"type": ["integer", "array"], "items": {"type": "integer"}},
             "config": {"type": "object", "properties": {"maxretry": {"type": "integer"}, "ignore": {"type": "array", "items": {"type": "string"}}}},
             "rules": {"type": "array", "items": {"type": "object", "properties": {"port": {"type": "integer"}}}},
             "anything": {},
@@ -295,6 +287,8 @@ mod tests {
             ),
             (json!({"lines": "5"}), json!({"lines": 5}), "lines as a number"),
             (json!({"lines": "-5"}), json!({"lines": -5}), "lines as a number"),
+            (json!({"pid": "5"}), json!({"pid": 5}), "pid as a number"),
+            (json!({"pid": ["5"]}), json!({"pid": [5]}), "an item of pid as a number"),
             (json!({"ratio": "5"}), json!({"ratio": 5}), "ratio as a number"),
             (json!({"now": "true"}), json!({"now": true}), "now as true or false"),
             (json!({"now": "False"}), json!({"now": false}), "now as true or false"),

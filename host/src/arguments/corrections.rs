@@ -95,11 +95,26 @@ fn items(said: &Value, property: Option<&Value>) -> Option<Value> {
     (!items.is_empty()).then(|| json!(items))
 }
 
+/// The truth value that a text should be.
+fn truth(said: &Value, property: Option<&Value>) -> Option<Value> {
+    let is_truth = property?.get("type").and_then(Value::as_str) == Some("boolean");
+    match said.as_str().filter(|_| is_truth)? {
+        "true" => Some(true.into()),
+        "false" => Some(false.into()),
+        _ => None,
+    }
+}
+
 /// The call as it should be. What only the caller knows stands in angle brackets.
 ///
 /// An argument that the tool doesn't have is left out. It may have been there for safety, so a call that changes something
 /// is then written as a dry run.
-fn right_call(tool: &str, schema: &Value, validator: &Validator, instance: &Value) -> Option<String> {
+pub(super) fn right_call(
+    tool: &str,
+    schema: &Value,
+    validator: &Validator,
+    instance: &Value,
+) -> Option<String> {
     let mut arguments = instance.as_object()?.clone();
     let mut open = Vec::new();
     for error in validator.iter_errors(instance) {
@@ -134,7 +149,8 @@ fn right_call(tool: &str, schema: &Value, validator: &Validator, instance: &Valu
                     ValidationErrorKind::Enum { options } => {
                         closest_value(error.instance(), options).map(Value::from)
                     }
-                    ValidationErrorKind::Type { .. } => items(error.instance(), property(schema, name)),
+                    ValidationErrorKind::Type { .. } => items(error.instance(), property(schema, name))
+                        .or_else(|| truth(error.instance(), property(schema, name))),
                     _ => None,
                 };
                 match value {
@@ -242,6 +258,10 @@ mod tests {
                 json!({"service": "nginx", "count": 0, "user": "x".repeat(200)}),
                 &["count: say at least 1", "Call t service=nginx count=1 user=…"],
             ),
+            // It is never read as it isn't said, but it is told how it is said.
+            (json!({"service": "nginx", "dry_run": "true"}), &["Call t service=nginx dry_run=true"]),
+            (json!({"service": "nginx", "dry_run": "yes"}), &["Call t service=nginx dry_run=<dry_run>"]),
+            (json!({"service": "nginx"}), &["Call t service=nginx"]),
             // An argument that isn't there may have been for safety.
             (json!({"service": "nginx", "simulate": true}), &["Call t service=nginx dry_run=true"]),
             (

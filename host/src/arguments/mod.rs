@@ -142,6 +142,15 @@ impl Validators {
     }
 }
 
+/// The call of a tool that another tool's arguments amount to, written out. None where that can't be told.
+pub fn written_out(validators: &Validators, tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
+    let (mut name, mut arguments) = (tool.name.clone(), arguments.clone());
+    AppliedAliases::default().apply(tool, &mut name, &mut arguments).ok()?;
+    arguments.retain(|name, _| ![AGENT, CONFIRMED, HOST].contains(&name.as_str()));
+    let compiled = validators.get(tool).ok()?;
+    corrections::right_call(&tool.name, &compiled.schema, &compiled.validator, &Value::Object(arguments))
+}
+
 /// Checks all arguments, then takes the common ones out. Other names have been replaced before; `aliases` has them for the
 /// messages about violations.
 pub fn check(

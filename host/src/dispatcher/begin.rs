@@ -54,7 +54,7 @@ impl Dispatcher {
                 let key = CallKey::new(&request.tool, &request.arguments, None, []);
                 self.pending_calls.resume(&id?, &key, answer)?;
             }
-            return Err(modules.unknown_tool(&request.tool));
+            return Err(modules.unknown_tool(&request.tool, &request.arguments));
         };
         if let Some(agent_id) = arguments::take_agent(tool, &mut request.arguments) {
             request.caller.agent_id = Some(agent_id);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::arguments::Validators;
+use serde_json::{Map, Value};
+
+use crate::arguments::{self, Validators};
 use host_base::problem::{Category, Problem};
 use host_components::{Module, Registry, Route, Tool};
 use host_target::Facts;
@@ -40,12 +42,12 @@ impl LoadedModules {
                 let message = format!("{name} doesn't work on this target: {}", reasons.join("; "));
                 Err(Problem::new("TARGET_NOT_SERVED", Category::State, message))
             }
-            Route::Unknown => Err(self.unknown_tool(name)),
+            Route::Unknown => Err(self.unknown_tool(name, &Map::new())),
         }
     }
 
-    /// The error of a tool that does not exist, with tools of similar names.
-    pub fn unknown_tool(&self, name: &str) -> Problem {
+    /// The error of a tool that does not exist, with tools of similar names, and with the call of the most similar one.
+    pub fn unknown_tool(&self, name: &str, arguments: &Map<String, Value>) -> Problem {
         let wanted = excerpt(name, 64);
         if let Some(unused) = self.registry.unused_with(name) {
             let message = format!(
@@ -64,7 +66,10 @@ impl LoadedModules {
             [] => problem.remedy("Look in the client's own list of tools for one that does it"),
             close => {
                 let names = &close[..close.len().min(3)];
-                problem.remedy(format!("Did you mean {}?", names.join(", ")))
+                let tool = names.first().and_then(|name| self.registry.tool(name));
+                let call = tool.and_then(|tool| arguments::written_out(&self.validators, tool, arguments));
+                let problem = problem.remedy(format!("Did you mean {}?", names.join(", ")));
+                call.into_iter().fold(problem, Problem::remedy)
             }
         }
     }

@@ -17,3 +17,4 @@ mod modules;
 mod pins;
 mod terminal;
 mod tool_calls;
+mod wrong_calls;
