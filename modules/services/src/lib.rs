@@ -8,9 +8,10 @@ mod profile;
 mod systemd;
 mod tools;
 mod unit_files;
+mod unit_trouble;
 
 use linux_sysadmin_sdk::processes::replaced_files;
-use linux_sysadmin_sdk::{listening, prelude::*};
+use linux_sysadmin_sdk::{listening, prelude::*, processes};
 
 use profile::{needs_restart, recent_errors};
 use systemd::{journal, systemctl};
@@ -33,6 +34,8 @@ fn systemd_commands(module: Module) -> Module {
         .command(systemctl::LOADED_SERVICES.read("states of the loaded services"))
         .command(systemctl::UNIT_FILES.read("what is installed, and what of it starts at boot"))
         .command(systemctl::STATUS.read("state of one unit"))
+        .command(systemctl::TROUBLE.read("why a unit doesn't work"))
+        .commands(unit_trouble::grants())
         .command(systemctl::TEXT.read("where the text of a unit is, and what systemd makes of it"))
         .command(systemctl::LOADED_AT.read("when systemd last looked at the unit files"))
         .command(systemctl::UNIT_FILE.read("whether an unknown unit's file is there and can't be read"))
@@ -53,7 +56,11 @@ fn systemd_commands(module: Module) -> Module {
 /// The commands for what systemd does not know of a service. A profile grants the commands of its own checks.
 fn profile_commands(module: Module) -> Module {
     let module = module.command(needs_restart::grant()).commands(recent_errors::grants());
-    module.command(journal::grant()).command(listening::grant()).command(replaced_files::grant())
+    module
+        .command(journal::grant())
+        .command(listening::grant())
+        .command(replaced_files::grant())
+        .paths(processes::grants())
 }
 
 fn changing_commands(module: Module) -> Module {
@@ -111,7 +118,7 @@ fn profile_tools(module: Module) -> Module {
     module
         .tool(of_service(Tool::new(
             "svc_troubleshoot",
-            "Run the known checks for what is wrong with a service; causes with their evidence and fixes",
+            "What is wrong with a service: known checks, or state, log, files and ports; causes with evidence",
             tools::troubleshoot::svc_troubleshoot,
         )))
         .tool(of_service(Tool::new(

@@ -475,8 +475,11 @@ fn a_start_that_failed_says_why_and_where_to_look() {
     let wrote =
         "checking the lock; shop-backup: /run/lock/shop-backup.lock: another backup runs as process 4190000";
     assert_eq!(problem.message, format!("{failed}: {wrote}"));
-    let remedies =
-        ["Look at its state: svc_status service=lsa-notify", "Read its log: svc_logs service=lsa-notify"];
+    let remedies = [
+        "Look at its state: svc_status service=lsa-notify",
+        "Find out why: svc_troubleshoot service=lsa-notify",
+        "Read its log: svc_logs service=lsa-notify",
+    ];
     assert_eq!(problem.remediation, remedies);
 
     let hint =
@@ -613,7 +616,7 @@ fn what_is_no_new_unit_is_refused_and_nothing_is_planned() {
     let (answer, _) = run(target(&[]), "svc_create_unit", good("nginx"));
     let problem = answer.unwrap_err();
     assert_eq!(problem.message, "there is a unit nginx.service already: /lib/systemd/system/nginx.service");
-    assert_eq!(problem.remediation[0], "Change that one: svc_edit_unit name=nginx");
+    assert_eq!(problem.remediation[0], "Change that one: svc_edit_unit service=nginx");
     let there = target(&[]).recording("==> /etc/systemd/system/lsa-new.service <==\n[Unit]\n");
     let (answer, _) = run(there, "svc_create_unit", good("lsa-new"));
     assert_eq!(answer.unwrap_err().code, "UNIT_EXISTS", "though systemd hasn't read it yet");

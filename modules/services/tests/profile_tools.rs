@@ -395,7 +395,12 @@ fn a_dry_run_says_nothing_about_a_text() {
 fn what_is_not_known_is_said_with_what_is() {
     let known = || Profile { validators: Vec::new(), ..known("nginx") };
     let table = [
-        ("svc_troubleshoot", json!({"service": "mine"}), "NO_PROFILE", "Known here: nginx"),
+        (
+            "svc_troubleshoot",
+            json!({"service": "mine", "symptom": "slow"}),
+            "NO_PROFILE",
+            "svc_troubleshoot service=mine",
+        ),
         ("svc_config_validate", json!({"service": "mine"}), "NO_PROFILE", "Known here: nginx"),
         (
             "svc_troubleshoot",

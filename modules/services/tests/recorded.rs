@@ -533,7 +533,7 @@ fn the_grants_to_look_are_these_and_no_more() {
     let grants: Vec<_> =
         capabilities.commands.iter().filter(|grant| grant.effect == describe::Effect::Read).collect();
     let holes = grants.iter().flat_map(|grant| grant.pattern.matches("<unit>")).count();
-    assert_eq!((grants.len(), holes), (24, 10));
+    assert_eq!((grants.len(), holes), (27, 11));
     for grant in &grants {
         let verb =
             grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");
@@ -546,10 +546,17 @@ fn the_grants_to_look_are_these_and_no_more() {
             "systemd-analyze verify",
             "date +%s",
             "date +%z",
+            "id -n",
         ];
         // Only root sees this of other accounts.
-        let as_root =
-            ["journalctl --no-pager", "ss -Hltunp", "find -H", "grep --fixed-strings", "tail --lines=<int>"];
+        let as_root = [
+            "journalctl --no-pager",
+            "ss -Hltunp",
+            "find -H",
+            "grep --fixed-strings",
+            "tail --lines=<int>",
+            "stat '--format=%a|%U|%G|%F|%n'",
+        ];
         let expected = match verb.as_str() {
             "systemd-analyze verify" => Privilege::Root,
             verb if as_root.contains(&verb) => Privilege::RootIfAvailable,
@@ -590,6 +597,13 @@ fn the_grants_to_change_are_these_and_no_more() {
     }
     let paths: Vec<_> = capabilities.paths.iter().map(|grant| (grant.glob.as_str(), grant.write)).collect();
     let expected = [
+        ("/proc", false),
+        ("/proc/stat", false),
+        ("/proc/*/stat", false),
+        ("/proc/*/status", false),
+        ("/proc/*/cmdline", false),
+        ("/proc/*/cgroup", false),
+        ("/etc/passwd", false),
         ("/etc/systemd/system.control/**", false),
         ("/etc/systemd/system/**", false),
         ("/lib/systemd/system/**", false),

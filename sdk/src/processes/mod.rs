@@ -8,18 +8,21 @@ pub mod links;
 pub mod replaced_files;
 mod stat;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use crate::accounts::User;
 use crate::time::rfc3339;
-use crate::{Context, PathGrant, Problem, Result};
+use crate::{Context, PathGrant, Problem, Result, text};
 
 pub use stat::{Stat, TICKS_PER_SECOND};
 
 /// The most bytes of a command line that are read. More of them can't be seen in an answer.
 const COMMAND_BYTES: u64 = 8 << 10;
+
+/// The most characters of a command line where a process is told in words.
+const SHOWN: usize = 80;
 
 /// The most bytes that are read of any other file of a process.
 const FILE_BYTES: u64 = 64 << 10;
@@ -60,6 +63,17 @@ pub struct Process {
     /// The name of the effective user, or its number where it has no name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+}
+
+impl Process {
+    /// The process in words: `PID 7 (nginx: master, started …, nginx.service, root)`.
+    pub fn shown(&self) -> String {
+        let mut about = vec![text::excerpt(&self.command, SHOWN)];
+        about.extend(self.started.as_ref().map(|time| format!("started {time}")));
+        about.extend(self.unit.clone());
+        about.extend(self.user.clone());
+        format!("PID {} ({})", self.pid, about.join(", "))
+    }
 }
 
 /// A process with what was read of it.
@@ -121,6 +135,18 @@ pub fn hidden<'a>(all: impl IntoIterator<Item = &'a Stat>) -> Option<String> {
     let is_first = |stat: &Stat| stat.pid == 1;
     let note = "PID 1 can't be read: processes of other accounts may be hidden (hidepid)";
     (!all.into_iter().any(is_first)).then(|| note.to_owned())
+}
+
+/// The processes with these numbers, by the number. Those that have ended are left out.
+pub fn by_pid(cx: &Context, pids: impl IntoIterator<Item = u32>) -> BTreeMap<u32, Found> {
+    let pids: BTreeSet<u32> = pids.into_iter().collect();
+    let paths: Vec<String> = pids.iter().map(|pid| format!("/proc/{pid}/stat")).collect();
+    let texts = if paths.is_empty() { Vec::new() } else { cx.read_all(&paths) };
+    let stats: Vec<Stat> = texts.iter().filter_map(|text| Stat::parse(text.as_ref().ok()?)).collect();
+    if stats.is_empty() {
+        return BTreeMap::new();
+    }
+    look_up(cx, &stats).into_iter().map(|found| (found.process.pid, found)).collect()
 }
 
 /// Reads what `stat` doesn't have, of all these processes at once.
@@ -199,6 +225,23 @@ mod tests {
             .file("/etc/passwd", "root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/bin/sh\nbroken\nx:y\n+::::::\n")
             .file("/proc/7/stat", STAT)
             .file("/proc/self/stat", STAT)
+    }
+
+    #[test]
+    fn a_process_is_told_by_number_start_command_unit_and_user() {
+        let found = by_pid(&target().context(), [7, 8, 7]);
+        assert_eq!(found.keys().collect::<Vec<_>>(), [&7], "the other one has ended");
+        let process = Process {
+            pid: 7,
+            started: Some("2023-11-14T22:15:23Z".into()),
+            command: "nginx: master".into(),
+            unit: Some("nginx.service".into()),
+            user: Some("root".into()),
+        };
+        let said = "PID 7 (nginx: master, started 2023-11-14T22:15:23Z, nginx.service, root)";
+        assert_eq!(process.shown(), said);
+        let bare = Process { started: None, unit: None, user: None, ..process };
+        assert_eq!(bare.shown(), "PID 7 (nginx: master)");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use linux_sysadmin_sdk::knowledge::Profile;
-use linux_sysadmin_sdk::processes::{self, Found, Process, Stat, cgroup};
+use linux_sysadmin_sdk::processes::{self, Found, Process, cgroup};
 use linux_sysadmin_sdk::{prelude::*, text, units};
 
 use crate::name;
@@ -69,7 +69,7 @@ pub(crate) fn net_connections(args: ConnectionsArgs, cx: &Context) -> Result<Lis
     let mut notes = Vec::new();
     let total = all.len();
     let matching: Vec<Socket> = all.into_iter().filter(|socket| wanted.matches(socket)).collect();
-    let mut by_pid = look_up(cx, &matching);
+    let mut by_pid = processes::by_pid(cx, matching.iter().flat_map(Socket::pids));
     let mut groups: BTreeMap<Option<u32>, Vec<Socket>> = BTreeMap::new();
     let mut states: BTreeMap<&'static str, usize> = BTreeMap::new();
     for socket in matching {
@@ -186,18 +186,6 @@ fn is_within(address: IpAddr, (network, length): (IpAddr, u8)) -> bool {
     };
     let shift = width - u32::from(length);
     bits.checked_shr(shift).unwrap_or(0) == network.checked_shr(shift).unwrap_or(0)
-}
-
-/// What is known of the processes of these sockets.
-fn look_up(cx: &Context, sockets: &[Socket]) -> BTreeMap<u32, Found> {
-    let pids: BTreeSet<u32> = sockets.iter().flat_map(Socket::pids).collect();
-    let paths: Vec<String> = pids.iter().map(|pid| format!("/proc/{pid}/stat")).collect();
-    let texts = if paths.is_empty() { Vec::new() } else { cx.read_all(&paths) };
-    let stats: Vec<Stat> = texts.iter().filter_map(|text| Stat::parse(text.as_ref().ok()?)).collect();
-    if stats.is_empty() {
-        return BTreeMap::new();
-    }
-    processes::look_up(cx, &stats).into_iter().map(|found| (found.process.pid, found)).collect()
 }
 
 fn item(

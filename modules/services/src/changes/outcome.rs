@@ -206,7 +206,12 @@ pub(crate) fn failed(unit: &Unit, verb: Verb, failure: Failure, cx: &Context) ->
     let short = unit.short();
     let problem = unit::state(&format!("SERVICE_{}_FAILED", name.to_ascii_uppercase()), message)
         .remedy(format!("Look at its state: svc_status service={short}"));
-    if runs { problem.remedy(format!("Read its log: svc_logs service={short}")) } else { problem }
+    if !runs {
+        return problem;
+    }
+    problem
+        .remedy(format!("Find out why: svc_troubleshoot service={short}"))
+        .remedy(format!("Read its log: svc_logs service={short}"))
 }
 
 /// True for what systemctl says of every job that failed. The unit's result says it too, except that there were too many

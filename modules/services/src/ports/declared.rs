@@ -1,9 +1,11 @@
 //! Compares the ports that a profile declares with the ports that are listened on.
 
+use std::collections::BTreeMap;
+
 use linux_sysadmin_sdk::knowledge::ports::{is_own, is_systemds, number};
 use linux_sysadmin_sdk::knowledge::{Port, Profile};
 use linux_sysadmin_sdk::listening::Socket;
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::{prelude::*, processes};
 
 /// The ports that differ from the declaration.
 #[derive(Debug, Default, Serialize, PartialEq, Eq)]
@@ -23,6 +25,7 @@ pub(crate) fn compare(
     pid: Option<u64>,
     is_active: bool,
     sockets: &[Socket],
+    cx: &Context,
 ) -> Option<Ports> {
     let mut ports = Ports::default();
     for port in profile.ports.iter().filter(|port| !port.optional) {
@@ -33,7 +36,7 @@ pub(crate) fn compare(
         match (own.is_empty() || !is_active, others.is_empty()) {
             (true, true) if is_active => ports.not_listening.push(declared(port)),
             (true, false) => {
-                ports.held_by_others.push(format!("{} is held by {}", number(port), holders(&others)))
+                ports.held_by_others.push(format!("{} is held by {}", number(port), holders(&others, cx)))
             }
             _ => {}
         }
@@ -50,14 +53,26 @@ pub(crate) fn compare(
     (ports != Ports::default()).then_some(ports)
 }
 
-/// The processes that hold sockets, with the addresses.
-pub(crate) fn holders(sockets: &[&Socket]) -> String {
-    let mut shown: Vec<String> =
-        sockets.iter().map(|socket| format!("{} ({})", socket.names().join(", "), socket.shown())).collect();
-    shown.sort();
-    shown.dedup();
-    shown.truncate(4);
-    shown.join(", ")
+/// The number of processes that are told.
+const MOST: usize = 4;
+
+/// The processes that hold sockets, with the addresses. Of processes that share a socket, this is the first one.
+pub(crate) fn holders(sockets: &[&Socket], cx: &Context) -> String {
+    let mut held: BTreeMap<(u64, &str), Vec<String>> = BTreeMap::new();
+    for socket in sockets {
+        let first = socket.processes.iter().min_by_key(|(_, pid)| *pid);
+        let (pid, name) = first.map_or((0, ""), |(name, pid)| (*pid, name.as_str()));
+        held.entry((pid, name)).or_default().push(socket.shown());
+    }
+    let found = processes::by_pid(cx, held.keys().filter_map(|(pid, _)| u32::try_from(*pid).ok()).take(MOST));
+    let shown = held.into_iter().take(MOST).map(|((pid, name), mut addresses)| {
+        addresses.sort();
+        addresses.dedup();
+        let found = u32::try_from(pid).ok().and_then(|pid| found.get(&pid));
+        let who = found.map_or_else(|| format!("PID {pid} ({name})"), |found| found.process.shown());
+        format!("{who} on {}", addresses.join(", "))
+    });
+    shown.collect::<Vec<_>>().join("; ")
 }
 
 /// A port with its purpose and the setting that sets it.
@@ -71,7 +86,7 @@ mod tests {
     use super::*;
     use linux_sysadmin_sdk::knowledge::{Protocol, Scope};
     use linux_sysadmin_sdk::listening;
-    use linux_sysadmin_sdk::testkit::profile;
+    use linux_sysadmin_sdk::testkit::{FakeTarget, profile};
 
     fn nginx() -> Profile {
         let port = |number, optional| Port {
@@ -90,7 +105,7 @@ mod tests {
     }
 
     fn of(is_active: bool, ss: &str) -> Option<Ports> {
-        compare(&nginx(), Some(7), is_active, &listening::parse(ss))
+        compare(&nginx(), Some(7), is_active, &listening::parse(ss), &FakeTarget::new().context())
     }
 
     #[test]
@@ -112,7 +127,7 @@ mod tests {
         };
         assert_eq!(of(true, elsewhere), Some(expected));
         let taken = Ports {
-            held_by_others: words(&["80/tcp is held by apache2 (127.0.0.1:80)"]),
+            held_by_others: words(&["80/tcp is held by PID 9 (apache2) on 127.0.0.1:80"]),
             ..Ports::default()
         };
         assert_eq!(of(true, other), Some(taken));
@@ -134,6 +149,6 @@ mod tests {
             what: None,
         };
         nginx.units = vec![unit("nginx.socket")];
-        assert_eq!(compare(&nginx, None, true, &listening::parse(ss)), None);
+        assert_eq!(compare(&nginx, None, true, &listening::parse(ss), &FakeTarget::new().context()), None);
     }
 }

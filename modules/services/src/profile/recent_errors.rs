@@ -231,6 +231,16 @@ fn fold(messages: &[Message]) -> Vec<RepeatedMessage> {
     kinds.into_iter().map(repeated).collect()
 }
 
+/// The kinds of all lines that journalctl printed, the latest first, whatever their priority.
+pub(crate) fn kinds_of_lines(printed: &str, most: usize) -> Vec<RepeatedMessage> {
+    let mut messages: Vec<Message> = printed.lines().filter_map(|line| message(line, None)).collect();
+    // The oldest message comes first, because the last one of a second is the latest of its kind.
+    messages.reverse();
+    let mut kinds = fold(&messages);
+    kinds.truncate(most);
+    kinds
+}
+
 pub(super) fn without_numbers(text: &str) -> String {
     let mut kind = String::new();
     for character in text.chars().take(300) {

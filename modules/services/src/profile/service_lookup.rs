@@ -28,15 +28,18 @@ pub(crate) fn service(input: &str, cx: &Context) -> Result<Service> {
 
 /// The profile, for tools that can't work without one.
 pub(crate) fn profile(input: &str, cx: &Context) -> Result<Profile> {
-    service(input, cx)?.profile.ok_or_else(|| {
-        let message = format!("nothing is known of {}: it has no profile", unit_name::shown(input));
-        let mut known: Vec<String> = cx.detected().into_iter().map(|profile| profile.id).collect();
-        known.sort();
-        let problem = Problem::new("NO_PROFILE", Category::NotFound, message)
-            .remedy(format!("See what systemd tells of it: svc_status service={}", unit_name::short(input)));
-        match known.is_empty() {
-            true => problem,
-            false => problem.remedy(format!("Known here: {}", known.join(", "))),
-        }
-    })
+    service(input, cx)?.profile.ok_or_else(|| no_profile(input, cx))
+}
+
+/// The problem of a service that no profile knows.
+pub(crate) fn no_profile(input: &str, cx: &Context) -> Problem {
+    let message = format!("nothing is known of {}: it has no profile", unit_name::shown(input));
+    let mut known: Vec<String> = cx.detected().into_iter().map(|profile| profile.id).collect();
+    known.sort();
+    let problem = Problem::new("NO_PROFILE", Category::NotFound, message)
+        .remedy(format!("See what systemd tells of it: svc_status service={}", unit_name::short(input)));
+    match known.is_empty() {
+        true => problem,
+        false => problem.remedy(format!("Known here: {}", known.join(", "))),
+    }
 }

@@ -151,9 +151,9 @@ pub(crate) fn report(
         flapping: is_flapping(unit, now, state.started),
         recent_errors,
         last_output,
-        ports: known
-            .zip(sockets(listening, &outputs))
-            .and_then(|(profile, sockets)| declared::compare(profile, state.pid, state.is_active, &sockets)),
+        ports: known.zip(sockets(listening, &outputs)).and_then(|(profile, sockets)| {
+            declared::compare(profile, state.pid, state.is_active, &sockets, cx)
+        }),
         needs_restart: replaced(deleted, &outputs).into_iter().chain(changed.restart).collect(),
         needs_reload: changed.reload,
         dependants: dependants(&state, known, running, &outputs),

@@ -35,7 +35,14 @@ pub(crate) const STATUS: CommandLine = CommandLine::new(concat!(
     "ExecMainStatus,StatusText,MemoryCurrent,MemoryPeak,MemoryMax,TasksCurrent,CPUUsageNSec,ActiveEnterTimestamp,",
     "InactiveEnterTimestamp,StateChangeTimestamp,ConditionResult,ConditionTimestamp,AssertResult,AssertTimestamp,",
     "Triggers,TriggeredBy,Listen,Where,What,ExecMainStartTimestamp,RequiredBy,RequisiteOf,BoundBy,ConsistsOf,WantedBy,",
-    "InvocationID -- <unit>"
+    "InvocationID,ExecStart -- <unit>"
+));
+
+/// Shows what tells why a unit doesn't work.
+pub(crate) const TROUBLE: CommandLine = CommandLine::new(concat!(
+    "TZ=UTC systemctl show --property=Id,LoadState,LoadError,ActiveState,SubState,FragmentPath,MainPID,User,NRestarts,",
+    "Result,ExecMainCode,ExecMainStatus,ExecStart,MemoryCurrent,MemoryMax,TasksCurrent,TasksMax,ConditionResult,",
+    "ConditionTimestamp,AssertResult,AssertTimestamp,Requires,Requisite,BindsTo,After,InvocationID -- <unit>"
 ));
 
 /// Shows all of a unit, of any type. systemctl asks for all of it in any case, and prints what isn't empty; the answer of the

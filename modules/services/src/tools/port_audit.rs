@@ -1,9 +1,12 @@
 //! `svc_port_audit`: compares the ports that the profiles of this machine's services declare with what listens on it.
 
+use std::collections::BTreeMap;
+
 use linux_sysadmin_sdk::knowledge::ports::{is_beyond, is_own, number};
 use linux_sysadmin_sdk::knowledge::{Port, Profile, Scope, Status};
 use linux_sysadmin_sdk::listening::{self, Reach, Socket};
 use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::processes::{self, Found, Process};
 
 use crate::ports::declared::holders;
 
@@ -58,12 +61,30 @@ struct Exposed {
     set_by: Option<String>,
 }
 
-#[derive(Debug, Serialize, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Serialize, PartialEq)]
 struct Undeclared {
     port: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
-    process: String,
+    /// The process that has the socket. Of several, this is the first one.
+    #[serde(flatten)]
+    process: Option<Process>,
     bound_to: Vec<String>,
+}
+
+impl Undeclared {
+    /// Completes what ss tells of a process by what the kernel tells.
+    fn complete(&mut self, found: &BTreeMap<u32, Found>) {
+        let known = self.process.as_ref().and_then(|process| found.get(&process.pid));
+        if let Some(known) = known {
+            self.process = Some(known.process.clone());
+        }
+    }
+}
+
+/// The first process of a socket, as ss tells it.
+fn first_process(socket: &Socket) -> Option<Process> {
+    let (name, pid) = socket.processes.iter().min_by_key(|(_, pid)| *pid)?;
+    let pid = u32::try_from(*pid).ok()?;
+    Some(Process { pid, started: None, command: name.clone(), unit: None, user: None })
 }
 
 pub(crate) fn svc_port_audit(_: NoArgs, cx: &Context) -> Result<Analysis<Audit>> {
@@ -73,24 +94,27 @@ pub(crate) fn svc_port_audit(_: NoArgs, cx: &Context) -> Result<Analysis<Audit>>
         return Err(Problem::unexpected("ss", &output.text()));
     }
     let profiles = cx.detected();
-    let (audit, hidden) = audit(&profiles, &sockets);
+    let (mut audit, hidden) = audit(&profiles, &sockets, cx);
+    let pids = audit.undeclared.iter().filter_map(|one| Some(one.process.as_ref()?.pid));
+    let found = processes::by_pid(cx, pids);
+    audit.undeclared.iter_mut().for_each(|one| one.complete(&found));
     let (summary, severity) = (summary(&audit, hidden), severity(&audit));
     Ok(Analysis { data: audit, summary, severity })
 }
 
 /// The audit, and the number of sockets without known processes.
-fn audit(profiles: &[Profile], sockets: &[Socket]) -> (Audit, usize) {
+fn audit(profiles: &[Profile], sockets: &[Socket], cx: &Context) -> (Audit, usize) {
     let active: Vec<&Profile> = profiles.iter().filter(|one| one.status == Status::Active).collect();
     let mut audit = Audit { services: active.len(), sockets: sockets.len(), ..Audit::default() };
     for profile in profiles.iter().filter(|one| matches!(one.status, Status::Active | Status::Failed)) {
         for port in &profile.ports {
-            of_port(profile, port, sockets, &mut audit);
+            of_port(profile, port, sockets, &mut audit, cx);
         }
     }
     let mut undeclared: Vec<(Reach, Undeclared)> = Vec::new();
     for socket in sockets.iter().filter(|socket| !is_declared(&active, socket)) {
         let port = format!("{}/{}", socket.port, socket.protocol());
-        let process = socket.names().join(", ");
+        let process = first_process(socket);
         let known = undeclared.iter_mut().find(|(_, one)| one.port == port && one.process == process);
         match known {
             Some((reach, one)) => {
@@ -103,7 +127,7 @@ fn audit(profiles: &[Profile], sockets: &[Socket]) -> (Audit, usize) {
             }
         }
     }
-    undeclared.sort_by(|a, b| b.cmp(a));
+    undeclared.sort_by(|(a, one), (b, other)| b.cmp(a).then_with(|| other.port.cmp(&one.port)));
     undeclared.truncate(MOST);
     audit.undeclared = undeclared.into_iter().map(|(_, one)| one).collect();
     (audit, sockets.iter().filter(|socket| socket.processes.is_empty()).count())
@@ -116,7 +140,7 @@ fn is_declared(active: &[&Profile], socket: &Socket) -> bool {
     active.iter().any(declares)
 }
 
-fn of_port(profile: &Profile, port: &Port, sockets: &[Socket], audit: &mut Audit) {
+fn of_port(profile: &Profile, port: &Port, sockets: &[Socket], audit: &mut Audit, cx: &Context) {
     let on: Vec<&Socket> = sockets.iter().filter(|socket| socket.is_on(port)).collect();
     let (own, others): (Vec<&Socket>, Vec<&Socket>) =
         on.into_iter().partition(|socket| is_own(profile, None, socket));
@@ -128,7 +152,7 @@ fn of_port(profile: &Profile, port: &Port, sockets: &[Socket], audit: &mut Audit
                 service: service(),
                 status: (!is_active).then_some("failed"),
                 port: number(port),
-                held_by: holders(&others),
+                held_by: holders(&others, cx),
             });
         } else if is_active {
             audit.not_listening.push(Missing {
@@ -186,7 +210,10 @@ fn severity(audit: &Audit) -> Severity {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use linux_sysadmin_sdk::{knowledge::Protocol, testkit::profile};
+    use linux_sysadmin_sdk::{
+        knowledge::Protocol,
+        testkit::{FakeTarget, profile},
+    };
 
     fn service(id: &str, ports: &[(u16, Scope, bool)]) -> Profile {
         let port = |(number, scope, optional): &(u16, Scope, bool)| Port {
@@ -222,19 +249,19 @@ mod tests {
                   tcp LISTEN 0 1 127.0.0.1:7000 *:* users:((\"a\",pid=5,fd=3))\n\
                   tcp LISTEN 0 1 0.0.0.0:7001 *:* users:((\"b\",pid=6,fd=3))\n\
                   tcp LISTEN 0 1 [::]:7001 *:* users:((\"b\",pid=6,fd=4))\n";
-        let (audit, hidden) = audit(&profiles, &listening::parse(ss));
+        let (audit, hidden) = audit(&profiles, &listening::parse(ss), &FakeTarget::new().context());
         assert_eq!(hidden, 0);
         let expected = serde_json::json!({
             "services": 4, "sockets": 8,
             "not_listening": [{"service": "gone", "port": "9/tcp", "what": "x"}],
-            "conflicts": [{"service": "apache", "status": "failed", "port": "80/tcp", "held_by": "nginx (0.0.0.0:80)"}],
+            "conflicts": [{"service": "apache", "status": "failed", "port": "80/tcp", "held_by": "PID 2 (nginx) on 0.0.0.0:80"}],
             "exposed": [
                 {"service": "redis", "port": "6379/tcp", "what": "x", "scope": "local", "bound_to": ["[::]:6379"]},
                 {"service": "dns", "port": "53/tcp", "what": "x", "scope": "lan", "bound_to": ["203.0.113.9:53"]},
             ],
             "undeclared": [
-                {"port": "7001/tcp", "process": "b", "bound_to": ["0.0.0.0:7001", "[::]:7001"]},
-                {"port": "7000/tcp", "process": "a", "bound_to": ["127.0.0.1:7000"]},
+                {"port": "7001/tcp", "pid": 6, "command": "b", "bound_to": ["0.0.0.0:7001", "[::]:7001"]},
+                {"port": "7000/tcp", "pid": 5, "command": "a", "bound_to": ["127.0.0.1:7000"]},
             ],
         });
         assert_eq!(serde_json::to_value(&audit).unwrap(), expected);
@@ -247,7 +274,11 @@ mod tests {
     #[test]
     fn of_sockets_that_do_not_tell_whose_they_are_nothing_is_held_against_a_service() {
         let profiles = [service("redis", &[(6379, Scope::Local, false)])];
-        let (audit, hidden) = audit(&profiles, &listening::parse("tcp LISTEN 0 1 0.0.0.0:6379 *:*\n"));
+        let (audit, hidden) = audit(
+            &profiles,
+            &listening::parse("tcp LISTEN 0 1 0.0.0.0:6379 *:*\n"),
+            &FakeTarget::new().context(),
+        );
         assert!(audit.exposed.is_empty() && audit.conflicts.is_empty() && audit.not_listening.is_empty());
         assert_eq!((hidden, severity(&audit)), (1, Severity::Info));
     }

@@ -7,6 +7,7 @@ use crate::profile::service_report::{self, ServiceReport};
 use crate::systemd::exit_status::exit_status;
 use crate::systemd::properties::{self, Properties};
 use crate::systemd::{systemctl, time, unit, unit_name};
+use crate::unit_trouble;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct StatusArgs {
@@ -37,6 +38,9 @@ pub(crate) struct Status {
     pid: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<String>,
+    /// The command that it starts, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exec_start: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     status_text: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -165,6 +169,7 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
         service_type: unit.string("Type").filter(|_| id.ends_with(".service")),
         pid: unit.number("MainPID").filter(|pid| *pid > 0),
         user: unit.string("User"),
+        exec_start: unit_trouble::exec_start(unit),
         status_text: unit.string("StatusText").filter(|_| is_active),
         started_at: started.map(rfc3339),
         uptime_hours: started.zip(now).map(|(started, now)| time::hours((now - started).max(0))),

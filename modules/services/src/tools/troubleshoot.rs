@@ -1,4 +1,5 @@
-//! `svc_troubleshoot`: runs a profile's checks for a symptom, and shows the causes that the evidence supports.
+//! `svc_troubleshoot`: runs a profile's checks for a symptom, and shows the causes that the evidence supports. A unit
+//! without a profile is looked at by what every unit has.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +8,9 @@ use linux_sysadmin_sdk::{listening, prelude::*};
 
 use crate::ports::declared;
 use crate::profile::command_batch::{CommandBatch, CommandIndex};
-use crate::profile::service_lookup;
+use crate::profile::service_lookup::{self, Service};
 use crate::systemd::{properties, systemctl, unit_name};
+use crate::unit_trouble::{self, UnitTrouble};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct TroubleArgs {
@@ -67,11 +69,34 @@ struct Unchecked {
     why: String,
 }
 
-pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analysis<Trouble>> {
-    let profile = service_lookup::profile(&args.service, cx)?;
-    let unit = unit_of(&args.service, &profile);
+/// The findings of the profile's checks, or of a unit that no profile knows.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum Findings {
+    Profile(Box<Trouble>),
+    Unit(Box<UnitTrouble>),
+}
+
+pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analysis<Findings>> {
+    let Service { unit, profile } = service_lookup::service(&args.service, cx)?;
+    match profile {
+        Some(profile) => {
+            let Analysis { data, summary, severity } = of_profile(&args, &profile, cx)?;
+            Ok(Analysis { data: Findings::Profile(Box::new(data)), summary, severity })
+        }
+        None if args.symptom.is_some() => Err(service_lookup::no_profile(&args.service, cx)
+            .remedy(format!("Call svc_troubleshoot service={}", unit_name::short(&unit)))),
+        None => {
+            let Analysis { data, summary, severity } = unit_trouble::troubleshoot(&unit, cx)?;
+            Ok(Analysis { data: Findings::Unit(Box::new(data)), summary, severity })
+        }
+    }
+}
+
+fn of_profile(args: &TroubleArgs, profile: &Profile, cx: &Context) -> Result<Analysis<Trouble>> {
+    let unit = unit_of(&args.service, profile);
     let state = unit.and_then(|unit| state(&unit, cx));
-    let symptoms = chosen(&profile, args.symptom.as_deref(), state.as_deref())?;
+    let symptoms = chosen(profile, args.symptom.as_deref(), state.as_deref())?;
     let is_active = matches!(state.as_deref(), Some("active" | "reloading" | "refreshing"));
 
     let mut batch = CommandBatch::default();
@@ -89,7 +114,7 @@ pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analys
     let listening = (is_down(state.as_deref()) && declares).then(|| batch.add(listening::command()));
     let outputs = batch.run(cx);
     let taken = listening.and_then(|command| outputs.stdout(command)).and_then(|listening| {
-        Some(declared::compare(&profile, None, false, &listening::parse(&listening))?.held_by_others)
+        Some(declared::compare(profile, None, false, &listening::parse(&listening), cx)?.held_by_others)
     });
 
     let mut found = Found::default();
@@ -117,7 +142,7 @@ pub(crate) fn svc_troubleshoot(args: TroubleArgs, cx: &Context) -> Result<Analys
         unchecked: found.unchecked,
         active_state: state,
     };
-    Ok(Analysis { summary: summary(&profile, &data), severity: severity(&data), data })
+    Ok(Analysis { summary: summary(profile, &data), severity: severity(&data), data })
 }
 
 /// The service's unit on this machine. None where it is a template and the caller names no instance.

@@ -91,9 +91,9 @@ pub(crate) fn new_file(unit: &str, text: String, cx: &Context) -> Result<Planned
     };
     let other = if is_alias { format!(", as another name of {}", found.id) } else { String::new() };
     let message = format!("there is a unit {unit} already{other}: {place}");
-    let edit = if unit.ends_with(".timer") { "timer_modify" } else { "svc_edit_unit" };
+    let edit = if unit.ends_with(".timer") { "timer_modify name" } else { "svc_edit_unit service" };
     Err(state("UNIT_EXISTS", message)
-        .remedy(format!("Change that one: {edit} name={}", unit_name::short(&found.id)))
+        .remedy(format!("Change that one: {edit}={}", unit_name::short(&found.id)))
         .remedy("Choose another name"))
 }
 

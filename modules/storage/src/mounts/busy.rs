@@ -1,7 +1,7 @@
 //! What keeps a file system from being unmounted: processes, mounts below it, swap files and loop devices.
 
 use linux_sysadmin_sdk::processes::links::{self, TO_A_FILE, to_a_file};
-use linux_sysadmin_sdk::processes::{self, Process, Stat};
+use linux_sysadmin_sdk::processes::{self, Process};
 use linux_sysadmin_sdk::{Category, DurationCategory, prelude::*, text};
 
 use crate::mount_table::{MountTable, is_within};
@@ -90,23 +90,16 @@ fn busy(message: String) -> Problem {
 fn holders(point: &str, cx: &Context) -> Result<Vec<Holder>> {
     let output = cx.run(to_a_file(point).duration(DurationCategory::Quick))?;
     let mut uses = links::uses(links::parse(&output), point);
-    let paths: Vec<String> = uses.keys().map(|pid| format!("/proc/{pid}/stat")).collect();
-    let stats: Vec<Stat> =
-        cx.read_all(&paths).iter().filter_map(|text| Stat::parse(text.as_ref().ok()?)).collect();
-    let found = processes::look_up(cx, &stats);
+    let found = processes::by_pid(cx, uses.keys().copied());
     let holder = |found: processes::Found| {
         let uses = uses.remove(&found.process.pid).unwrap_or_default();
         Holder { process: found.process, uses }
     };
-    Ok(found.into_iter().map(holder).collect())
+    Ok(found.into_values().map(holder).collect())
 }
 
 /// `PID 7 (nginx: master, started …, nginx.service, root) has fd 3 /mnt/x/log`.
 fn described(holder: &Holder) -> String {
     let Holder { process, uses } = holder;
-    let mut about = vec![text::excerpt(&process.command, 80)];
-    about.extend(process.started.as_ref().map(|time| format!("started {time}")));
-    about.extend(process.unit.clone());
-    about.extend(process.user.clone());
-    format!("PID {} ({}) has {}", process.pid, about.join(", "), text::excerpt(&text::list(uses, 2), 200))
+    format!("{} has {}", process.shown(), text::excerpt(&text::list(uses, 2), 200))
 }
