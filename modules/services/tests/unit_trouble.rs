@@ -49,6 +49,11 @@ fn said(second: u64, message: &str) -> String {
 
 /// A target with the unit in this state, and with these lines in its journal, the latest first.
 fn target(properties: &str, lines: &[&str]) -> FakeTarget {
+    target_beside("active", properties, lines)
+}
+
+/// The same, with the unit that it needs in this state.
+fn target_beside(needed: &str, properties: &str, lines: &[&str]) -> FakeTarget {
     let printed: String =
         lines.iter().enumerate().map(|(index, line)| said(1000 - index as u64, line)).collect();
     let answer = |target: FakeTarget, argv: &[String], stdout: &str| {
@@ -62,9 +67,8 @@ fn target(properties: &str, lines: &[&str]) -> FakeTarget {
         &argv("Id,LoadState,LoadError,ActiveState,SubState,FragmentPath", "app.service"),
         &shown,
     );
-    let mut around = argv("--property=Id,ActiveState", "postgresql.service");
-    around.push("postgresql.service".to_owned());
-    let target = answer(target, &around, "Id=postgresql.service\nActiveState=active\n");
+    let around = argv("--property=Id,ActiveState", "postgresql.service");
+    let target = answer(target, &around, &format!("Id=postgresql.service\nActiveState={needed}\n"));
     answer(target, &journal(), &printed)
 }
 
@@ -188,16 +192,12 @@ fn a_program_that_cannot_be_run_is_looked_at() {
 
 #[test]
 fn what_it_needs_and_what_it_waits_for_is_told_with_the_call_that_helps() {
-    let mut around = argv("--property=Id,ActiveState", "postgresql.service");
-    around.push("postgresql.service".to_owned());
-    let around: Vec<&str> = around.iter().map(String::as_str).collect();
     for (state, cause) in [
         ("failed", "it needs postgresql, which has failed"),
         ("activating", "it waits until postgresql is up"),
     ] {
-        let other = format!("Id=postgresql.service\nActiveState={state}\n");
-        let target = target("ActiveState=inactive\nSubState=dead\n", &[]).answer(&around, 0, &other, "");
-        let (data, ..) = trouble(free(target)).unwrap();
+        let waiting = target_beside(state, "ActiveState=inactive\nSubState=dead\n", &[]);
+        let (data, ..) = trouble(free(waiting)).unwrap();
         assert_eq!(causes(&data), [pair(cause, "svc_troubleshoot service=postgresql")], "{state}");
     }
 }

@@ -280,7 +280,9 @@ impl Look<'_> {
         };
         let needed = names(&["Requires", "Requisite", "BindsTo"]);
         let after = names(&["After"]);
-        let all: Vec<&String> = needed.iter().chain(&after).collect();
+        let mut all: Vec<&String> = needed.iter().chain(&after).collect();
+        all.sort();
+        all.dedup();
         if all.is_empty() {
             return;
         }
