@@ -163,6 +163,7 @@ impl Module {
                 signals: self.signals.into_iter().map(SignalGrant::into_request).collect(),
                 own_programs: self.own_programs.into_iter().map(OwnProgramGrant::into_request).collect(),
             },
+            hints: self.tools.iter().filter_map(Tool::hint).collect(),
         }
     }
 }

@@ -22,6 +22,10 @@ pub struct Tool {
     argument_aliases: Vec<(&'static str, &'static str)>,
     /// Triples of an argument, an alias and the value.
     value_aliases: Vec<(&'static str, &'static str, &'static str)>,
+    loses_nothing: bool,
+    idempotent: bool,
+    /// Pairs of an error's code and the step that helps.
+    helps: Vec<(&'static str, &'static str)>,
     pub(crate) run: Run,
 }
 
@@ -59,6 +63,9 @@ impl Tool {
             aliases: Vec::new(),
             argument_aliases: Vec::new(),
             value_aliases: Vec::new(),
+            loses_nothing: false,
+            idempotent: false,
+            helps: Vec::new(),
             run: Box::new(run),
         }
     }
@@ -87,6 +94,47 @@ impl Tool {
                 values: self.value_aliases.iter().map(value).collect(),
             },
         }
+    }
+
+    /// What else is known of the tool. None where the tool says nothing of it.
+    pub(crate) fn hint(&self) -> Option<describe::Hint> {
+        let help = |(code, step): &(&str, &str)| describe::Help {
+            code: (*code).to_owned(),
+            step: (*step).to_owned(),
+        };
+        let says_something = self.loses_nothing || self.idempotent || !self.helps.is_empty();
+        says_something.then(|| describe::Hint {
+            tool: self.name.to_owned(),
+            loses_nothing: self.loses_nothing,
+            idempotent: self.idempotent,
+            helps: self.helps.iter().map(help).collect(),
+        })
+    }
+
+    /// Says that no call of the tool loses anything that couldn't be had again. Clients are told so. A tool that removes or
+    /// overwrites data, or ends what runs, is none of these.
+    pub fn loses_nothing(mut self) -> Self {
+        self.loses_nothing = true;
+        self
+    }
+
+    /// Says that the same call again changes nothing more. Clients are told so.
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
+        self
+    }
+
+    /// Says that the tool helps with errors of this code, whatever tool they come from. The step is a sentence in the
+    /// imperative that names the tool. The host adds it to such an error, for modules that come with it.
+    ///
+    /// ```
+    /// # use linux_sysadmin_sdk::prelude::*;
+    /// # fn usage(_: NoArgs, _: &Context) -> Result<Single<()>> { Ok(Single(())) }
+    /// Tool::new("doc_usage", "", usage).helps("OUT_OF_SPACE", "See which file system is full: doc_usage");
+    /// ```
+    pub fn helps(mut self, code: &'static str, step: &'static str) -> Self {
+        self.helps.push((code, step));
+        self
     }
 
     /// Sets the least risk of any call. A tool without a risk may only look.

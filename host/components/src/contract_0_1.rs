@@ -200,6 +200,7 @@ pub(super) fn description(said: described::Description) -> describe::Description
         serves: serves.into_iter().map(condition).collect(),
         tools: tools.into_iter().map(tool).collect(),
         capabilities,
+        hints: Vec::new(),
     }
 }
 

@@ -21,6 +21,10 @@ use host_capability::{
 use host_target::Facts;
 use host_text::visible::{make_visible, visible};
 
+/// The number of errors that one tool helps with.
+const MOST_HELPS: usize = 32;
+/// The number of characters of a step that helps.
+const MOST_STEP: usize = 200;
 /// The number of bytes of a tool's summary. Summaries are in the context of every client.
 const MOST_SUMMARY: usize = 1000;
 /// The number of bytes of a tool's schema, which is in the context of every client as well.
@@ -103,7 +107,25 @@ pub struct Tool {
     /// The aliases. The member is required, so that a description which was kept before there were aliases is made
     /// anew.
     pub aliases: Aliases,
+    /// True where no call of the tool loses anything that couldn't be had again.
+    #[serde(default)]
+    pub loses_nothing: bool,
+    /// True where the same call again changes nothing more.
+    #[serde(default)]
+    pub idempotent: bool,
+    /// The errors of other calls that the tool helps with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub helps: Vec<Help>,
     pub(super) duration: Duration,
+}
+
+/// A step that names a tool, and helps with errors of other calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Help {
+    /// The code of the errors.
+    pub code: String,
+    /// The step as a sentence.
+    pub step: String,
 }
 
 impl Tool {
@@ -121,7 +143,8 @@ impl Tool {
 
     /// Whether both tools look the same to clients.
     pub(super) fn is_same_to_clients(&self, other: &Self) -> bool {
-        let seen = |tool: &Self| (tool.shape, tool.risk, tool.on_controller);
+        let seen =
+            |tool: &Self| (tool.shape, tool.risk, tool.on_controller, tool.loses_nothing, tool.idempotent);
         seen(self) == seen(other)
             && (&self.input_schema, &self.aliases) == (&other.input_schema, &other.aliases)
     }
@@ -195,6 +218,14 @@ pub enum DescriptionError {
         /// The alias, and the reason.
         reason: String,
     },
+    /// A hint is about no tool of the module, or has a form that can't be shown.
+    #[error("a hint about tool {tool} can't be used: {reason}")]
+    Hint {
+        /// The tool that the hint is about.
+        tool: String,
+        /// The reason.
+        reason: &'static str,
+    },
     /// A condition names a fact that doesn't exist.
     #[error("there is no fact {0:?} to serve by; there are {facts}", facts = Facts::NAMES.join(", "))]
     Fact(String),
@@ -218,6 +249,8 @@ impl Description {
         let sha256 = hex::encode(Sha256::digest(said.json));
         let said = said.description;
         let capabilities = said.capabilities;
+        let mut tools: Vec<Tool> = said.tools.into_iter().map(tool).collect::<Result<_, _>>()?;
+        add_hints(&mut tools, said.hints)?;
         let shown = |text: String| visible(&text).into_owned();
         let condition = |said: describe::Condition| Condition { fact: said.fact, any_of: said.any_of };
         let description = Self {
@@ -228,7 +261,7 @@ impl Description {
             license: said.license.map(shown),
             domain: said.domain,
             serves: said.serves.into_iter().map(condition).collect(),
-            tools: said.tools.into_iter().map(tool).collect::<Result<_, _>>()?,
+            tools,
             imports,
             requests: Json::new(&Requests {
                 commands: capabilities.commands.into_iter().map(convert::command_request).collect(),
@@ -363,6 +396,41 @@ impl Description {
     }
 }
 
+/// Adds what the module says further of its tools. Steps are shown to callers as they are.
+fn add_hints(tools: &mut [Tool], said: Vec<describe::Hint>) -> Result<(), DescriptionError> {
+    let mut seen = BTreeSet::new();
+    for hint in said {
+        let wrong = |reason| {
+            let tool = hint.tool.chars().take(64).collect();
+            Err(DescriptionError::Hint { tool, reason })
+        };
+        let Some(tool) = tools.iter_mut().find(|tool| tool.name == hint.tool) else {
+            return wrong("the module has no such tool");
+        };
+        if !seen.insert(hint.tool.clone()) {
+            return wrong("there are two");
+        }
+        if hint.helps.len() > MOST_HELPS {
+            return wrong("it has more than 32 steps");
+        }
+        for help in &hint.helps {
+            let is_code = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+            if !(1..=64).contains(&help.code.len()) || !help.code.bytes().all(is_code) {
+                return wrong("a code is not of the form [A-Z0-9_], 1 to 64 characters");
+            }
+            let is_visible = visible(&help.step) == help.step && !help.step.contains('\n');
+            if help.step.chars().count() > MOST_STEP || !is_visible || !help.step.contains(&tool.name) {
+                return wrong("a step is one visible line of at most 200 characters that names the tool");
+            }
+        }
+        let help = |help: &describe::Help| Help { code: help.code.clone(), step: help.step.clone() };
+        tool.loses_nothing = hint.loses_nothing;
+        tool.idempotent = hint.idempotent;
+        tool.helps = hint.helps.iter().map(help).collect();
+    }
+    Ok(())
+}
+
 fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
     named("tool", &said.name, "[a-z0-9_], 1 to 64 characters", |byte| byte == b'_')?;
     let wrong = |reason: String| DescriptionError::Schema { tool: said.name.clone(), reason };
@@ -401,6 +469,9 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
         risk,
         on_controller,
         aliases,
+        loses_nothing: false,
+        idempotent: false,
+        helps: Vec::new(),
         shape: match said.shape {
             describe::Shape::Single => Shape::Single,
             describe::Shape::Listing => Shape::Listing,
@@ -531,12 +602,27 @@ mod tests {
     }
 
     fn module(tools: Vec<describe::Tool>) -> Result<Description, DescriptionError> {
-        module_that_calls(&[], tools)
+        described_as(&[], tools, Vec::new())
     }
 
     fn module_that_calls(
         called: &[&str],
         tools: Vec<describe::Tool>,
+    ) -> Result<Description, DescriptionError> {
+        described_as(called, tools, Vec::new())
+    }
+
+    fn with_hints(
+        tools: Vec<describe::Tool>,
+        hints: Vec<describe::Hint>,
+    ) -> Result<Description, DescriptionError> {
+        described_as(&[], tools, hints)
+    }
+
+    fn described_as(
+        called: &[&str],
+        tools: Vec<describe::Tool>,
+        hints: Vec<describe::Hint>,
     ) -> Result<Description, DescriptionError> {
         let capabilities = describe::Capabilities {
             commands: Vec::new(),
@@ -556,6 +642,7 @@ mod tests {
             serves: Vec::new(),
             tools,
             capabilities,
+            hints,
         };
         let json = serde_json::to_vec(&said).unwrap();
         Description::new(Said { json, description: said }, Vec::new())
@@ -608,6 +695,38 @@ mod tests {
         ] {
             let described = module_that_calls(&["other", called], vec![described("one", &[])]);
             let error = described.unwrap_err().to_string();
+            assert!(error.contains(said), "{said} is not in: {error}");
+        }
+    }
+
+    #[test]
+    fn a_hint_is_about_a_tool_of_the_module_and_its_steps_name_it() {
+        let help = |code: &str, step: &str| describe::Help { code: code.to_owned(), step: step.to_owned() };
+        let hint = |tool: &str, helps: Vec<describe::Help>| describe::Hint {
+            tool: tool.to_owned(),
+            loses_nothing: true,
+            idempotent: true,
+            helps,
+        };
+        let tools = || vec![described("one", &[]), described("two", &[])];
+        let good = with_hints(tools(), vec![hint("two", vec![help("OUT_OF_SPACE", "See it: two")])]).unwrap();
+        let [one, two] = good.tools.as_slice() else { panic!("{good:?}") };
+        assert!(!one.loses_nothing && !one.idempotent && one.helps.is_empty());
+        assert!(two.loses_nothing && two.idempotent);
+        assert_eq!(two.helps, [Help { code: "OUT_OF_SPACE".to_owned(), step: "See it: two".to_owned() }]);
+        assert!(!one.is_same_to_clients(&Tool { name: "one".to_owned(), ..two.clone() }));
+        for (hints, said) in [
+            (vec![hint("gone", Vec::new())], "has no such tool"),
+            (vec![hint("one", Vec::new()), hint("one", Vec::new())], "there are two"),
+            (vec![hint("one", vec![help("out_of", "Call one")])], "a code is not of the form"),
+            (vec![hint("one", vec![help("", "Call one")])], "a code is not of the form"),
+            (vec![hint("one", vec![help("X", "Call two")])], "names the tool"),
+            (vec![hint("one", vec![help("X", "Call one\nand more")])], "one visible line"),
+            (vec![hint("one", vec![help("X", "Call one\u{202e}")])], "one visible line"),
+            (vec![hint("one", vec![help("X", &format!("Call one {}", "x".repeat(200)))])], "at most 200"),
+            (vec![hint("one", vec![help("X", "Call one"); 33])], "more than 32"),
+        ] {
+            let error = with_hints(tools(), hints).unwrap_err().to_string();
             assert!(error.contains(said), "{said} is not in: {error}");
         }
     }

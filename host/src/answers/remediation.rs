@@ -1,5 +1,6 @@
-//! Remediation steps for problems that have none of their own. `remediation.yaml` has them by the problem's code, or else by
-//! its category, and by the target's family of distributions.
+//! Remediation steps for problems that have none of their own. Modules say which of their tools help with which errors.
+//! `remediation.yaml` has further steps by the problem's code, or else by its category, and by the target's family of
+//! distributions.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -84,14 +85,30 @@ impl RemediationContext<'_> {
     }
 }
 
-/// Adds remediation steps to a problem that has none of its own.
-pub fn attach(mut problem: Problem, context: &RemediationContext) -> Problem {
+/// Adds remediation steps to a problem that has none of its own. `calls` gives the steps that name the tools which help with
+/// errors of this code. Where there are some, nobody has to type a command on the target.
+pub fn attach(
+    mut problem: Problem,
+    context: &RemediationContext,
+    calls: impl FnOnce(&str) -> Vec<String>,
+) -> Problem {
     if problem.remediation.is_empty() {
+        let calls = calls(&problem.code);
         let steps = TABLE.codes.get(&problem.code).or_else(|| TABLE.categories.get(&problem.category));
         let steps = steps.map_or(&[][..], |steps| steps.of(context.family));
-        problem.remediation = steps.iter().filter_map(|step| context.fill(step)).collect();
+        let steps = steps.iter().filter(|step| calls.is_empty() || !is_typed_on_target(step));
+        let steps: Vec<String> = steps.filter_map(|step| context.fill(step)).collect();
+        problem.remediation = [calls, steps].concat();
     }
     problem
+}
+
+/// Whether a step has a command for the target. The program's own commands are for the machine that the server runs on.
+fn is_typed_on_target(step: &str) -> bool {
+    step.split('`')
+        .skip(1)
+        .step_by(2)
+        .any(|typed| !typed.starts_with("linux-sysadmin ") && typed.contains(' '))
 }
 
 /// All steps of the table, without filled holes.

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use super::LoadedModules;
 use super::tool_calls::CallingModule;
 use crate::answers::envelope::{Envelope, Status};
 use crate::answers::remediation::{self, RemediationContext};
@@ -49,13 +50,15 @@ pub struct RoutedCall {
     family: String,
     /// The tool's duration category.
     duration: &'static str,
+    /// The modules that the call began with.
+    modules: Arc<LoadedModules>,
 }
 
 impl RoutedCall {
     /// Routes a call to this module's tool on this target.
     pub fn new(
         origin: &Origin,
-        module: &Module,
+        (modules, module): (&Arc<LoadedModules>, &Module),
         tool: &Tool,
         target: TargetUsed,
         family: &str,
@@ -69,6 +72,7 @@ impl RoutedCall {
             dry_run,
             family: family.to_owned(),
             duration: tool.duration_category(),
+            modules: modules.clone(),
         }
     }
 
@@ -117,7 +121,8 @@ impl CallState {
                     if problem.category == Category::Timeout {
                         problem = problem.detail("duration_category", routed.duration.into());
                     }
-                    problem = remediation::attach(problem, &routed.remediation_context());
+                    let calls = |code: &str| routed.modules.helping_calls(code);
+                    problem = remediation::attach(problem, &routed.remediation_context(), calls);
                 }
                 Envelope::failure(tool, target, started, self.command_log.shown(), problem)
             }

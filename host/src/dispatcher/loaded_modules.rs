@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::arguments::{self, Validators};
 use host_base::problem::{Category, Problem};
-use host_components::{Module, Registry, Route, Tool};
+use host_components::{Module, Origin, Registry, Route, Tool};
 use host_target::Facts;
 use host_text::suggestion;
 use host_text::visible::excerpt;
@@ -44,6 +44,22 @@ impl LoadedModules {
             }
             Route::Unknown => Err(self.unknown_tool(name, &Map::new())),
         }
+    }
+
+    /// The steps that name tools which help with errors of this code. Only modules that come with this program give advice
+    /// about other modules' errors.
+    pub fn helping_calls(&self, code: &str) -> Vec<String> {
+        let own = self.registry.modules().iter().filter(|module| module.origin == Origin::Host);
+        let tools = own.flat_map(|module| &module.description.tools);
+        let helps = tools.flat_map(|tool| &tool.helps).filter(|help| help.code == code);
+        let mut steps: Vec<String> = Vec::new();
+        for help in helps {
+            // Modules of which one serves the target have their tools in common.
+            if !steps.contains(&help.step) {
+                steps.push(help.step.clone());
+            }
+        }
+        steps
     }
 
     /// The error of a tool that does not exist, with tools of similar names, and with the call of the most similar one.

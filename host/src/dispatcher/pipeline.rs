@@ -134,7 +134,7 @@ impl Dispatcher {
     /// Step 3: chooses the module by the target's facts.
     async fn choose_module(
         &self,
-        modules: &LoadedModules,
+        modules: &Arc<LoadedModules>,
         name: &str,
         target: &Target,
         call: &CallState,
@@ -147,7 +147,8 @@ impl Dispatcher {
             call.command_log.mark_decided();
         }
         call.routed.get_or_init(|| {
-            RoutedCall::new(&call.origin, &module, &tool, used, &facts.family, arguments.dry_run)
+            let chosen = (modules, &*module);
+            RoutedCall::new(&call.origin, chosen, &tool, used, &facts.family, arguments.dry_run)
         });
         Ok(ChosenModule { module, tool, facts })
     }

@@ -197,7 +197,8 @@ impl Handler {
 pub fn describe_tool(tool: &host_components::Tool, options: SchemaOptions) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
     let hints = ToolAnnotations::new().read_only(read_only).open_world(false);
-    let hints = if read_only { hints } else { hints.destructive(tool.risk > Risk::Low) };
+    let hints = if read_only { hints } else { hints.destructive(!tool.loses_nothing) };
+    let hints = if tool.idempotent && !read_only { hints.idempotent(true) } else { hints };
     Tool::new(tool.name.clone(), tool.summary.clone(), client_schema(tool, options)).with_annotations(hints)
 }
 

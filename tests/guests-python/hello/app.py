@@ -136,6 +136,7 @@ class Describe(exports.Describe):
                 signals=[],
                 own_programs=[],
             ),
+            hints=[],
         )
 
 

@@ -31,7 +31,7 @@ fn known() -> RemediationContext<'static> {
 }
 
 fn steps(code: &str, category: Category, context: &RemediationContext) -> Vec<String> {
-    attach(Problem::new(code, category, "m"), context).remediation
+    attach(Problem::new(code, category, "m"), context, |_| Vec::new()).remediation
 }
 
 /// The source of all crates of the host, without data files.
@@ -148,7 +148,22 @@ fn a_name_that_a_shell_would_read_otherwise_is_in_no_command_line() {
 #[test]
 fn what_a_problem_says_itself_stays() {
     let problem = Problem::new("PRIVILEGE_REQUIRED", Category::Privilege, "m").remedy("do this");
-    assert_eq!(attach(problem, &known()).remediation, ["do this"]);
+    let calls = |_: &str| vec!["Call that".to_owned()];
+    assert_eq!(attach(problem, &known(), calls).remediation, ["do this"]);
+}
+
+#[test]
+fn the_tools_that_help_come_first_and_no_command_is_to_be_typed_then() {
+    let problem = || Problem::new("OUT_OF_SPACE", Category::Resource, "m");
+    let calls = |code: &str| vec![format!("See what fills it, after {code}: some_tool")];
+    let steps = attach(problem(), &known(), calls).remediation;
+    assert_eq!(steps, ["See what fills it, after OUT_OF_SPACE: some_tool"]);
+    assert!(attach(problem(), &known(), |_| Vec::new()).remediation[0].contains("`df -h`"));
+    // The program's own commands stay.
+    let problem = Problem::new("PERMISSION_DENIED", Category::Privilege, "m");
+    let steps = attach(problem, &known(), calls).remediation;
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    assert!(steps[1].contains("`linux-sysadmin modules sudoers services --account alice`"), "{steps:?}");
 }
 
 #[test]
