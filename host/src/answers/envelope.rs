@@ -214,6 +214,7 @@ impl Envelope {
         let mut problem = remediation::attach(
             problem,
             &RemediationContext { host: target_host, ..RemediationContext::default() },
+            |_| Vec::new(),
         );
         let retries = own_attempts(&mut problem.details);
         let status = match problem.category {

@@ -79,7 +79,7 @@ impl LoadedModules {
         }
         let problem = Problem::new("UNKNOWN_TOOL", Category::NotFound, format!("there is no tool {wanted}"));
         match close.as_slice() {
-            [] => problem.remedy("Look in the client's own list of tools for one that does it"),
+            [] => problem,
             close => {
                 let names = &close[..close.len().min(3)];
                 let tool = names.first().and_then(|name| self.registry.tool(name));

@@ -56,7 +56,12 @@ pub fn module() -> Module {
         .license(env!("CARGO_PKG_LICENSE"))
         .grants(grants)
         .tool(Tool::new("cron_list", "Cron jobs of one user or all", list::cron_list))
-        .tool(Tool::new("cron_add", "Add a crontab entry", add::cron_add).risk(Risk::Moderate))
+        .tool(
+            Tool::new("cron_add", "Add a crontab entry", add::cron_add)
+                .loses_nothing()
+                .idempotent()
+                .risk(Risk::Moderate),
+        )
         .tool(
             Tool::new("cron_modify", "Change the schedule or command of one entry", modify::cron_modify)
                 .risk(Risk::Moderate),

@@ -56,6 +56,8 @@ fn looking(module: Module) -> Module {
         .tool(Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read))
         .tool(
             Tool::new("file_list", "Entries of a directory", list::file_list)
+                .helps("FILE_NOT_FOUND", "See what is in the directory: file_list path=<directory>")
+                .helps("DIRECTORY_NOT_EMPTY", "See what is in it: file_list path=<path>")
                 .argument_alias("directory", "path")
                 .argument_alias("dir", "path"),
         )
@@ -65,11 +67,17 @@ fn looking(module: Module) -> Module {
                 .argument_alias("include", "glob")
                 .duration(DurationCategory::Normal),
         )
-        .tool(Tool::new(
-            "file_stat",
-            "Type, owner, mode, symlinks, ACL, attributes, package, who has it open",
-            stat::file_stat,
-        ))
+        .tool(
+            Tool::new(
+                "file_stat",
+                "Type, owner, mode, symlinks, ACL, attributes, package, who has it open",
+                stat::file_stat,
+            )
+            .helps("HARD_LINK", "See what it is, and who has it open: file_stat path=<path>")
+            .helps("SYMLINK", "See where it leads: file_stat path=<path>")
+            .helps("NOT_A_REGULAR_FILE", "See what is there: file_stat path=<path>")
+            .helps("UNRESOLVABLE_PATH", "See where the path leads: file_stat path=<path>"),
+        )
 }
 
 fn changing(module: Module) -> Module {
@@ -86,14 +94,17 @@ fn changing(module: Module) -> Module {
             patch_files::file_patch,
         )))
         .tool(
-            moderate(Tool::new("file_write", "Write a whole file", write::file_write))
+            moderate(Tool::new("file_write", "Write a whole file", write::file_write).idempotent())
                 .argument_alias("text", "contents"),
         )
-        .tool(from_to(Tool::new("file_copy", "Copy a file", copy::file_copy)))
-        .tool(from_to(Tool::new("file_move", "Move or rename", move_::file_move)))
+        .tool(from_to(Tool::new("file_copy", "Copy a file", copy::file_copy).loses_nothing()))
+        .tool(from_to(Tool::new("file_move", "Move or rename", move_::file_move).loses_nothing()))
         .tool(
-            moderate(Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir))
-                .argument_alias("directory", "path"),
+            moderate(
+                Tool::new("file_mkdir", "Make a directory and its parents", mkdir::file_mkdir)
+                    .loses_nothing(),
+            )
+            .argument_alias("directory", "path"),
         )
         .tool(moderate(Tool::new(
             "file_remove",

@@ -47,11 +47,10 @@ pub fn module() -> Module {
             )
             .duration(DurationCategory::Slow),
         )
-        .tool(Tool::new(
-            "log_disk_usage",
-            "What logs take on disk, and which grow",
-            disk_usage::log_disk_usage,
-        ))
+        .tool(
+            Tool::new("log_disk_usage", "What logs take on disk, and which grow", disk_usage::log_disk_usage)
+                .helps("OUT_OF_SPACE", "See what logs take: log_disk_usage"),
+        )
         .tool(leveled(
             Tool::new("svc_logs", "A service's latest lines, from all its logs", service_logs::svc_logs)
                 .argument_alias("name", "service"),

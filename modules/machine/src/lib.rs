@@ -29,6 +29,7 @@ pub fn module() -> Module {
     .tool(Tool::new("machine_time", "Clock: time zone, NTP, why it is off", tools::time::time))
     .tool(
         Tool::new("machine_set", "Set hostname, time zone, locale, NTP", tools::set::set)
+            .idempotent()
             .argument_alias("name", "hostname")
             .risk(Risk::Moderate),
     );

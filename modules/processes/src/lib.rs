@@ -26,11 +26,14 @@ pub fn module() -> Module {
                 .argument_alias("program", "name")
                 .argument_alias("path", "file"),
         )
-        .tool(Tool::new(
-            "proc_info",
-            "One process: state, unit, parents, files, ports, limits",
-            tools::info::info,
-        ))
+        .tool(
+            Tool::new(
+                "proc_info",
+                "One process: state, unit, parents, files, ports, limits",
+                tools::info::info,
+            )
+            .helps("RESOURCE_LOCKED", "See what the process that holds it does: proc_info pid=<pid>"),
+        )
         .tool(
             Tool::new(
                 "proc_signal",

@@ -132,6 +132,7 @@ fn profile_tools(module: Module) -> Module {
                 "A service's own checker on a given main file that isn't written yet",
                 tools::config_check::svc_config_check,
             ))
+            .loses_nothing()
             .risk(Risk::High),
         )
         .tool(Tool::new(
@@ -152,7 +153,11 @@ fn systemd_tools(module: Module) -> Module {
         tool.argument_alias("timer", "name").argument_alias("unit", "service").risk(Risk::Moderate)
     };
     module
-        .tool(Tool::new("svc_list", "All services and their states, failed ones first", tools::list::svc_list))
+        .tool(
+            Tool::new("svc_list", "All services and their states, failed ones first", tools::list::svc_list)
+                .helps("GUARD_FAILED", "See what has failed: svc_list filter=failed")
+                .helps("CHANGE_UNCERTAIN", "See what has failed: svc_list filter=failed"),
+        )
         .tool(of_service(Tool::new(
             "svc_status",
             "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
@@ -163,28 +168,49 @@ fn systemd_tools(module: Module) -> Module {
             "A unit's files and drop-ins by line, what overrides what, and the limits in effect with their use",
             tools::show::svc_show,
         )))
-        .tool(changes(Tool::new("svc_start", "Start a unit", tools::start::svc_start)))
-        .tool(changes(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop)))
+        .tool(changes(
+            Tool::new("svc_start", "Start a unit", tools::start::svc_start).loses_nothing().idempotent(),
+        ))
+        .tool(changes(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop).idempotent()))
         .tool(changes(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
-        .tool(changes(Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)))
-        .tool(changes(Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)))
-        .tool(changes(Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable)))
-        .tool(changes(Tool::new(
-            "svc_mask",
-            "Make a unit impossible to start, also as another's dependency",
-            tools::mask::svc_mask,
-        )))
-        .tool(changes(Tool::new("svc_unmask", "Let a masked unit be started again", tools::mask::svc_unmask)))
+        .tool(changes(
+            Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)
+                .loses_nothing(),
+        ))
+        .tool(changes(
+            Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)
+                .loses_nothing()
+                .idempotent(),
+        ))
+        .tool(changes(
+            Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable).idempotent(),
+        ))
+        .tool(changes(
+            Tool::new(
+                "svc_mask",
+                "Make a unit impossible to start, also as another's dependency",
+                tools::mask::svc_mask,
+            )
+            .idempotent(),
+        ))
+        .tool(changes(
+            Tool::new("svc_unmask", "Let a masked unit be started again", tools::mask::svc_unmask)
+                .loses_nothing()
+                .idempotent(),
+        ))
         .tool(changes(Tool::new(
             "svc_set_limits",
             "Limit a unit's memory, CPU, IO, tasks, files in a drop-in, applied at once; \"\" unsets one",
             tools::set_limits::svc_set_limits,
         )))
-        .tool(changes(Tool::new(
-            "svc_create_unit",
-            "Write a new unit file; needs exec_start or raw_content",
-            tools::create_unit::svc_create_unit,
-        )))
+        .tool(changes(
+            Tool::new(
+                "svc_create_unit",
+                "Write a new unit file; needs exec_start or raw_content",
+                tools::create_unit::svc_create_unit,
+            )
+            .loses_nothing(),
+        ))
         .tool(
             of_service(Tool::new(
                 "svc_edit_unit",
@@ -194,11 +220,14 @@ fn systemd_tools(module: Module) -> Module {
             .risk(Risk::High),
         )
         .tool(Tool::new("timer_list", "systemd timers: schedule, next and last run", tools::timer_list::timer_list))
-        .tool(timer(Tool::new(
-            "timer_create",
-            "New timer for a unit, or for exec_start",
-            tools::timer_create::timer_create,
-        )))
+        .tool(timer(
+            Tool::new(
+                "timer_create",
+                "New timer for a unit, or for exec_start",
+                tools::timer_create::timer_create,
+            )
+            .loses_nothing(),
+        ))
         .tool(timer(Tool::new(
             "timer_modify",
             "Change the given fields of a timer, \"\" or [] unsets one",

@@ -109,6 +109,11 @@ fn tools(module: Module) -> Module {
                 "Try a connection, and end it again",
                 ssh_test_connection::ssh_test_connection,
             )
+            .helps("CONNECTION_FAILED", "See where it ends: ssh_test_connection host=<host>")
+            .helps(
+                "AUTHENTICATION_FAILED",
+                "See which key is offered and what is refused: ssh_test_connection host=<host>",
+            )
             .on_controller(),
         )
         .tool(
@@ -142,6 +147,7 @@ fn tools(module: Module) -> Module {
                 "New SSH key pair for the server, without a passphrase",
                 ssh_key_generate::ssh_key_generate,
             )
+            .loses_nothing()
             .risk(Risk::Low)
             .on_controller(),
         )
@@ -155,6 +161,8 @@ fn tools(module: Module) -> Module {
         )
         .tool(
             Tool::new("ssh_copy_id", "Let the server's key open an account", ssh_copy_id::ssh_copy_id)
+                .loses_nothing()
+                .idempotent()
                 .risk(Risk::Moderate),
         )
 }

@@ -83,14 +83,18 @@ fn tools(module: Module) -> Module {
     module
         .tool(
             Tool::new("user_list", "Accounts, people first", user_list::user_list)
+                .helps("USER_NOT_FOUND", "See which accounts there are: user_list")
                 .argument_alias("include_system", "kind")
                 .value_alias("kind", "true", "all")
                 .value_alias("kind", "false", "people"),
         )
         .tool(account(Tool::new("user_info", "All about one account", user_info::user_info)))
         .tool(
-            described(Tool::new("user_create", "New account, without a password", user_create::user_create))
-                .risk(Risk::Moderate),
+            described(
+                Tool::new("user_create", "New account, without a password", user_create::user_create)
+                    .loses_nothing(),
+            )
+            .risk(Risk::Moderate),
         )
         .tool(
             described(Tool::new("user_modify", "Change an account", user_modify::user_modify))
@@ -102,19 +106,27 @@ fn tools(module: Module) -> Module {
                 .risk(Risk::Critical),
         )
         .tool(
-            account(Tool::new(
-                "user_lock",
-                "Nobody logs in to the account, by key either",
-                user_lock::user_lock,
-            ))
+            account(
+                Tool::new("user_lock", "Nobody logs in to the account, by key either", user_lock::user_lock)
+                    .idempotent(),
+            )
             .risk(Risk::Moderate),
         )
         .tool(
-            account(Tool::new("user_unlock", "Undo user_lock", user_lock::user_unlock)).risk(Risk::Moderate),
+            account(
+                Tool::new("user_unlock", "Undo user_lock", user_lock::user_unlock)
+                    .loses_nothing()
+                    .idempotent(),
+            )
+            .risk(Risk::Moderate),
         )
-        .tool(Tool::new("group_list", "Groups and their members", group_list::group_list))
+        .tool(
+            Tool::new("group_list", "Groups and their members", group_list::group_list)
+                .helps("GROUP_NOT_FOUND", "See which groups there are: group_list"),
+        )
         .tool(
             Tool::new("group_create", "New group", group_create::group_create)
+                .loses_nothing()
                 .argument_alias("group", "name")
                 .risk(Risk::Moderate),
         )
@@ -123,12 +135,30 @@ fn tools(module: Module) -> Module {
                 .argument_alias("group", "name")
                 .risk(Risk::High),
         )
-        .tool(Tool::new(
-            "perms_check",
-            "Permissions of a path and the way to it; what a user can do there",
-            perms::check::perms_check,
-        ))
-        .tool(Tool::new("perms_set", "Set mode, owner, group", perms::set::perms_set).risk(Risk::Moderate))
+        .tool(
+            Tool::new(
+                "perms_check",
+                "Permissions of a path and the way to it; what a user can do there",
+                perms::check::perms_check,
+            )
+            .helps(
+                "PERMISSION_DENIED",
+                "See who may reach the path that the message names: perms_check path=<path>",
+            )
+            .helps(
+                "UNTRUSTED_PROGRAM",
+                "See who may change it, and the directories above it: perms_check path=<path>",
+            )
+            .helps(
+                "UNTRUSTED_DIRECTORY",
+                "See who may change which directory above it: perms_check path=<path>",
+            ),
+        )
+        .tool(
+            Tool::new("perms_set", "Set mode, owner, group", perms::set::perms_set)
+                .idempotent()
+                .risk(Risk::Moderate),
+        )
         .tool(Tool::new("sudoers_list", "Rules of sudo, with file and line", sudoers::list::sudoers_list))
         .tool(
             Tool::new("sudoers_modify", "Change a rule in /etc/sudoers.d", sudoers::modify::sudoers_modify)

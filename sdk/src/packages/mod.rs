@@ -187,49 +187,71 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
     let named = |tool: Tool| tool.argument_alias("packages", "package").argument_alias("name", "package");
     let module = upkeep::granted(backend().module(), backend);
     [
-        look(Tool::new("pkg_list_installed", "Installed packages", move |args, cx: &Context| {
-            list_installed::list_installed(&backend(), args, cx)
-        })),
-        look(Tool::new("pkg_search", "Search the repositories", move |args, cx: &Context| {
-            search::search(&backend(), args, cx)
-        })),
+        look(
+            Tool::new("pkg_list_installed", "Installed packages", move |args, cx: &Context| {
+                list_installed::list_installed(&backend(), args, cx)
+            })
+            .helps("PACKAGE_NOT_INSTALLED", "See what is installed: pkg_list_installed"),
+        ),
+        look(
+            Tool::new("pkg_search", "Search the repositories", move |args, cx: &Context| {
+                search::search(&backend(), args, cx)
+            })
+            .helps("PROGRAM_NOT_FOUND", "Find the package that has it: pkg_search query=<program>")
+            .helps("PACKAGE_NOT_FOUND", "Find its name: pkg_search query=<words>"),
+        ),
         named(look(Tool::new(
             "pkg_info",
             "One package: versions, sizes, needs",
             move |args, cx: &Context| info::info(&backend(), args, cx),
         ))),
-        named(Tool::new("pkg_install", "Install packages", move |args, cx: &Context| {
-            install::install(&backend(), args, cx)
-        }))
+        named(
+            Tool::new("pkg_install", "Install packages", move |args, cx: &Context| {
+                install::install(&backend(), args, cx)
+            })
+            .idempotent(),
+        )
         .risk(Risk::Moderate)
         .duration(Normal),
-        named(Tool::new(
-            "pkg_remove",
-            "Remove packages, keep their configuration",
-            move |args, cx: &Context| remove::remove(&backend(), args, cx),
-        ))
+        named(
+            Tool::new(
+                "pkg_remove",
+                "Remove packages, keep their configuration",
+                move |args, cx: &Context| remove::remove(&backend(), args, cx),
+            )
+            .idempotent(),
+        )
         .risk(Risk::High)
         .duration(Normal),
-        named(Tool::new(
-            "pkg_purge",
-            "Remove packages with their configuration",
-            move |args, cx: &Context| remove::purge(&backend(), args, cx),
-        ))
+        named(
+            Tool::new("pkg_purge", "Remove packages with their configuration", move |args, cx: &Context| {
+                remove::purge(&backend(), args, cx)
+            })
+            .idempotent(),
+        )
         .risk(Risk::Critical)
         .duration(Normal),
-        named(Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {
-            update::update(&backend(), args, cx)
-        }))
+        named(
+            Tool::new("pkg_update", "Update these packages, or all", move |args, cx: &Context| {
+                update::update(&backend(), args, cx)
+            })
+            .helps("PACKAGE_NOT_FOUND", "Read the repositories anew: pkg_update refresh_only=true")
+            .helps("DEPENDENCY_CONFLICT", "Read the repositories anew: pkg_update refresh_only=true"),
+        )
         .risk(Risk::Moderate)
         .duration(Slow),
         look(Tool::new("pkg_check_updates", "Updates that are to be had", move |args, cx: &Context| {
             check_updates::check_updates(&backend(), args, cx)
         })),
-        look(Tool::new(
-            "pkg_history",
-            "What was installed, updated, removed, when",
-            move |args, cx: &Context| history::history(&backend(), args, cx),
-        )),
+        look(
+            Tool::new(
+                "pkg_history",
+                "What was installed, updated, removed, when",
+                move |args, cx: &Context| history::history(&backend(), args, cx),
+            )
+            .helps("VERSION_NOT_AVAILABLE", "See which versions it had: pkg_history package=<package>")
+            .helps("TRANSACTION_INCOMPLETE", "See what was done to it: pkg_history package=<package>"),
+        ),
         named(Tool::new(
             "pkg_rollback",
             "Take a package back to an earlier version",

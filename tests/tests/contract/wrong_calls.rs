@@ -103,6 +103,27 @@ fn the_list_of_tools_takes_little_of_a_models_context() {
 }
 
 #[test]
+fn a_tool_that_may_lose_something_says_so_and_one_that_looks_has_no_such_hint() {
+    // What these words of a name do can't be taken back by the next call.
+    let losing = [
+        "delete", "edit", "purge", "reboot", "remove", "resize", "restart", "restore", "rollback",
+        "shutdown", "signal", "stop", "write",
+    ];
+    let mut kept = 0;
+    for tool in tools().0 {
+        let (name, hints) = (tool["name"].as_str().expect("a name"), &tool["annotations"]);
+        let looks = !expected(name).changes();
+        assert_eq!(hints["readOnlyHint"], looks, "{tool}");
+        assert_eq!(hints["destructiveHint"].is_boolean(), !looks, "{tool}");
+        assert!(!looks || hints.get("idempotentHint").is_none(), "{tool}");
+        let loses = name.split('_').any(|word| losing.contains(&word));
+        assert!(!loses || hints["destructiveHint"] == true, "{name} loses something");
+        kept += usize::from(hints["destructiveHint"] == false);
+    }
+    assert!(kept > 10, "{kept}");
+}
+
+#[test]
 fn one_word_names_the_same_thing_in_all_tools() {
     // The other words are understood, but no schema has them.
     let others = BTreeMap::from([

@@ -19,7 +19,7 @@ const MOST: usize = 200;
 pub(crate) fn all(module: Module) -> Module {
     let slow = |tool: Tool| tool.duration(DurationCategory::Normal);
     module
-        .tool(Tool::new("bak_create", "Back up paths", create::create).risk(Risk::Low))
+        .tool(Tool::new("bak_create", "Back up paths", create::create).loses_nothing().risk(Risk::Low))
         .tool(slow(
             Tool::new("bak_list", "Backups at a destination", list::list)
                 .argument_alias("path", "destination"),
@@ -35,6 +35,7 @@ pub(crate) fn all(module: Module) -> Module {
         )
         .tool(
             Tool::new("bak_snapshot_config", "Archive /etc", snapshot_config::snapshot_config)
+                .loses_nothing()
                 .risk(Risk::Low),
         )
         .tool(slow(Tool::new(

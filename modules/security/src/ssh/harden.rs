@@ -25,6 +25,7 @@ const GUARD: u32 = 30;
 pub(crate) fn tool(module: Module) -> Module {
     let tool =
         Tool::new("sec_harden_ssh", "Harden sshd by named actions; undone unless a new login works", harden)
+            .idempotent()
             .risk(Risk::Moderate)
             .argument_alias("action", "actions")
             .value_alias("actions", "disable_x11", "disable_x11_forwarding");

@@ -32,17 +32,22 @@ pub(crate) fn tools(module: Module) -> Module {
             "Disks, partitions, volumes: size, file system, UUID, mounts, RAID",
             list::list,
         ))
-        .tool(Tool::new("disk_health", "SMART, RAID and file system errors, what they mean", health::health))
+        .tool(
+            Tool::new("disk_health", "SMART, RAID and file system errors, what they mean", health::health)
+                .helps("READ_ONLY_FILE_SYSTEM", "See whether its disk has errors: disk_health"),
+        )
         .tool(
             Tool::new(
                 "disk_usage",
                 "Room on file systems, and the cause where one is nearly full",
                 usage::usage,
             )
+            .helps("OUT_OF_SPACE", "See which file system is full, and what fills it: disk_usage")
             .duration(DurationCategory::Normal),
         )
         .tool(
             Tool::new("disk_usage_top", "Largest directories and files, what may go", top::top)
+                .helps("OUT_OF_SPACE", "See what takes the space: disk_usage_top")
                 .duration(DurationCategory::Normal),
         )
 }

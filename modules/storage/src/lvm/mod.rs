@@ -39,6 +39,7 @@ pub(crate) fn tools(module: Module) -> Module {
             .argument_alias("resize_fs", "resize_filesystem")
             .argument_alias("lv", "lv_path");
     let snapshot = Tool::new("lvm_snapshot", "Snapshot of a volume", snapshot::snapshot)
+        .loses_nothing()
         .risk(Risk::Moderate)
         .argument_alias("name", "snapshot_name")
         .argument_alias("lv", "lv_path");

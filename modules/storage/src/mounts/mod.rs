@@ -22,13 +22,17 @@ use linux_sysadmin_sdk::{DurationCategory, prelude::*};
 pub(crate) fn tools(module: Module) -> Module {
     module
         .grants(grants)
-        .tool(Tool::new(
-            "mount_list",
-            "Mounts beside fstab: what isn't mounted and why, what differs",
-            list::list,
-        ))
+        .tool(
+            Tool::new(
+                "mount_list",
+                "Mounts beside fstab: what isn't mounted and why, what differs",
+                list::list,
+            )
+            .helps("READ_ONLY_FILE_SYSTEM", "See how it is mounted: mount_list"),
+        )
         .tool(
             Tool::new("mount_add", "Mount now and at each start", add::add)
+                .loses_nothing()
                 .risk(Risk::High)
                 .duration(DurationCategory::Normal),
         )

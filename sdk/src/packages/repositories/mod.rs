@@ -60,11 +60,14 @@ pub(super) fn tools<B: Backend + 'static>(backend: fn() -> B) -> Vec<Tool> {
             "Package repositories: URLs, keys, what is unsafe",
             move |args, cx: &Context| list::list(of(&backend())?, args, cx),
         )
+        .helps("REPOSITORY_UNREACHABLE", "See which repositories there are: repo_list")
+        .helps("REPOSITORY_UNTRUSTED", "See its key: repo_list")
         .duration(DurationCategory::Normal),
         Tool::new("repo_add", "Add a signed package repository and read it", move |args, cx: &Context| {
             let backend = backend();
             add::add(&backend, of(&backend)?, args, cx)
         })
+        .loses_nothing()
         .risk(Risk::Critical)
         .duration(DurationCategory::Normal),
         Tool::new(

@@ -70,24 +70,44 @@ pub(super) fn tools<B: Backend + 'static>(backend: fn() -> B) -> Vec<Tool> {
     let named = |tool: Tool| tool.argument_alias("packages", "package").argument_alias("name", "package");
     vec![
         change(
-            tool("pkg_repair", "Mend what an interrupted change broke", backend, repair::repair),
+            tool("pkg_repair", "Mend what an interrupted change broke", backend, repair::repair)
+                .helps("DEPENDENCIES_BROKEN", "See what would mend it: pkg_repair dry_run=true")
+                .helps("PACKAGES_INTERRUPTED", "Finish what was cut off: pkg_repair")
+                .helps("PACKAGE_SCRIPT_FAILED", "Finish it once its cause is mended: pkg_repair"),
             Risk::Moderate,
         ),
         change(
-            named(tool("pkg_hold", "Keep packages at their version", backend, hold::hold)),
+            named(
+                tool("pkg_hold", "Keep packages at their version", backend, hold::hold)
+                    .loses_nothing()
+                    .idempotent(),
+            ),
             Risk::Moderate,
         ),
         change(
-            named(tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold)),
+            named(
+                tool("pkg_unhold", "Let held packages be updated", backend, hold::unhold)
+                    .loses_nothing()
+                    .idempotent(),
+            ),
             Risk::Moderate,
         ),
         change(
             tool("pkg_autoremove", "Remove what no package needs", backend, autoremove::autoremove),
             Risk::High,
         ),
-        change(tool("pkg_clean", "Remove downloads", backend, clean::clean), Risk::Moderate),
-        named(tool("pkg_verify", "Compare files with their packages", backend, verify::verify))
-            .duration(Slow),
+        change(
+            tool("pkg_clean", "Remove downloads", backend, clean::clean)
+                .helps("OUT_OF_SPACE", "Remove downloaded packages, which can be had again: pkg_clean")
+                .loses_nothing()
+                .idempotent(),
+            Risk::Moderate,
+        ),
+        named(
+            tool("pkg_verify", "Compare files with their packages", backend, verify::verify)
+                .helps("UNTRUSTED_PROGRAM", "See what else differs from its package: pkg_verify"),
+        )
+        .duration(Slow),
         tool("pkg_owner", "Which package has these files", backend, owner::owner)
             .argument_alias("path", "files")
             .duration(Normal),
