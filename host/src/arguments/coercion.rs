@@ -98,7 +98,7 @@ fn variants(schema: &Map<String, Value>) -> Option<&Vec<Value>> {
 }
 
 /// The part of a schema that is for values of this type. None where several parts are.
-fn part<'a>(schema: &'a Value, is_it: impl Fn(Types) -> bool) -> Option<&'a Value> {
+fn part(schema: &Value, is_it: impl Fn(Types) -> bool) -> Option<&Value> {
     let Some(variants) = schema.as_object().and_then(variants) else { return Some(schema) };
     let mut fitting = variants.iter().filter(|variant| is_it(Types::of(variant)));
     fitting.next().filter(|_| fitting.next().is_none())
