@@ -16,6 +16,7 @@ use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
 use host_capability::Access;
 use host_target::{Metadata, PathCheck, ReadRequest, Target};
+use host_text::redact::excerpt;
 use parse::{Job, Mount};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,6 +69,10 @@ struct Holder {
     resource: String,
     pid: Option<u32>,
     process: Option<String>,
+    /// The command line, without secrets.
+    command: Option<String>,
+    /// The unit of the system's manager.
+    unit: Option<String>,
     user: Option<String>,
     since: Option<String>,
     /// Advice on how to see what the process is doing.
@@ -377,9 +382,23 @@ async fn first_living(
             holder.look = holder.look.or_else(|| holder.pid.map(|pid| look_at(pid, &process.name)));
             holder.process = Some(process.name);
         }
+        if let Some(pid) = holder.pid {
+            (holder.command, holder.unit) = command_and_unit(looking, pid).await;
+        }
         return Some(holder);
     }
     None
+}
+
+/// The command line of a process, and the unit that it belongs to.
+async fn command_and_unit(looking: &LockReader<'_>, pid: u32) -> (Option<String>, Option<String>) {
+    let paths = ["cmdline", "cgroup"].map(|name| format!("/proc/{pid}/{name}"));
+    let mut texts = looking.read(&paths, 4096).await.into_iter().map(|text| {
+        text.ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.is_empty())
+    });
+    let mut next = || texts.next().flatten();
+    let command = next().map(|words| excerpt(words.trim_end_matches('\0').replace('\0', " ").as_str(), 200));
+    (command, next().and_then(|cgroup| parse::unit(&cgroup)))
 }
 
 fn look_at(pid: u32, name: &str) -> String {
@@ -395,7 +414,7 @@ fn look_at(pid: u32, name: &str) -> String {
 }
 
 fn problem(holder: Holder) -> Problem {
-    let Holder { resource, pid, process, user, since, look } = holder;
+    let Holder { resource, pid, process, command, unit, user, since, look } = holder;
     let who = match (&process, pid) {
         (Some(process), Some(pid)) => format!("{process} (process {pid})"),
         (Some(process), None) => process.clone(),
@@ -407,6 +426,8 @@ fn problem(holder: Holder) -> Problem {
     let members = [
         ("held_by_process", process.map(Value::from)),
         ("held_by_pid", pid.map(Value::from)),
+        ("held_by_command", command.map(Value::from)),
+        ("held_by_unit", unit.map(Value::from)),
         ("held_by_user", user.map(Value::from)),
         ("held_since", since.map(Value::from)),
     ];

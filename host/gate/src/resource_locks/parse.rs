@@ -142,6 +142,16 @@ pub(super) fn process(stat: &[u8]) -> Option<Process> {
     (!matches!(state, "Z" | "X")).then(|| Process { name: name.to_owned(), started })
 }
 
+/// The unit of the system's manager in `/proc/PID/cgroup`: `0::/system.slice/cron.service`.
+pub(super) fn unit(cgroup: &str) -> Option<String> {
+    let path = cgroup.lines().find_map(|line| {
+        line.strip_prefix("0::").or_else(|| line.split_once(":name=systemd:").map(|(_, path)| path))
+    })?;
+    let is_unit =
+        |name: &&str| [".service", ".scope", ".socket", ".mount"].iter().any(|kind| name.ends_with(kind));
+    path.split('/').find(is_unit).map(str::to_owned)
+}
+
 /// The process id in a swap file of vim, or in a lock file of nano, which has the same header (`struct block0` in vim's
 /// memline.c): a mark, the version, the page size, the file's time and inode, and then the process.
 pub(super) fn swap_pid(swap: &[u8]) -> Option<u32> {

@@ -55,6 +55,21 @@ const MOUNTS: &str = r"420 393 0:62 / / rw,relatime shared:106 - overlay overlay
 ";
 
 #[test]
+fn a_process_belongs_to_the_unit_of_the_systems_manager() {
+    for (cgroup, unit) in [
+        ("0::/system.slice/apt-daily.service\n", Some("apt-daily.service")),
+        ("0::/user.slice/user-1000.slice/user@1000.service/app.slice/x.scope\n", Some("user@1000.service")),
+        ("0::/user.slice/user-0.slice/session-3.scope\n", Some("session-3.scope")),
+        ("3:cpu:/x.service\n1:name=systemd:/system.slice/cron.service\n", Some("cron.service")),
+        ("0::/init.scope\n", Some("init.scope")),
+        ("0::/\n", None),
+        ("", None),
+    ] {
+        assert_eq!(parse::unit(cgroup).as_deref(), unit, "{cgroup}");
+    }
+}
+
+#[test]
 fn a_path_lies_on_the_mount_that_is_reached_on_the_way_to_it() {
     let mounts = parse::mounts(MOUNTS);
     assert_eq!(mounts.len(), 7);
@@ -191,6 +206,8 @@ fn a_problem_says_who_and_what_can_be_done_and_leaves_out_what_is_not_known() {
         resource: "package database (/var/lib/dpkg/lock-frontend)".into(),
         pid: Some(12),
         process: Some("unattended-upgr".into()),
+        command: Some("/usr/bin/python3 /usr/bin/unattended-upgrade".into()),
+        unit: Some("apt-daily-upgrade.service".into()),
         user: Some("root".into()),
         since: Some("2026-11-20T22:53:13Z".into()),
         look: Some(look_at(12, "unattended-upgr")),
@@ -200,7 +217,8 @@ fn a_problem_says_who_and_what_can_be_done_and_leaves_out_what_is_not_known() {
         known.details["lock_info"],
         json!({
             "resource": "package database (/var/lib/dpkg/lock-frontend)", "held_by_process": "unattended-upgr",
-            "held_by_pid": 12, "held_by_user": "root", "held_since": "2026-11-20T22:53:13Z",
+            "held_by_pid": 12, "held_by_command": "/usr/bin/python3 /usr/bin/unattended-upgrade",
+            "held_by_unit": "apt-daily-upgrade.service", "held_by_user": "root", "held_since": "2026-11-20T22:53:13Z",
         })
     );
     assert!(known.remediation[1].contains("unattended-upgrades.log"));
@@ -244,6 +262,7 @@ async fn who_holds_a_file_is_found() {
     let problem = check(&target(), &lock, &[]).await.unwrap_err();
     let info = &problem.details["lock_info"];
     assert_eq!(info["held_by_pid"], std::process::id());
+    assert!(info["held_by_command"].as_str().is_some_and(|command| !command.is_empty()), "{info}");
     assert_eq!(info["resource"], path.to_str().unwrap());
     assert!(info["held_since"].as_str().unwrap().ends_with('Z') && info["held_by_user"].is_string());
     // The link is another name of the same file.
