@@ -177,7 +177,7 @@ fn not_editable(keys: &[&str]) -> Problem {
         keys.join(".")
     );
     Problem::new("FORM_NOT_SUPPORTED", Category::State, message)
-        .remedy("Edit the file with file_edit, and run netplan generate to check it")
+        .remedy("Edit the file with file_patch, then check it: command_run argv=[\"netplan\",\"generate\"]")
 }
 
 /// Sets the list at the end of the keys, before which `above` others stand.
