@@ -53,7 +53,7 @@ impl Account {
         } else {
             0
         };
-        place.mode >> shift & 7
+        (place.mode >> shift) & 7
     }
 }
 
