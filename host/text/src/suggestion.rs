@@ -24,7 +24,7 @@ pub fn closest<'a>(said: &str, names: impl IntoIterator<Item = &'a str>) -> Vec<
 }
 
 /// Returns the names that have a word of `said` in them, the best first. Each name comes with a text about it, whose words
-/// count a little. A word that begins or abbreviates another one, as `svc` does `service`, counts as well, but alone it is
+/// count a little. A word that begins or abbreviates another one, as `ptr` does `printer`, counts as well, but alone it is
 /// too little.
 pub fn by_words<'a>(said: &str, names: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<&'a str> {
     let said: Vec<String> = if said.len() > LONGEST { Vec::new() } else { words(said) };
@@ -84,25 +84,25 @@ mod tests {
     #[test]
     fn a_name_with_the_same_words_is_found_whatever_their_order() {
         let names = [
-            ("svc_restart", "Restart a unit"),
-            ("svc_status", "State of one unit"),
-            ("pkg_install", "Install packages"),
-            ("user_list", "Accounts"),
-            ("user_info", "One account"),
-            ("log_query", "Lines of the journal"),
-            ("log_search", "Lines that match"),
-            ("disk_usage", "Room on file systems"),
+            ("ptr_restart", "Restart a printer"),
+            ("ptr_status", "State of one printer"),
+            ("fnt_install", "Install fonts"),
+            ("guest_list", "Guests"),
+            ("guest_info", "One guest"),
+            ("tape_query", "Lines of the ledger"),
+            ("tape_search", "Lines that match"),
+            ("ink_usage", "Ink that is left"),
         ];
         for (said, meant) in [
-            ("restart_service", &["svc_restart"][..]),
-            ("service-status", &["svc_status"]),
-            ("install_package", &["pkg_install"]),
-            ("list_users", &["user_list"]),
-            ("get_logs", &["log_query", "log_search"]),
-            ("get_journal_log", &["log_query"]),
-            ("usage", &["disk_usage"]),
+            ("restart_printer", &["ptr_restart"][..]),
+            ("printer-status", &["ptr_status"]),
+            ("install_font", &["fnt_install"]),
+            ("list_guests", &["guest_list"]),
+            ("get_tapes", &["tape_query", "tape_search"]),
+            ("get_ledger_tape", &["tape_query"]),
+            ("usage", &["ink_usage"]),
             // An abbreviation alone is too little.
-            ("service", &[]),
+            ("printer", &[]),
             ("bash", &[]),
             ("", &[]),
             ("___", &[]),
