@@ -546,7 +546,7 @@ fn the_grants_to_look_are_these_and_no_more() {
             "systemd-analyze verify",
             "date +%s",
             "date +%z",
-            "id -n",
+            "id --groups",
         ];
         // Only root sees this of other accounts.
         let as_root = [

@@ -60,7 +60,7 @@ fn target_beside(needed: &str, properties: &str, lines: &[&str]) -> FakeTarget {
         let argv: Vec<&str> = argv.iter().map(String::as_str).collect();
         target.answer(&argv, 0, stdout, "")
     };
-    let target = FakeTarget::new().answer(&["id", "-n", "-G", "--", "app"], 0, "app\n", "");
+    let target = FakeTarget::new().answer(&["id", "--groups", "--name", "--", "app"], 0, "app\n", "");
     let shown = format!("{COMMON}{properties}");
     let target = answer(
         target,

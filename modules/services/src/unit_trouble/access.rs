@@ -7,7 +7,7 @@ use linux_sysadmin_sdk::{Privilege, prelude::*};
 pub(crate) const STAT: CommandLine = CommandLine::new("stat '--format=%a|%U|%G|%F|%n' -- <path>...");
 
 /// Shows the groups of an account.
-pub(crate) const GROUPS: CommandLine = CommandLine::new("id -n -G -- <user>");
+pub(crate) const GROUPS: CommandLine = CommandLine::new("id --groups --name -- <user>");
 
 /// What is known of a path.
 #[derive(Debug, PartialEq, Eq)]
