@@ -52,10 +52,10 @@ pub fn argument_schema(tool: &Tool) -> Map<String, Value> {
             LISTING[0],
             json!({"type": "integer", "minimum": least, "maximum": most, "description": "Most items"}),
         ));
-        common.push((LISTING[1], json!({"type": "string", "description": "Text that items hold"})));
+        common.push((LISTING[1], json!({"type": "string", "description": "Text in items"})));
     }
     if tool.risk > Risk::ReadOnly {
-        common.push((DRY_RUN, json!({"type": "boolean", "description": "Only show the plan"})));
+        common.push((DRY_RUN, json!({"type": "boolean", "description": "Plan only"})));
     }
     if !common.is_empty()
         && let Value::Object(properties) = schema.entry("properties").or_insert_with(|| json!({}))

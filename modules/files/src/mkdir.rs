@@ -20,7 +20,7 @@ pub(crate) struct MkdirArgs {
     owner: Option<String>,
     /// Its group
     group: Option<String>,
-    /// Default: as the path needs
+    /// Default: if needed
     as_root: Option<bool>,
 }
 

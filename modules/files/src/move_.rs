@@ -13,7 +13,7 @@ pub(crate) struct MoveArgs {
     path: String,
     /// The new path, where nothing is yet
     to: String,
-    /// Default: as the path needs
+    /// Default: if needed
     as_root: Option<bool>,
 }
 

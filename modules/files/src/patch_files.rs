@@ -20,14 +20,14 @@ const MOST_NOTES: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct PatchArgs {
-    /// A unified diff with names that are absolute, or below directory
+    /// Unified diff; names absolute, or below directory
     #[schemars(length(max = LARGEST))]
     diff: String,
-    /// The file, where the diff has only one or no name
+    /// File, where the diff names none
     path: Option<String>,
     /// Where relative names start, default /
     directory: Option<String>,
-    /// Default: as the path needs
+    /// Default: if needed
     as_root: Option<bool>,
 }
 

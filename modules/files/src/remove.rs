@@ -18,7 +18,7 @@ const MOST_BYTES: u64 = 64 << 20;
 pub(crate) struct RemoveArgs {
     /// One or several; a directory with all that is in it
     path: Paths,
-    /// Default: as the path needs
+    /// Default: if needed
     as_root: Option<bool>,
 }
 

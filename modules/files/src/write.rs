@@ -15,7 +15,7 @@ pub(crate) struct WriteArgs {
     /// The whole new text
     #[schemars(length(max = LARGEST))]
     contents: String,
-    /// The hash of the file as it was read; another file is refused
+    /// Hash of the file as read; refused if changed
     sha256: Option<String>,
     /// Octal, as 0640
     mode: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct WriteArgs {
     owner: Option<String>,
     /// Its group
     group: Option<String>,
-    /// Default: as the path needs
+    /// Default: if needed
     as_root: Option<bool>,
 }
 

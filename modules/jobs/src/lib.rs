@@ -26,7 +26,7 @@ struct OutputArgs {
     /// The last answer's next_offset
     #[serde(default)]
     offset: u64,
-    /// Wait this long for its end
+    /// Wait for its end
     #[serde(default)]
     #[schemars(range(max = 45))]
     wait_seconds: u32,
@@ -36,7 +36,7 @@ struct OutputArgs {
 struct CancelArgs {
     /// job_id of the job
     id: String,
-    /// Wait this long for its end
+    /// Wait for its end
     #[serde(default = "default_wait")]
     #[schemars(range(max = 45))]
     wait_seconds: u32,

@@ -45,7 +45,7 @@ pub(crate) fn tool(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct AuditArgs {
-    /// The findings of an earlier answer: tells what is new and what is gone
+    /// Findings of an earlier answer, to compare
     #[serde(default)]
     before: Option<Vec<Earlier>>,
 }

@@ -7,10 +7,10 @@ use linux_sysadmin_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// A module, whose sudoers fragment is added
+    /// Module whose sudoers fragment to add
     #[serde(default)]
     show_sudoers_reference: Option<String>,
-    /// Find out anew what the target is, where that has changed since the server started
+    /// Look at the target anew
     #[serde(default)]
     refresh: bool,
 }

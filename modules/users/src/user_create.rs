@@ -29,16 +29,16 @@ pub(crate) struct CreateArgs {
     shell: Option<String>,
     /// Default /home/NAME
     home: Option<String>,
-    /// Default true, false for a system account
+    /// Default true, but for a system account
     create_home: Option<bool>,
-    /// Groups besides its own
+    /// More groups
     #[serde(default)]
     groups: Vec<String>,
-    /// Default a new one of its name
+    /// Default: new one
     primary_group: Option<String>,
     /// Default: next free
     uid: Option<u32>,
-    /// A service's: low uid, no login
+    /// Low uid, no login
     #[serde(default)]
     system: bool,
     /// YYYY-MM-DD

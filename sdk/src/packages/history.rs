@@ -15,7 +15,7 @@ const MOST_COMMAND: usize = 200;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct HistoryArgs {
-    /// History of this package only, with the versions that can be had
+    /// Only this package, with its versions
     package: Option<String>,
 }
 

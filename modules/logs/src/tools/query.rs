@@ -34,11 +34,11 @@ pub(crate) struct Args {
     until: Option<String>,
     /// Go on behind this `cursor`
     after_cursor: Option<String>,
-    /// End that is shown; default newest
+    /// Which end; default newest
     order: Option<Order>,
     /// Lines; default 100
     limit: Option<u32>,
-    /// Count repeats; default true
+    /// Fold repeats; default true
     fold: Option<bool>,
 }
 

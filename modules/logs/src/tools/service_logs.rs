@@ -30,7 +30,7 @@ pub(crate) struct Args {
     until: Option<String>,
     /// Lines; default 100
     limit: Option<u32>,
-    /// Count repeats; default true
+    /// Fold repeats; default true
     fold: Option<bool>,
 }
 

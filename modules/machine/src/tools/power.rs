@@ -11,7 +11,7 @@ use crate::power::units::{NotUp, Units, states};
 struct RebootArgs {
     #[serde(flatten)]
     shutdown: ShutdownArgs,
-    /// Over SSH: how long to wait until it is back
+    /// Over SSH: wait until it is back
     #[serde(default = "default_wait")]
     #[schemars(range(min = 10, max = 1800))]
     wait_seconds: u32,

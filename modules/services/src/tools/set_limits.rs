@@ -27,9 +27,9 @@ pub(crate) struct LimitArgs {
     service: String,
     /// As 2G, 10% or infinity
     memory_max: Option<Amount>,
-    /// Memory above which it is slowed
+    /// Slowed above this
     memory_high: Option<Amount>,
-    /// 150% is one and a half CPUs
+    /// As 150%
     cpu_quota: Option<Amount>,
     /// 1 to 10000, default 100
     cpu_weight: Option<Amount>,

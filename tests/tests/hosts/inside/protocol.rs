@@ -184,7 +184,7 @@ async fn hints_and_common_arguments_come_from_the_host() {
         let of_host =
             |name: &str, words: &str| tool["inputSchema"]["properties"][name]["description"] == words;
         assert_eq!(of_host("limit", "Most items"), takes(&tool, "filter"), "{tool}");
-        assert_eq!(of_host("filter", "Text that items hold"), takes(&tool, "filter"), "{tool}");
+        assert_eq!(of_host("filter", "Text in items"), takes(&tool, "filter"), "{tool}");
     }
     let changing = expected_tools().filter(|(_, tool)| tool.changes()).map(|(_, tool)| tool.name.clone());
     assert_eq!(seen, changing.collect());

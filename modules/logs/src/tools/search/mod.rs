@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// Either case
     #[serde(default)]
     ignore_case: bool,
-    /// A log, or a directory of /var/log; default: all, and the journal
+    /// Log, or directory of /var/log; default: all
     path: Option<String>,
     /// All logs of this service, as nginx
     service: Option<String>,
@@ -58,11 +58,11 @@ pub(crate) struct Args {
     until: Option<String>,
     /// Lines around, up to 10
     context: Option<u32>,
-    /// End that is shown; default newest
+    /// Which end; default newest
     order: Option<Order>,
     /// Lines; default 100
     limit: Option<u32>,
-    /// Count repeats; default true without context
+    /// Fold repeats; default true without context
     fold: Option<bool>,
 }
 
