@@ -25,6 +25,13 @@ pub struct SchemaOptions {
 /// The schema that a client sees: that of the tool, with the common arguments that it does not declare itself.
 pub fn client_schema(tool: &Tool, options: SchemaOptions) -> Map<String, Value> {
     let mut schema = argument_schema(tool);
+    // Its bounds are told where a call is beyond them: they would be in the list for each listing.
+    if !declares(&tool.input_schema, LISTING[0])
+        && let Some(Value::Object(limit)) =
+            schema.get_mut("properties").and_then(|all| all.get_mut(LISTING[0]))
+    {
+        limit.retain(|keyword, _| !["minimum", "maximum"].contains(&keyword.as_str()));
+    }
     let mut common = Vec::new();
     let is_own = |name| declares(&schema, name);
     if options.hosts && !tool.on_controller && !is_own(HOST) {
