@@ -12,11 +12,11 @@ use crate::programs;
 pub(crate) struct AddArgs {
     /// Five fields or @nickname
     schedule: String,
-    /// For sh; a plain % starts its stdin
+    /// For sh; % starts its stdin
     command: String,
-    /// Account it runs as; default: own, root in a file
+    /// Account it runs as
     user: Option<String>,
-    /// /etc/crontab or /etc/cron.d/NAME instead of the account's crontab
+    /// /etc/crontab or /etc/cron.d/NAME instead
     file: Option<String>,
     /// Comment line above it
     comment: Option<String>,

@@ -8,7 +8,7 @@ use crate::{dialect, programs, system_jobs};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
-    /// Jobs that run as this account
+    /// Jobs of this account
     user: Option<String>,
 }
 

@@ -14,9 +14,9 @@ use crate::remove;
 pub(crate) struct ModifyArgs {
     /// Id from cron_list
     id: String,
-    /// New five fields or @nickname
+    /// New schedule
     schedule: Option<String>,
-    /// New command; a plain % starts its stdin
+    /// New command
     command: Option<String>,
 }
 

@@ -25,13 +25,13 @@ const COMPARED: usize = 200;
 pub(crate) struct RemoveArgs {
     /// Id from cron_list
     id: Option<String>,
-    /// Whose crontab; default: own
+    /// Whose crontab
     user: Option<String>,
-    /// /etc/crontab or /etc/cron.d/NAME instead
+    /// /etc/crontab or /etc/cron.d/NAME
     file: Option<String>,
-    /// Exact schedule of the entry
+    /// Its exact schedule
     schedule: Option<String>,
-    /// Exact command of the entry
+    /// Its exact command
     command: Option<String>,
 }
 

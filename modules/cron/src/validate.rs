@@ -10,7 +10,7 @@ use crate::problem::{self, shown};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ValidateArgs {
-    /// Five fields or @nickname, no command
+    /// Five fields or @nickname
     expression: String,
 }
 

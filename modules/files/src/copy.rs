@@ -11,7 +11,7 @@ use crate::plan::{Done, Entry, Plan, Work, must_be_free, must_have_directory};
 pub(crate) struct CopyArgs {
     /// File to copy, absolute
     path: String,
-    /// The new path, where nothing is yet
+    /// New path
     to: String,
     /// Default: if needed
     as_root: Option<bool>,

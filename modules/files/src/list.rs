@@ -13,7 +13,7 @@ pub(crate) struct ListArgs {
     path: String,
     /// Levels; default 1
     depth: Option<u32>,
-    /// A glob of names, such as *.conf
+    /// Names, as *.conf
     glob: Option<String>,
     /// Default: name
     #[serde(default)]

@@ -9,9 +9,9 @@ use crate::private::must_stay_private;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct MoveArgs {
-    /// File or directory, absolute
+    /// Absolute path
     path: String,
-    /// The new path, where nothing is yet
+    /// New path
     to: String,
     /// Default: if needed
     as_root: Option<bool>,

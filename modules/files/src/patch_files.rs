@@ -20,12 +20,12 @@ const MOST_NOTES: usize = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct PatchArgs {
-    /// Unified diff; names absolute, or below directory
+    /// Unified diff
     #[schemars(length(max = LARGEST))]
     diff: String,
-    /// File, where the diff names none
+    /// File that it patches
     path: Option<String>,
-    /// Where relative names start, default /
+    /// Where its relative names start
     directory: Option<String>,
     /// Default: if needed
     as_root: Option<bool>,

@@ -32,9 +32,9 @@ pub(crate) struct ReadArgs {
     to: Option<usize>,
     /// The number of last lines
     tail: Option<usize>,
-    /// Bytes from here instead of lines; negative: from the end
+    /// Bytes from here; negative: from the end
     offset: Option<i64>,
-    /// Number of bytes, with offset
+    /// Number of bytes
     bytes: Option<usize>,
 }
 

@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 64 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct RemoveArgs {
-    /// One or several; a directory with all that is in it
+    /// One or several; directories with all in them
     path: Paths,
     /// Default: if needed
     as_root: Option<bool>,

@@ -62,7 +62,7 @@ pub(crate) struct SearchArgs {
     pattern: String,
     /// Files or directories
     path: Paths,
-    /// A glob of file names, such as *.conf
+    /// File names, as *.conf
     glob: Option<String>,
     /// Either case
     #[serde(default)]
@@ -72,7 +72,7 @@ pub(crate) struct SearchArgs {
     fixed: bool,
     /// Lines around; default 0
     context: Option<usize>,
-    /// Levels of directories, default 8
+    /// Levels, default 8
     depth: Option<u32>,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct WriteArgs {
     /// The whole new text
     #[schemars(length(max = LARGEST))]
     contents: String,
-    /// Hash of the file as read; refused if changed
+    /// Its hash as read; refused if changed
     sha256: Option<String>,
     /// Octal, as 0640
     mode: Option<String>,

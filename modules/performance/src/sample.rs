@@ -30,7 +30,7 @@ const UPTIME: &str = "/proc/uptime";
 /// The arguments of a tool that samples.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct SampleArgs {
-    /// Milliseconds: 0, or at least 100
+    /// 0, or at least 100
     #[schemars(range(max = 10000))]
     pub(crate) sample_ms: Option<u32>,
 }

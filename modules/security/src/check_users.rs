@@ -51,7 +51,7 @@ fn grants(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UsersArgs {
-    /// Days without a login, default 90
+    /// Days without login, default 90
     stale_days: Option<u32>,
 }
 

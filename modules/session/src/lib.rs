@@ -7,7 +7,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Module whose sudoers fragment to add
+    /// Module whose fragment to add
     #[serde(default)]
     show_sudoers_reference: Option<String>,
     /// Look at the target anew

@@ -8,14 +8,14 @@ use crate::host::Given;
 /// A host, and settings that precede its configuration.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct HostArgs {
-    /// Alias of ~/.ssh/config, name or address
+    /// Alias, name or address
     host: String,
     /// Default 22
     #[schemars(range(min = 1))]
     port: Option<u16>,
     /// Account there
     user: Option<String>,
-    /// On the server's machine; absolute or ~/…
+    /// On the server's machine
     identity_file: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::keys_file::{Access, KeysFile};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct CopyArgs {
-    /// The server's key: path of its .pub, or fingerprint; needed if it has several
+    /// Path of the server's .pub, or fingerprint
     key: Option<String>,
     /// Default: the connection's
     user: Option<String>,

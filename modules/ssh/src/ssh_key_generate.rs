@@ -71,7 +71,7 @@ pub(crate) struct GenerateArgs {
     kind: Kind,
     /// ecdsa 256, 384, 521; rsa 3072 to 8192
     bits: Option<u32>,
-    /// In ~/.ssh; default id_<type>
+    /// Default id_<type>
     name: Option<String>,
     /// Text in the public key
     comment: Option<String>,

@@ -7,7 +7,7 @@ use crate::host::{self, PublicKey};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
-    /// With the whole public lines
+    /// Whole public lines
     #[serde(default)]
     lines: bool,
 }

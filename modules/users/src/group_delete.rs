@@ -11,7 +11,7 @@ use crate::shadow_utils;
 pub(crate) struct DeleteArgs {
     /// The group
     name: String,
-    /// Allows one with a system's gid
+    /// Allow a system's gid
     #[serde(default)]
     system: bool,
 }

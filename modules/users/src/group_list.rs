@@ -6,7 +6,7 @@ use crate::accounts::{Accounts, Group};
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct GroupsArgs {
-    /// Groups of this account only
+    /// Groups of this account
     user: Option<String>,
 }
 

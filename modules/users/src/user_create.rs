@@ -29,7 +29,7 @@ pub(crate) struct CreateArgs {
     shell: Option<String>,
     /// Default /home/NAME
     home: Option<String>,
-    /// Default true, but for a system account
+    /// Default: unless system
     create_home: Option<bool>,
     /// More groups
     #[serde(default)]

@@ -26,7 +26,7 @@ const SPOOLS: [(&str, &str); 5] = [
 pub(crate) struct DeleteArgs {
     /// The account
     user: String,
-    /// Removes the mail too; default false
+    /// The mail too
     #[serde(default)]
     remove_home: bool,
 }

@@ -41,7 +41,7 @@ pub(crate) struct ModifyArgs {
     comment: Option<String>,
     /// New home directory
     home: Option<String>,
-    /// Move the home's contents too, default true
+    /// With its contents, default true
     move_home: Option<bool>,
     /// Groups to join
     #[serde(default)]

@@ -13,7 +13,7 @@ use crate::{Category, Context, Noted, Problem, Result};
 pub(super) struct RollbackArgs {
     /// Its name
     package: String,
-    /// Default: the one before this one
+    /// Default: the one before
     version: Option<String>,
 }
 

@@ -13,12 +13,12 @@ use crate::{Category, Change, Context, Lock, Noted, Problem, Result, Step};
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct UpdateArgs {
-    /// One name or several; default: all
+    /// Default: all
     package: Option<Names>,
     /// Security updates alone
     #[serde(default)]
     security_only: bool,
-    /// Update nothing, read the repositories anew
+    /// Only read the repositories anew
     #[serde(default)]
     refresh_only: bool,
 }

@@ -13,7 +13,7 @@ pub(crate) struct RestoreArgs {
     backup_id: Option<String>,
     /// URI or path of the backups
     destination: String,
-    /// Where it goes; default: where it was
+    /// Default: where it was
     target_path: Option<String>,
     /// Only these paths
     paths: Option<Vec<String>>,

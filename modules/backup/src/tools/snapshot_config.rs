@@ -8,7 +8,7 @@ use crate::engine;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct SnapshotArgs {
-    /// Default: /var/backups/linux-sysadmin
+    /// URI or path
     destination: Option<String>,
     /// Name of the snapshot
     label: Option<String>,

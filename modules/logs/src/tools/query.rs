@@ -14,25 +14,25 @@ use crate::unit_names;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// Text log instead of the journal, with its rotated files
+    /// Text log instead, with its rotated files
     path: Option<String>,
     /// Units, as nginx
     #[serde(default)]
     units: Vec<String>,
-    /// Syslog identifier, as `sudo`
+    /// Syslog's, as `sudo`
     identifier: Option<String>,
     /// This and worse, as err
     priority: Option<String>,
-    /// 0, -1 (the one before) or an id
+    /// 0, -1 or an id
     boot: Option<String>,
-    /// Journal fields, as `_UID=1000`
+    /// As `_UID=1000`
     #[serde(default)]
     fields: Vec<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday`
     since: Option<String>,
     /// `1h`, `2026-03-01 10:15`
     until: Option<String>,
-    /// Go on behind this `cursor`
+    /// Go on behind it
     after_cursor: Option<String>,
     /// Which end; default newest
     order: Option<Order>,

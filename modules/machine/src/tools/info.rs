@@ -15,7 +15,7 @@ use crate::hardware::{Files, Listings, network};
 pub(crate) struct Args {
     /// Default: all in short
     sections: Option<Vec<Section>>,
-    /// With serial numbers (root)
+    /// With serial numbers
     serials: Option<bool>,
 }
 

@@ -19,12 +19,12 @@ struct RebootArgs {
 
 #[derive(Deserialize, JsonSchema)]
 struct ShutdownArgs {
-    /// now (default), +MINUTES or HH:MM
+    /// now, +MINUTES or HH:MM
     at: Option<String>,
     /// Cancels what is planned
     #[serde(default)]
     cancel: bool,
-    /// For those who are logged in
+    /// For those logged in
     message: Option<String>,
     /// Though somebody blocks it
     #[serde(default)]

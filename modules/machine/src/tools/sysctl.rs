@@ -15,7 +15,7 @@ const MOST: usize = 50;
 
 #[derive(Deserialize, JsonSchema)]
 struct GetArgs {
-    /// Names, prefixes or globs: net.ipv4.tcp_*
+    /// Names, prefixes, globs
     keys: Vec<String>,
 }
 

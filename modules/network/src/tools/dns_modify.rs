@@ -39,7 +39,7 @@ pub(crate) struct DnsModifyArgs {
     search: Option<Vec<String>>,
     /// Only for this interface
     interface: Option<String>,
-    /// Undone unless this name resolves
+    /// Name that must resolve
     check: Option<String>,
 }
 

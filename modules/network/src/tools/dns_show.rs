@@ -29,7 +29,7 @@ const MOST_LINKS: usize = 8;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct DnsArgs {
-    /// Host whose entries in /etc/hosts to show
+    /// Its entries in /etc/hosts
     name: Option<String>,
 }
 

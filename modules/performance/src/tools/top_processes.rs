@@ -9,7 +9,7 @@ use crate::sources::process::{self, Process, ShownProcess, Sort};
 pub(crate) struct TopArgs {
     /// Default: cpu
     sort: Option<Sort>,
-    /// Milliseconds: 0, or at least 100
+    /// 0, or at least 100
     #[schemars(range(max = 10000))]
     sample_ms: Option<u32>,
 }

@@ -27,15 +27,15 @@ pub(crate) struct ListArgs {
     name: Option<String>,
     /// Account
     user: Option<String>,
-    /// Unit that it belongs to
+    /// Its unit
     service: Option<String>,
-    /// A port that it has
+    /// Port in use
     port: Option<i64>,
-    /// A file or directory that it has open
+    /// File or directory in use
     file: Option<String>,
     /// As ps has it: R, D, Z, T
     state: Option<String>,
-    /// Show parents above children
+    /// Parents above children
     tree: Option<bool>,
     /// Kernel threads too
     kernel_threads: Option<bool>,

@@ -44,7 +44,7 @@ enum Action {
 pub(crate) struct ConfigureArgs {
     /// Name, as sshd
     jail: String,
-    /// delete leaves settings of packages
+    /// What to do
     action: Action,
     /// For create, modify
     config: Option<Config>,

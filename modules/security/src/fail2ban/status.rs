@@ -17,7 +17,7 @@ pub(crate) fn tool(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct StatusArgs {
-    /// Only this one, with up to 1000 addresses
+    /// Only this one
     jail: Option<String>,
 }
 

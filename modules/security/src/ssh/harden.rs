@@ -49,7 +49,7 @@ fn grants(module: Module) -> Module {
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct HardenArgs {
-    /// From sec_check_ssh's recommended_actions
+    /// As sec_check_ssh recommends
     #[schemars(length(min = 1))]
     actions: Vec<Action>,
 }

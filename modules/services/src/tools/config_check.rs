@@ -13,7 +13,7 @@ const ANY: std::ops::RangeInclusive<i32> = 0..=255;
 pub(crate) struct CheckArgs {
     /// Unit or profile, as nginx
     service: String,
-    /// Its whole main file, as it is to be
+    /// Its whole new main file
     contents: String,
 }
 

@@ -13,7 +13,7 @@ use crate::systemd::unit_name;
 pub(crate) struct ValidateArgs {
     /// Unit or profile, as nginx
     service: String,
-    /// Runs checkers of this file only
+    /// Only this file
     path: Option<String>,
 }
 

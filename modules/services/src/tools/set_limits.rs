@@ -39,7 +39,7 @@ pub(crate) struct LimitArgs {
     tasks_max: Option<Amount>,
     /// Open files; needs a restart
     limit_nofile: Option<Amount>,
-    /// Unset all that are not given
+    /// Unset all others
     #[serde(default)]
     reset: bool,
     /// Restart it, if it runs

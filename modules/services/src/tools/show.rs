@@ -33,7 +33,7 @@ const VENDORS: [&str; 2] = ["/usr/local/lib/systemd/system", "/usr/lib/systemd/s
 pub(crate) struct ShowArgs {
     /// Unit, as ssh.socket
     service: String,
-    /// Comments and blank lines too
+    /// Comments too
     #[serde(default)]
     comments: bool,
 }

@@ -11,7 +11,7 @@ use crate::unit_trouble;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct StatusArgs {
-    /// Unit, as nginx, ssh.socket or getty@tty1
+    /// Unit, as ssh.socket
     service: String,
 }
 

@@ -16,7 +16,7 @@ use crate::unit_trouble::{self, UnitTrouble};
 pub(crate) struct TroubleArgs {
     /// Unit or profile, as nginx
     service: String,
-    /// Id of one; default: what its state suggests
+    /// Id; default: by its state
     symptom: Option<String>,
 }
 

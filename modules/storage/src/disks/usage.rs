@@ -20,9 +20,9 @@ const WALK_SECONDS: u32 = 24;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct UsageArgs {
-    /// Only the file system of this path, with what fills it
+    /// Only its file system, and what fills it
     path: Option<String>,
-    /// From here on the cause is told; default 90
+    /// Tell causes from here on; default 90
     #[schemars(range(min = 1, max = 100))]
     nearly_full_pct: Option<u64>,
 }

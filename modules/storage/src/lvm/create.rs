@@ -58,7 +58,7 @@ pub(super) struct CreateArgs {
     size: String,
     /// Default ext4
     filesystem: Option<FileSystem>,
-    /// Wipe what a removed volume left
+    /// Wipe old signatures
     wipe: Option<bool>,
 }
 

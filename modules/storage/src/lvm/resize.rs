@@ -23,7 +23,7 @@ fn yes() -> bool {
 pub(super) struct ResizeArgs {
     /// As /dev/vg0/data
     lv_path: String,
-    /// As 20G, +5G, -5G, +100%FREE
+    /// As 20G, +5G, +100%FREE
     size: String,
     /// With its file system
     #[serde(default = "yes")]

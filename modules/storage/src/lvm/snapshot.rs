@@ -21,7 +21,7 @@ pub(super) struct SnapshotArgs {
     lv_path: String,
     /// Default: a free one
     snapshot_name: Option<String>,
-    /// For changes; default 20%ORIGIN; none for thin
+    /// For changes; default 20%ORIGIN
     size: Option<String>,
 }
 

@@ -20,7 +20,7 @@ const MOST: usize = 20;
 pub(crate) struct CheckArgs {
     /// One or several, absolute
     path: Paths,
-    /// Whether this account can read, write and execute it
+    /// What this account may do there
     user: Option<String>,
 }
 

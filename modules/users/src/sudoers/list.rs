@@ -14,7 +14,7 @@ const MOST: usize = 20;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
-    /// Rules for this account and its groups only
+    /// Rules for it and its groups
     user: Option<String>,
 }
 

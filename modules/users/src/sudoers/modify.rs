@@ -32,11 +32,11 @@ enum Action {
 pub(crate) struct ModifyArgs {
     /// What to do
     action: Action,
-    /// In /etc/sudoers.d; default linux-sysadmin
+    /// Default linux-sysadmin
     target_file: Option<String>,
     /// The rule; modify finds it by user
     rule: RuleArgs,
-    /// Line of the rule, where several fit
+    /// Its line, where several fit
     line: Option<usize>,
 }
 

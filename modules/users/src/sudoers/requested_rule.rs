@@ -19,7 +19,7 @@ pub(crate) struct RuleArgs {
     hosts: Option<String>,
     /// Default ALL
     runas: Option<String>,
-    /// Absolute, arguments allowed; or ALL
+    /// Absolute, or ALL
     commands: Option<Vec<String>>,
     /// Without a password
     nopasswd: Option<bool>,

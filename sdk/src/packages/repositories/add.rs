@@ -17,15 +17,15 @@ pub(super) struct AddArgs {
     id: String,
     /// Base URL
     url: String,
-    /// apt only; `./` for a flat one
+    /// apt only; `./`: flat
     suites: Option<Vec<String>>,
     /// apt only, as main
     components: Option<Vec<String>>,
-    /// Armored public key, or path of a keyring on the host
+    /// Armored public key, or its path on the host
     key: String,
-    /// Whole, from its makers' page; several by commas
+    /// From its makers' page; several by commas
     fingerprint: String,
-    /// dnf only: false where only its packages are signed
+    /// dnf only: false if only packages are signed
     signed_index: Option<bool>,
     /// Pin priority
     priority: Option<i64>,

@@ -42,7 +42,7 @@ enum Files {
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct OwnerArgs {
-    /// Absolute paths or names of commands
+    /// Absolute paths, or commands
     files: Files,
 }
 

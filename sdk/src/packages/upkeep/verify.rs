@@ -14,7 +14,7 @@ const MOST: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct VerifyArgs {
-    /// One name or several; default: all
+    /// Default: all
     package: Option<Names>,
 }
 

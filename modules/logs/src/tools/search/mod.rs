@@ -35,7 +35,7 @@ const CONTEXT: u32 = 10;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Args {
-    /// Regular expression without look-around
+    /// Regex without look-around
     pattern: String,
     /// Plain text
     #[serde(default)]
@@ -43,14 +43,14 @@ pub(crate) struct Args {
     /// Either case
     #[serde(default)]
     ignore_case: bool,
-    /// Log, or directory of /var/log; default: all
+    /// Log, or directory of /var/log
     path: Option<String>,
-    /// All logs of this service, as nginx
+    /// All its logs, as nginx
     service: Option<String>,
     /// Only the journal of these
     #[serde(default)]
     units: Vec<String>,
-    /// The journal's of this and worse, as err
+    /// Journal's of this and worse
     priority: Option<String>,
     /// `2h`, `2026-03-01 10:15`, `yesterday`
     since: Option<String>,
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     order: Option<Order>,
     /// Lines; default 100
     limit: Option<u32>,
-    /// Fold repeats; default true without context
+    /// Fold repeats; default true
     fold: Option<bool>,
 }
 

@@ -47,9 +47,9 @@ pub(crate) struct Args {
     /// One process id or several
     #[schemars(schema_with = "pids")]
     pid: Pids,
-    /// Start as answered; refuses a reused pid
+    /// Its start, as answered
     started: Option<String>,
-    /// Name or number; default TERM, then KILL
+    /// Default TERM, then KILL
     #[schemars(schema_with = "name_or_number")]
     #[serde(default)]
     signal: Option<Given>,
