@@ -193,8 +193,8 @@ fn list_of_one(types: Types, value: &Value) -> Option<(Value, &'static str)> {
 /// A text for a list is its one item, or a list that is written as JSON. A text with blanks or commas could be several
 /// items.
 fn list(text: &str) -> Option<(Value, &'static str)> {
-    if let Some(list) = json(text, '[') {
-        return Some((list, "the list that its text holds"));
+    if text.trim_start().starts_with('[') {
+        return json(text, '[').map(|list| (list, "the list that its text holds"));
     }
     let could_be_several = |character: char| character.is_whitespace() || character == ',';
     let is_one = !text.is_empty() && !text.contains(could_be_several);
