@@ -12,6 +12,22 @@ pub fn session_refresh() -> crate::Result<String> {
     crate::bindings::sysadmin::module::session::refresh()
 }
 
+/// A tool as clients see it.
+#[cfg(target_family = "wasm")]
+pub use crate::bindings::sysadmin::module::session::ListedTool;
+
+/// All tools, in the order of their names.
+#[cfg(target_family = "wasm")]
+pub fn tools() -> Vec<ListedTool> {
+    crate::bindings::sysadmin::module::session::tools()
+}
+
+/// Adds tools to the calling client's list. Returns the names of those that were not in it.
+#[cfg(target_family = "wasm")]
+pub fn list_tools(names: &[String]) -> Vec<String> {
+    crate::bindings::sysadmin::module::session::list_tools(names)
+}
+
 /// The sudoers fragment of a module: the rules that it needs on the target. None where there is no such module.
 #[cfg(target_family = "wasm")]
 pub fn sudoers_reference(module: &str) -> Option<String> {

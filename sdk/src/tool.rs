@@ -17,6 +17,7 @@ pub struct Tool {
     duration: DurationCategory,
     shape: describe::Shape,
     place: Place,
+    pub(crate) first: bool,
     aliases: Vec<&'static str>,
     /// Pairs of an alias and the argument's name.
     argument_aliases: Vec<(&'static str, &'static str)>,
@@ -60,6 +61,7 @@ impl Tool {
             duration: DurationCategory::Quick,
             shape: R::SHAPE,
             place: Place::Target,
+            first: false,
             aliases: Vec::new(),
             argument_aliases: Vec::new(),
             value_aliases: Vec::new(),
@@ -102,12 +104,14 @@ impl Tool {
             code: (*code).to_owned(),
             step: (*step).to_owned(),
         };
-        let says_something = self.loses_nothing || self.idempotent || !self.helps.is_empty();
+        let says_something =
+            self.loses_nothing || self.idempotent || self.first || !self.helps.is_empty();
         says_something.then(|| describe::Hint {
             tool: self.name.to_owned(),
             loses_nothing: self.loses_nothing,
             idempotent: self.idempotent,
             helps: self.helps.iter().map(help).collect(),
+            first: self.first,
         })
     }
 
@@ -152,6 +156,13 @@ impl Tool {
     /// Lets the tool work on the machine that the server runs on, whatever the target is.
     pub fn on_controller(mut self) -> Self {
         self.place = Place::Controller;
+        self
+    }
+
+    /// Marks a tool with which much work begins. Where the operator keeps the list of tools short, clients have it from the
+    /// start, and ask for others as they need them.
+    pub fn first(mut self) -> Self {
+        self.first = true;
         self
     }
 

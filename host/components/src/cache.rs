@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_from_before_there_were_aliases_is_made_anew() {
+    fn a_description_that_lacks_a_member_of_a_tool_is_made_anew() {
         let (_directory, cache) = cache();
         let mut kept = serde_json::json!({"file": null, "description": {
             "name": "test", "version": "1.0.0", "summary": "", "domain": "test", "serves": [], "imports": [],
@@ -350,16 +350,15 @@ mod tests {
                 "shape": "single", "duration": "quick",
             }],
         }});
-        let mut read = |aliases: Option<serde_json::Value>| {
-            kept["description"]["tools"][0]
-                .as_object_mut()
-                .unwrap()
-                .extend(aliases.map(|all| ("aliases".to_owned(), all)));
+        let mut read = |member: Option<(&str, serde_json::Value)>| {
+            let tool = kept["description"]["tools"][0].as_object_mut().unwrap();
+            tool.extend(member.map(|(name, value)| (name.to_owned(), value)));
             cache.write(&known_name("00"), kept.to_string().as_bytes());
             cache.known("00")
         };
         assert!(read(None).is_none());
-        assert!(read(Some(serde_json::json!({}))).is_some());
+        assert!(read(Some(("aliases", serde_json::json!({})))).is_none());
+        assert!(read(Some(("first", serde_json::json!(false)))).is_some());
     }
 
     #[test]

@@ -117,6 +117,9 @@ pub struct Tool {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub helps: Vec<Help>,
     pub(super) duration: Duration,
+    /// True where a list of tools that is kept short begins with this one.
+    #[serde(default)]
+    pub first: bool,
 }
 
 /// A step that names a tool, and helps with errors of other calls.
@@ -426,6 +429,7 @@ fn add_hints(tools: &mut [Tool], said: Vec<describe::Hint>) -> Result<(), Descri
         let help = |help: &describe::Help| Help { code: help.code.clone(), step: help.step.clone() };
         tool.loses_nothing = hint.loses_nothing;
         tool.idempotent = hint.idempotent;
+        tool.first = hint.first;
         tool.helps = hint.helps.iter().map(help).collect();
     }
     Ok(())
@@ -484,6 +488,7 @@ fn tool(said: describe::Tool) -> Result<Tool, DescriptionError> {
             types::DurationCategory::Slow => Duration::Slow,
             types::DurationCategory::LongRunning => Duration::LongRunning,
         },
+        first: false,
         name: said.name,
     })
 }
@@ -707,12 +712,14 @@ mod tests {
             loses_nothing: true,
             idempotent: true,
             helps,
+            first: tool == "two",
         };
         let tools = || vec![described("one", &[]), described("two", &[])];
         let good = with_hints(tools(), vec![hint("two", vec![help("OUT_OF_SPACE", "See it: two")])]).unwrap();
         let [one, two] = good.tools.as_slice() else { panic!("{good:?}") };
         assert!(!one.loses_nothing && !one.idempotent && one.helps.is_empty());
         assert!(two.loses_nothing && two.idempotent);
+        assert_eq!((one.first, two.first), (false, true));
         assert_eq!(two.helps, [Help { code: "OUT_OF_SPACE".to_owned(), step: "See it: two".to_owned() }]);
         assert!(!one.is_same_to_clients(&Tool { name: "one".to_owned(), ..two.clone() }));
         for (hints, said) in [

@@ -51,7 +51,9 @@ pub use replan::{ReplanCall, ToolCall};
 pub use source::read_sums;
 pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule};
 pub use store::{CallContext, PlanHandling, TimeLimits};
-pub use system_services::{ConnectionService, JobService, PublicKey, SessionService, SystemServices};
+pub use system_services::{
+    ConnectionService, JobService, ListedTool, PublicKey, SessionService, SystemServices,
+};
 pub use tool_caller::ToolCaller;
 
 /// The version of the contract that this host speaks. It speaks version 0.1.0 as well.

@@ -286,9 +286,15 @@ impl Registry {
 
     /// Each tool once, in the order of names.
     pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.tools_with_modules().map(|(_, tool)| tool)
+    }
+
+    /// Each tool once, in the order of names, with the first module that has it.
+    pub fn tools_with_modules(&self) -> impl Iterator<Item = (&Module, &Tool)> {
         self.tools.values().filter_map(|found| {
             let (module, index) = found.first()?;
-            Some(&self.modules[*module].description.tools[*index])
+            let module = &self.modules[*module];
+            Some((&**module, &module.description.tools[*index]))
         })
     }
 

@@ -16,18 +16,28 @@ fn missing() -> wasmtime::Error {
 impl session::Host for State {
     async fn snapshot(&mut self) -> wasmtime::Result<String> {
         let call = self.call()?;
-        Ok(call.system_services.session.as_ref().ok_or_else(missing)?.snapshot.clone())
+        Ok(call.system_services.session.as_ref().ok_or_else(missing)?.snapshot().await)
     }
 
     async fn refresh(&mut self) -> wasmtime::Result<GuestResult<String>> {
         let call = self.call()?;
         let session = call.system_services.session.as_ref().ok_or_else(missing)?;
-        Ok(call.to_guest((session.refresh)().await))
+        Ok(call.to_guest(session.refresh().await))
+    }
+
+    async fn tools(&mut self) -> wasmtime::Result<Vec<session::ListedTool>> {
+        let call = self.call()?;
+        Ok(call.system_services.session.as_ref().ok_or_else(missing)?.tools())
+    }
+
+    async fn list_tools(&mut self, names: Vec<String>) -> wasmtime::Result<Vec<String>> {
+        let call = self.call()?;
+        Ok(call.system_services.session.as_ref().ok_or_else(missing)?.list_tools(names))
     }
 
     async fn sudoers_reference(&mut self, module: String) -> wasmtime::Result<Option<String>> {
         let call = self.call()?;
-        Ok((call.system_services.session.as_ref().ok_or_else(missing)?.sudoers)(module).await)
+        Ok(call.system_services.session.as_ref().ok_or_else(missing)?.sudoers(module).await)
     }
 }
 

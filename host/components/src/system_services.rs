@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 
-use super::bindings::sysadmin::module::target_control;
+use super::bindings::sysadmin::module::{session, target_control};
 use host_base::problem::Problem;
 use host_target::SshOptions;
 
@@ -13,22 +13,29 @@ use host_target::SshOptions;
 #[derive(Clone, Default)]
 pub struct SystemServices {
     /// The service behind the session interface.
-    pub session: Option<Arc<SessionService>>,
+    pub session: Option<Arc<dyn SessionService>>,
     /// The service behind the target-control interface.
     pub connections: Option<Arc<dyn ConnectionService>>,
     /// The service behind the jobs interface.
     pub jobs: Option<Arc<dyn JobService>>,
 }
 
-/// The data of the session interface.
-pub struct SessionService {
-    /// A JSON object, see `wit/session.wit`.
-    pub snapshot: String,
-    /// The same object with facts that are gathered anew.
-    pub refresh: Box<dyn Fn() -> BoxFuture<'static, Result<String, Problem>> + Send + Sync>,
+/// The session interface for one call. Its snapshots are JSON, see `wit/session.wit`.
+pub trait SessionService: Send + Sync {
+    /// The server and the target as they are known.
+    fn snapshot(&self) -> BoxFuture<'_, String>;
+    /// The same with facts that are gathered anew.
+    fn refresh(&self) -> BoxFuture<'_, Result<String, Problem>>;
     /// The sudoers fragment of the module of this name, which is found out on the target.
-    pub sudoers: Box<dyn Fn(String) -> BoxFuture<'static, Option<String>> + Send + Sync>,
+    fn sudoers(&self, module: String) -> BoxFuture<'_, Option<String>>;
+    /// All tools, in the order of their names.
+    fn tools(&self) -> Vec<ListedTool>;
+    /// Adds tools to the calling client's list. Gives the names of those that were not in it.
+    fn list_tools(&self, names: Vec<String>) -> Vec<String>;
 }
+
+/// A tool as clients see it.
+pub type ListedTool = session::ListedTool;
 
 /// The target-control interface for one call. Its results are JSON, see `wit/target-control.wit`.
 pub trait ConnectionService: Send + Sync {

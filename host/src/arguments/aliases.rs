@@ -170,6 +170,7 @@ mod tests {
         let action = json!({"enum": ["open", "close"]});
         serde_json::from_value(json!({
             "name": "tool", "summary": "", "risk": "read-only", "shape": "single", "duration": "quick",
+            "first": false,
             "input_schema": {
                 "type": "object",
                 "properties": {

@@ -243,7 +243,7 @@ mod tests {
     fn tool(shape: &str, properties: Value) -> Tool {
         serde_json::from_value(json!({
             "name": "t", "summary": "s", "risk": "read-only", "shape": shape, "duration": "quick",
-            "aliases": {},
+            "first": false, "aliases": {},
             "input_schema": {
                 "type": "object", "properties": properties, "required": ["unit"], "additionalProperties": false
             }

@@ -31,6 +31,8 @@ pub struct Config {
     pub integration_mode: IntegrationMode,
     /// The size of answers.
     pub output: Output,
+    /// The tools that clients see.
+    pub tools: Tools,
     /// The handling of calls that fail.
     pub errors: Errors,
     /// The changes that need a confirmation, and the way of confirming them.
@@ -106,6 +108,25 @@ impl Default for Output {
     fn default() -> Self {
         Self { default_limit: Within::new(50) }
     }
+}
+
+/// The tools that clients see.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tools {
+    /// The tools in a client's list.
+    pub listing: Listing,
+}
+
+/// The tools in a client's list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Listing {
+    /// The list has all tools.
+    #[default]
+    All,
+    /// The list begins with the tools with which much work begins. Others are added as the client needs them.
+    Compact,
 }
 
 /// The number of items that a listing returns at most.
@@ -412,6 +433,8 @@ mod tests {
             ("safety:\n  confirmation: never\n", 2, "two-step"),
             ("output:\n  default_limit: many\n", 2, "default_limit"),
             ("output:\n  default_limit: 0\n", 2, "1 to 10000"),
+            ("tools:\n  listing: some\n", 2, "`all` or `compact`"),
+            ("tools:\n  list: all\n", 2, "list"),
             ("policy:\n  paths: /x\n", 2, "paths"),
             ("policy:\n  include_builtin: some\n", 2, "include_builtin"),
             ("modules:\n  policy: all\n", 2, "all"),

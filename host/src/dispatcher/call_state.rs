@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use super::LoadedModules;
 use super::tool_calls::CallingModule;
+use super::{ClientTools, LoadedModules};
 use crate::answers::envelope::{Envelope, Status};
 use crate::answers::remediation::{self, RemediationContext};
 use crate::answers::reply::AnswerData;
@@ -38,6 +38,8 @@ pub struct CallState {
     pub agent_id: Option<String>,
     /// The module that makes the call within a call of its own. None where a client makes it.
     pub calling: Option<CallingModule>,
+    /// The client's list of tools, where it has one.
+    pub client_tools: Option<Arc<ClientTools>>,
 }
 
 /// The part of a call's state that is known once its module is chosen.

@@ -22,11 +22,12 @@ pub struct LoadedModules {
 }
 
 impl LoadedModules {
-    /// True for a tool about the server's own connections or jobs, which works on no target.
+    /// True for a tool about the server's own connections, jobs or tools, which works on no target.
     pub fn is_server_tool(&self, tool: &str) -> bool {
         let is_it = |known: &Tool| known.name == tool && known.on_controller;
-        let is_about_server =
-            |module: &&Arc<Module>| module.imports("target-control") || module.imports("jobs");
+        let is_about_server = |module: &&Arc<Module>| {
+            ["target-control", "jobs", "session"].iter().any(|interface| module.imports(interface))
+        };
         self.registry
             .modules()
             .iter()

@@ -7,6 +7,7 @@
 
 mod begin;
 mod call_state;
+mod client_tools;
 mod confirmation;
 mod loaded_modules;
 mod modules;
@@ -15,6 +16,7 @@ mod request;
 mod session_info;
 mod tool_calls;
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -37,6 +39,7 @@ use host_policy::{Policy, PolicyError};
 use host_system_mode::Mode;
 use host_target::ServiceFiles;
 
+pub use client_tools::ClientTools;
 pub use loaded_modules::LoadedModules;
 pub use request::{Caller, Dispatched, DispatchedCall, Request};
 
@@ -66,7 +69,7 @@ pub struct Dispatcher {
     gate: Arc<Gate>,
     jobs: Arc<Jobs>,
     /// True until the first answer of a server that has just written its configuration file.
-    first_run: Mutex<bool>,
+    first_run: Arc<AtomicBool>,
 }
 
 /// The reason why the server can't start.
@@ -103,7 +106,7 @@ impl Dispatcher {
         let marks = knowledge.clone();
         let looked_for = ServiceFiles::new(move || marks.get().configuration_marks());
         let targets = Arc::new(Targets::new(config, looked_for)?);
-        let first_run = Mutex::new(loaded_config.generated);
+        let first_run = Arc::new(AtomicBool::new(loaded_config.generated));
         let audit = Arc::new(AuditLog::of_this_account(&config.audit));
         let gate = Arc::new(Gate::new(config.safety.clone(), policy, knowledge, audit));
         Ok(Self {
@@ -160,6 +163,11 @@ impl Dispatcher {
     /// The machines under administration.
     pub fn targets(&self) -> &Targets {
         &self.targets
+    }
+
+    /// The list of tools of a client that connects now.
+    pub fn client_tools(&self) -> ClientTools {
+        ClientTools::new(self.loaded_config.config.tools.listing)
     }
 
     /// A receiver of the changes of the list of tools.

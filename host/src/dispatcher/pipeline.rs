@@ -10,7 +10,7 @@
 //! 7. The module's answer becomes the envelope, and the call is put on record.
 
 use std::pin::pin;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -172,10 +172,21 @@ impl Dispatcher {
         if tool.risk > Risk::ReadOnly && !dry_run && !modules.is_server_tool(&tool.name) {
             lock.hold(self.gate.lock_target(target).await?);
         }
-        let session = match module.imports("session") {
-            true => Some(self.session(modules, target, facts).await),
-            false => None,
-        };
+        let session = module.imports("session").then(|| {
+            let info = SessionInfo {
+                modules: modules.clone(),
+                target: target.clone(),
+                facts: facts.clone(),
+                safety: self.loaded_config.config.safety.clone(),
+                integration_mode: self.loaded_config.config.integration_mode,
+                config_path: self.loaded_config.path.display().to_string(),
+                mode: self.mode,
+                first_run: self.first_run.clone(),
+                knowledge: self.knowledge().clone(),
+                client_tools: call.client_tools.clone(),
+            };
+            Arc::new(info) as Arc<dyn SessionService>
+        });
         let connections = module.imports("target-control").then(|| {
             let mode = (call.has_session, dry_run);
             let caller = (origin.clone(), call.channel.clone() as Arc<dyn host_gate::Confirmer>);
@@ -286,18 +297,6 @@ impl Dispatcher {
         };
         Ok(if target.is_remote() || self.targets.local().is_ok() { grants } else { Arc::default() })
     }
-
-    async fn session(
-        &self,
-        modules: &Arc<LoadedModules>,
-        target: &Arc<Target>,
-        facts: &Facts,
-    ) -> Arc<SessionService> {
-        let first_run = std::mem::take(&mut *self.first_run.lock().unwrap_or_else(PoisonError::into_inner));
-        let knowledge = self.knowledge();
-        let info = SessionInfo::new(modules, target, &self.loaded_config, self.mode, first_run, knowledge);
-        Arc::new(info.session(facts).await)
-    }
 }
 
 /// The state of a call before its module is chosen.
@@ -307,7 +306,7 @@ fn call_state(
     calling: Option<CallingModule>,
 ) -> CallState {
     let Request { tool, arguments, aliases, caller, .. } = request;
-    let Caller { has_session, agent_id, client, protocol, trace_id } = caller.clone();
+    let Caller { has_session, agent_id, client, protocol, trace_id, tools: client_tools } = caller.clone();
     let name = host_text::redact::excerpt(tool, 64);
     let trace_id = trace_id.unwrap_or_else(|| host_base::id::random().unwrap_or_default());
     let protocol = protocol.unwrap_or_else(|| "cli".to_owned());
@@ -316,5 +315,5 @@ fn call_state(
     let origin = Origin { called_as: aliases.tool.clone(), called_by, ..origin };
     let command_log = channel.command_log().clone();
     let (plan, routed, retries) = Default::default();
-    CallState { origin, command_log, plan, routed, channel, retries, has_session, agent_id, calling }
+    CallState { origin, command_log, plan, routed, channel, retries, has_session, agent_id, calling, client_tools }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::ClientTools;
 use crate::arguments::aliases::AppliedAliases;
 use crate::calls::call_handle::{CallHandle, CallInfo};
 use host_base::problem::Problem;
@@ -62,4 +63,6 @@ pub struct Caller {
     pub has_session: bool,
     /// The agent that asks, where several agents share a connection.
     pub agent_id: Option<String>,
+    /// The client's list of tools, where it has one.
+    pub tools: Option<Arc<ClientTools>>,
 }

@@ -1,12 +1,16 @@
 //! The session interface: tells a module facts about the server, its modules and the target.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 
+use super::ClientTools;
 use super::loaded_modules::LoadedModules;
-use crate::config::{IntegrationMode, LoadedConfig};
-use host_components::{CONTRACT, Module, SessionService, UnusedModule};
+use crate::config::IntegrationMode;
+use host_base::problem::Problem;
+use host_components::{CONTRACT, ListedTool, Module, SessionService, UnusedModule};
 use host_gate::Safety;
 use host_knowledge::{LazyKnowledge, TargetServices};
 use host_system_mode::Mode;
@@ -15,64 +19,63 @@ use host_target::{Facts, Target};
 
 /// The state from which the session of one call is described.
 pub struct SessionInfo {
-    modules: Arc<LoadedModules>,
-    target: Arc<Target>,
-    safety: Safety,
-    integration_mode: IntegrationMode,
-    config_path: String,
-    mode: Mode,
-    first_run: bool,
-    knowledge: LazyKnowledge,
+    pub(super) modules: Arc<LoadedModules>,
+    pub(super) target: Arc<Target>,
+    /// The target's facts as they were when the call began.
+    pub(super) facts: Arc<Facts>,
+    pub(super) safety: Safety,
+    pub(super) integration_mode: IntegrationMode,
+    pub(super) config_path: String,
+    pub(super) mode: Mode,
+    /// True until the first snapshot of a server that has just written its configuration file.
+    pub(super) first_run: Arc<AtomicBool>,
+    pub(super) knowledge: LazyKnowledge,
+    /// The client's list of tools, where it has one.
+    pub(super) client_tools: Option<Arc<ClientTools>>,
 }
 
-impl SessionInfo {
-    /// Gathers it for a call that has begun. `first_run` is true in one call of the first server only.
-    pub fn new(
-        modules: &Arc<LoadedModules>,
-        target: &Arc<Target>,
-        loaded: &LoadedConfig,
-        mode: Mode,
-        first_run: bool,
-        knowledge: &LazyKnowledge,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            modules: modules.clone(),
-            target: target.clone(),
-            safety: loaded.config.safety.clone(),
-            integration_mode: loaded.config.integration_mode,
-            config_path: loaded.path.display().to_string(),
-            mode,
-            first_run,
-            knowledge: knowledge.clone(),
+impl SessionService for SessionInfo {
+    fn snapshot(&self) -> BoxFuture<'_, String> {
+        Box::pin(self.describe(&self.facts, false))
+    }
+
+    fn refresh(&self) -> BoxFuture<'_, Result<String, Problem>> {
+        Box::pin(async {
+            let facts = self.target.refresh_facts().await?;
+            Ok(self.describe(&facts, true).await)
         })
     }
 
-    /// The interface for a module that imports it.
-    pub async fn session(self: &Arc<Self>, facts: &Facts) -> SessionService {
-        let (refresh, sudoers) = (self.clone(), self.clone());
-        let account = facts.user.clone();
-        SessionService {
-            snapshot: self.snapshot(facts, false).await,
-            refresh: Box::new(move || {
-                let info = refresh.clone();
-                Box::pin(async move {
-                    let facts = info.target.refresh_facts().await?;
-                    Ok(info.snapshot(&facts, true).await)
-                })
-            }),
-            sudoers: Box::new(move |name| {
-                let (info, account) = (sudoers.clone(), account.clone());
-                Box::pin(async move {
-                    let mut modules = info.modules.registry.modules().iter();
-                    let module = modules.find(|module| module.description.name == name)?;
-                    Some(reference(&info.target, module, &account, &info.knowledge).await)
-                })
-            }),
-        }
+    fn sudoers(&self, name: String) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            let mut modules = self.modules.registry.modules().iter();
+            let module = modules.find(|module| module.description.name == name)?;
+            Some(reference(&self.target, module, &self.facts.user, &self.knowledge).await)
+        })
     }
 
+    fn tools(&self) -> Vec<ListedTool> {
+        let all = self.modules.registry.tools_with_modules();
+        all.map(|(module, tool)| ListedTool {
+            name: tool.name.clone(),
+            summary: tool.summary.clone(),
+            domain: module.description.domain.clone(),
+            module: module.description.summary.clone(),
+        })
+        .collect()
+    }
+
+    fn list_tools(&self, names: Vec<String>) -> Vec<String> {
+        let Some(client) = &self.client_tools else { return Vec::new() };
+        let is_tool = |name: &String| self.modules.registry.tool(name).is_some_and(|tool| tool.name == *name);
+        client.add(names.into_iter().filter(is_tool).collect())
+    }
+}
+
+impl SessionInfo {
     /// The session as a JSON object, which `wit/session.wit` documents. `refresh` looks for the target's services again.
-    async fn snapshot(&self, facts: &Facts, refresh: bool) -> String {
+    async fn describe(&self, facts: &Facts, refresh: bool) -> String {
+        let first_run = self.first_run.swap(false, Ordering::Relaxed);
         let registry = &self.modules.registry;
         let modules = registry.modules().iter().map(|module| module_json(module, facts));
         let modules: Vec<Value> = modules.chain(registry.unused_modules().iter().map(unused_json)).collect();
@@ -99,7 +102,7 @@ impl SessionInfo {
             },
             "integration_mode": self.integration_mode,
             "config_path": self.config_path,
-            "first_run": self.first_run,
+            "first_run": first_run,
         });
         let knowledge = self.knowledge.get();
         let seen = self.target.services(refresh).await.unwrap_or_default();
@@ -122,7 +125,7 @@ impl SessionInfo {
         if let Some(error) = &self.modules.config_error {
             snapshot["config_error"] = json!(error);
         }
-        if self.first_run {
+        if first_run {
             snapshot["config_generated"] = json!(self.config_path);
         }
         snapshot.to_string()
@@ -155,20 +158,32 @@ fn unused_json(unused: &UnusedModule) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Listing;
     use crate::dispatcher::Dispatcher;
     use host_target::Overrides;
 
-    #[tokio::test]
-    async fn a_snapshot_has_every_member_and_a_refreshed_one_has_them_too() {
-        let modules = Dispatcher::without_modules().modules().await;
+    async fn session(client_tools: Option<Arc<ClientTools>>) -> SessionInfo {
         let target = Arc::new(Target::local(Overrides::default()));
-        let loaded = LoadedConfig { config: Default::default(), path: "/c.yaml".into(), generated: true };
         let mut facts = (*target.facts().await.unwrap()).clone();
         facts.missing = vec!["no-such-program".to_owned()];
-        let info =
-            SessionInfo::new(&modules, &target, &loaded, Mode::SingleUser, true, &LazyKnowledge::default());
-        let session = info.session(&facts).await;
-        let told: Value = serde_json::from_str(&session.snapshot).unwrap();
+        SessionInfo {
+            modules: Dispatcher::without_modules().modules().await,
+            target,
+            facts: Arc::new(facts),
+            safety: Safety::default(),
+            integration_mode: IntegrationMode::default(),
+            config_path: "/c.yaml".to_owned(),
+            mode: Mode::SingleUser,
+            first_run: Arc::new(AtomicBool::new(true)),
+            knowledge: LazyKnowledge::default(),
+            client_tools,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_snapshot_has_every_member_and_a_refreshed_one_has_the_targets_facts() {
+        let session = session(None).await;
+        let told: Value = serde_json::from_str(&session.snapshot().await).unwrap();
         assert_eq!(
             (&told["target_host"], &told["missing"]),
             (&json!("localhost"), &json!(["no-such-program"]))
@@ -176,9 +191,18 @@ mod tests {
         assert_eq!((&told["first_run"], &told["config_generated"]), (&json!(true), &json!("/c.yaml")));
         assert_eq!(told["safety"]["mode"], "single-user");
         assert!(told["distro"]["hostname"].is_string() && told.get("connection").is_none(), "{told}");
-        // A refreshed snapshot has the target's facts, and not those that were passed in before.
-        let refreshed: Value = serde_json::from_str(&(session.refresh)().await.unwrap()).unwrap();
-        let missing = json!(target.facts().await.unwrap().missing);
-        assert_eq!((&refreshed["missing"], &refreshed["first_run"]), (&missing, &json!(true)));
+        let refreshed: Value = serde_json::from_str(&session.refresh().await.unwrap()).unwrap();
+        assert_eq!(refreshed["missing"], json!(session.target.facts().await.unwrap().missing));
+        // Only the first answer is that of a first run.
+        assert_eq!((&refreshed["first_run"], refreshed.get("config_generated")), (&json!(false), None));
+    }
+
+    #[tokio::test]
+    async fn what_is_no_tool_gets_into_no_list() {
+        let client = Arc::new(ClientTools::new(Listing::Compact));
+        let session = session(Some(client.clone())).await;
+        assert!(session.tools().is_empty());
+        assert!(session.list_tools(vec!["no_such_tool".to_owned()]).is_empty());
+        assert!(!client.additions().has_changed().unwrap());
     }
 }

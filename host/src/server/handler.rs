@@ -27,7 +27,7 @@ use crate::arguments::schema::{SchemaOptions, client_schema};
 use crate::calls;
 use crate::calls::call_handle::{CallEvent, CallHandle, ProgressText};
 use crate::calls::jobs::VisibleJobs;
-use crate::dispatcher::{Caller, Dispatched, DispatchedCall, Dispatcher, Request};
+use crate::dispatcher::{Caller, ClientTools, Dispatched, DispatchedCall, Dispatcher, Request};
 use host_base::Risk;
 use host_base::problem::Problem;
 use host_gate::ConfirmationMethod;
@@ -55,10 +55,16 @@ Tools that only look then answer for all hosts in one: `$on` and `$differs` say 
 `failures` who didn't answer. A change is one question about all of them, then made on one after the other, and on none \
 after one that failed (`done`, `not_begun`).";
 
+/// The further instructions for a client whose list of tools is kept short.
+const SHORT_LIST: &str = "\
+ Only some tools are listed. Say what you need to the tool that finds tools: those that fit are added to the list. \
+A tool that you know can be called before it is listed.";
+
 /// The server's side of one connection.
 pub(super) struct Handler {
     dispatcher: Arc<Dispatcher>,
     list: ToolList,
+    client_tools: Arc<ClientTools>,
     changes: ListChanges,
     ended: CancellationToken,
     stopping: CancellationToken,
@@ -73,8 +79,9 @@ impl Handler {
         ended: CancellationToken,
         stopping: CancellationToken,
     ) -> Result<Self, Problem> {
-        let changes = ListChanges::new(dispatcher.tools_changed());
-        Ok(Self { dispatcher, list, changes, ended, stopping, seal: StateSeal::new()? })
+        let client_tools = Arc::new(dispatcher.client_tools());
+        let changes = ListChanges::new(dispatcher.tools_changed(), client_tools.additions());
+        Ok(Self { dispatcher, list, client_tools, changes, ended, stopping, seal: StateSeal::new()? })
     }
 
     /// Whether this client confirms a call by making it a second time.
@@ -205,7 +212,8 @@ pub fn describe_tool(tool: &host_components::Tool, options: SchemaOptions) -> To
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
         let hosts = if self.dispatcher.targets().offers_hosts() { HOSTS } else { "" };
-        let instructions = format!("{INSTRUCTIONS}{hosts}");
+        let short = if self.client_tools.is_short() { SHORT_LIST } else { "" };
+        let instructions = format!("{INSTRUCTIONS}{hosts}{short}");
         let capabilities = ServerCapabilities::builder();
         let capabilities = capabilities.enable_tools().enable_tool_list_changed().enable_tasks();
         let capabilities = capabilities.enable_resources().enable_completions().build();
@@ -223,7 +231,7 @@ impl ServerHandler for Handler {
         self.changes.mark_seen();
         let hosts = self.dispatcher.targets().offers_hosts();
         let options = SchemaOptions { two_step: self.two_step(&context), hosts };
-        Ok(ListToolsResult::with_all_items(self.list.tools(options).await))
+        Ok(ListToolsResult::with_all_items(self.list.tools(options, &self.client_tools).await))
     }
 
     async fn list_resources(
@@ -306,13 +314,16 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.to_string();
-        let is_known = self.dispatcher.modules().await.registry.tool(&name).is_some();
+        let called = self.dispatcher.modules().await.registry.tool(&name).map(|tool| tool.name.clone());
+        let is_known = called.is_some();
+        // Whoever calls a tool that is not in a short list knows it, and it is there from now on.
+        self.client_tools.add(called.into_iter().collect());
         let answered = self.seal.answered(&request);
         let request = Request {
             tool: name,
             arguments: request.arguments.unwrap_or_default(),
             aliases: AppliedAliases::default(),
-            caller: caller(&context),
+            caller: caller(&context, &self.client_tools),
             two_step: self.two_step(&context),
             answered,
         };
@@ -343,7 +354,7 @@ impl ServerHandler for Handler {
 }
 
 /// The caller as the client describes it. Nobody has verified that.
-fn caller(context: &RequestContext<RoleServer>) -> Caller {
+fn caller(context: &RequestContext<RoleServer>, tools: &Arc<ClientTools>) -> Caller {
     let info = context.peer.peer_info();
     let named = |client: &Implementation| excerpt(&format!("{} {}", client.name, client.version), 200);
     let client = context
@@ -360,6 +371,7 @@ fn caller(context: &RequestContext<RoleServer>) -> Caller {
         client: client.unwrap_or_default(),
         protocol: protocol.map(|protocol| excerpt(&protocol.to_string(), 20)),
         trace_id: context.meta.get("traceparent").and_then(|parent| trace_id(parent.as_str()?)),
+        tools: Some(tools.clone()),
     }
 }
 

@@ -9,19 +9,28 @@ use tokio::sync::watch;
 /// The changes of the list since the client of this connection last got it. Two changes may become one notification, but no
 /// change stays untold.
 pub(super) struct ListChanges {
-    seen: Mutex<watch::Receiver<u64>>,
+    seen: Mutex<Changes>,
     announced: AtomicBool,
 }
 
+/// Where changes are counted: those of all tools, and those of this client's own list.
+#[derive(Clone)]
+struct Changes {
+    all: watch::Receiver<u64>,
+    own: watch::Receiver<u64>,
+}
+
 impl ListChanges {
-    /// Follows the list whose changes are counted here.
-    pub(super) fn new(changed: watch::Receiver<u64>) -> Self {
-        Self { seen: Mutex::new(changed), announced: AtomicBool::new(false) }
+    /// Follows the list of all tools whose changes are counted here, and this client's own.
+    pub(super) fn new(all: watch::Receiver<u64>, own: watch::Receiver<u64>) -> Self {
+        Self { seen: Mutex::new(Changes { all, own }), announced: AtomicBool::new(false) }
     }
 
     /// Notes that the client gets the list now, with all changes up to here.
     pub(super) fn mark_seen(&self) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).mark_unchanged();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.all.mark_unchanged();
+        seen.own.mark_unchanged();
     }
 
     /// Whether this is the first time that the connection asks for notifications.
@@ -34,9 +43,17 @@ impl ListChanges {
     where
         T: Future<Output = Result<(), E>>,
     {
-        let mut changed = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // Changes that come during a notification become one.
-        while changed.changed().await.is_ok() && notify().await.is_ok() {}
+        let Changes { mut all, mut own } = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        loop {
+            // Changes that come during a notification become one.
+            let changed = tokio::select! {
+                changed = all.changed() => changed,
+                changed = own.changed() => changed,
+            };
+            if changed.is_err() || notify().await.is_err() {
+                return;
+            }
+        }
     }
 }
 
@@ -53,8 +70,8 @@ mod tests {
 
     #[test]
     fn changes_during_a_notification_become_one_and_the_latest_is_not_lost() {
-        let list = watch::Sender::new(0);
-        let changes = ListChanges::new(list.subscribe());
+        let (list, own) = (watch::Sender::new(0), watch::Sender::new(0));
+        let changes = ListChanges::new(list.subscribe(), own.subscribe());
         let (reads, told) = (Semaphore::new(0), Mutex::new(Vec::new()));
         let mut telling = pin!(changes.notify_all(async || {
             told.lock().unwrap().push(*list.borrow());
@@ -69,5 +86,28 @@ mod tests {
         reads.add_permits(10);
         assert!(telling.as_mut().poll(&mut cx).is_pending());
         assert_eq!(*told.lock().unwrap(), [1, 1000]);
+    }
+
+    #[test]
+    fn a_change_of_either_list_is_told_and_none_that_was_seen() {
+        let (list, own) = (watch::Sender::new(0), watch::Sender::new(0));
+        let changes = ListChanges::new(list.subscribe(), own.subscribe());
+        for changed in [&list, &own] {
+            changed.send_modify(|changes| *changes += 1);
+        }
+        changes.mark_seen();
+        let told = Mutex::new(0);
+        let mut telling = pin!(changes.notify_all(async || {
+            *told.lock().unwrap() += 1;
+            Ok::<(), Infallible>(())
+        }));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(telling.as_mut().poll(&mut cx).is_pending());
+        assert_eq!(*told.lock().unwrap(), 0);
+        for (changed, expected) in [(&own, 1), (&list, 2), (&own, 3)] {
+            changed.send_modify(|changes| *changes += 1);
+            assert!(telling.as_mut().poll(&mut cx).is_pending());
+            assert_eq!(*told.lock().unwrap(), expected);
+        }
     }
 }
