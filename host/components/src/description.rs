@@ -117,8 +117,7 @@ pub struct Tool {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub helps: Vec<Help>,
     pub(super) duration: Duration,
-    /// True where a list of tools that is kept short begins with this one.
-    #[serde(default)]
+    /// True where a list of tools that is kept short begins with this one. The member is required, as the aliases are.
     pub first: bool,
 }
 

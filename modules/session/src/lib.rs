@@ -1,6 +1,8 @@
-//! `sysadmin_session_info`: shows the server, its modules, and the machine that it administers.
+//! The tools about the server itself: `sysadmin_session_info` shows the server, its modules, and the machine that it
+//! administers, and `sysadmin_find_tools` finds tools.
 #![forbid(unsafe_code)]
 
+mod find;
 mod snapshot;
 
 use linux_sysadmin_sdk::prelude::*;
@@ -10,6 +12,9 @@ struct Args {
     /// Module whose fragment to add
     #[serde(default)]
     show_sudoers_reference: Option<String>,
+    /// All modules, with their hashes
+    #[serde(default)]
+    show_modules: bool,
     /// Look at the target anew
     #[serde(default)]
     refresh: bool,
@@ -18,32 +23,20 @@ struct Args {
 #[cfg(target_family = "wasm")]
 use linux_sysadmin_sdk::system as host;
 
-/// A stand-in for the host in native builds, where nothing of this is known.
+/// A stand-in for the host in native builds.
 #[cfg(not(target_family = "wasm"))]
-mod host {
-    pub(crate) fn session_snapshot() -> String {
-        String::new()
-    }
-
-    pub(crate) fn session_refresh() -> linux_sysadmin_sdk::Result<String> {
-        Ok(String::new())
-    }
-
-    pub(crate) fn sudoers_reference(_: &str) -> Option<String> {
-        None
-    }
-}
+mod host;
 
 fn session_info(args: Args, _: &Context) -> Result<Single<snapshot::Info>> {
     let snapshot = if args.refresh { host::session_refresh()? } else { host::session_snapshot() };
-    let info = snapshot::info(&snapshot)?;
+    let info = snapshot::info(&snapshot, args.show_modules)?;
     Ok(Single(match args.show_sudoers_reference {
         Some(module) => info.with_sudoers(&module, host::sudoers_reference(&module))?,
         None => info,
     }))
 }
 
-/// The module, with its tool.
+/// The module, with its tools.
 pub fn module() -> Module {
     Module::new(
         "session",
@@ -52,11 +45,20 @@ pub fn module() -> Module {
         "What the server knows of itself and its target",
     )
     .license(env!("CARGO_PKG_LICENSE"))
-    .tool(Tool::new(
-        "sysadmin_session_info",
-        "Target host, distribution, privileges, MAC system, services that are known, modules; call it first",
-        session_info,
-    ))
+    .tool(
+        Tool::new(
+            "sysadmin_session_info",
+            "Target host, distribution, privileges, MAC system, services that are known; call it first",
+            session_info,
+        )
+        .first(),
+    )
+    .tool(
+        Tool::new("sysadmin_find_tools", "Find tools for a need, and have them listed", find::find_tools)
+            .instant()
+            .on_controller()
+            .first(),
+    )
 }
 
 linux_sysadmin_sdk::export!(module);

@@ -114,7 +114,12 @@ pub(crate) struct Info {
     /// The error in the changed file, because of which the former configuration still holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     config_error: Option<String>,
+    /// The modules that the host refuses, or all modules where the caller asks for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     modules: Vec<ModuleInfo>,
+    /// The names of the modules that are used.
+    #[serde(skip)]
+    used_modules: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     setup_hints: Vec<String>,
     /// The sudoers fragment of the module for which the caller asks.
@@ -212,8 +217,8 @@ struct ModuleInfo {
     error: Option<String>,
 }
 
-/// Makes the answer from a snapshot.
-pub(crate) fn info(snapshot: &str) -> Result<Info> {
+/// Makes the answer from a snapshot. Without `show_modules` only the modules that the host refuses are shown.
+pub(crate) fn info(snapshot: &str, show_modules: bool) -> Result<Info> {
     let snapshot: Snapshot = serde_json::from_str(snapshot).map_err(|error| {
         Problem::new("INVALID_SNAPSHOT", Category::Internal, format!("the host's snapshot: {error}"))
     })?;
@@ -222,6 +227,10 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
     let degraded_reason = degraded(&privilege, &snapshot.missing);
     let setup_hints =
         if snapshot.first_run { hints(&privilege, snapshot.config_generated.as_deref()) } else { Vec::new() };
+    let used_modules = snapshot.modules.iter().filter(|module| module.is_used());
+    let used_modules = used_modules.map(|module| module.name.clone()).collect();
+    let shown = snapshot.modules.into_iter().filter(|module| show_modules || module.error.is_some());
+    let modules = shown.map(module_info).collect();
     let known = ["timezone", "virtualization"];
     Ok(Info {
         first_run: snapshot.first_run,
@@ -245,7 +254,8 @@ pub(crate) fn info(snapshot: &str) -> Result<Info> {
         config_path: snapshot.config_path,
         config_error: snapshot.config_error,
         sudoers_reference: None,
-        modules: snapshot.modules.into_iter().map(module_info).collect(),
+        modules,
+        used_modules,
         setup_hints,
     })
 }
@@ -254,9 +264,7 @@ impl Info {
     /// Adds the sudoers fragment of a module.
     pub(crate) fn with_sudoers(mut self, module: &str, fragment: Option<String>) -> Result<Self> {
         let Some(fragment) = fragment else {
-            let used = self.modules.iter().filter(|module| module.tools.is_some());
-            let names: Vec<&str> = used.map(|module| module.name.as_str()).collect();
-            let message = format!("expected one of {}, found {module:?}", names.join(", "));
+            let message = format!("expected one of {}, found {module:?}", self.used_modules.join(", "));
             return Err(Problem::not_found("MODULE_NOT_FOUND", message));
         };
         self.sudoers_reference = Some(BTreeMap::from([(module.to_owned(), fragment)]));
@@ -264,9 +272,14 @@ impl Info {
     }
 }
 
+impl HostModule {
+    fn is_used(&self) -> bool {
+        self.error.is_none() && self.disabled.is_none()
+    }
+}
+
 fn module_info(module: HostModule) -> ModuleInfo {
-    let is_used = module.error.is_none() && module.disabled.is_none();
-    let tools = is_used.then_some(module.tools.len());
+    let tools = module.is_used().then_some(module.tools.len());
     let serves = (!module.serves).then_some(false);
     let HostModule { name, version, sha256, reason, origin, disabled, error, .. } = module;
     let origin = origin.filter(|origin| origin != "host");
@@ -353,7 +366,7 @@ mod tests {
     }
 
     fn reply(snapshot: &Value) -> Value {
-        serde_json::to_value(info(&snapshot.to_string()).unwrap()).unwrap()
+        serde_json::to_value(info(&snapshot.to_string(), true).unwrap()).unwrap()
     }
 
     #[test]
@@ -413,6 +426,12 @@ mod tests {
     }
 
     #[test]
+    fn without_the_question_for_modules_only_refused_ones_are_told() {
+        let reply = serde_json::to_value(info(&snapshot().to_string(), false).unwrap()).unwrap();
+        assert_eq!(reply["modules"], json!([{"name": "broken", "error": "not a component"}]));
+    }
+
+    #[test]
     fn single_user_mode_says_plainly_what_it_is() {
         let mut single = snapshot();
         single["safety"]["mode"] = json!("single-user");
@@ -466,15 +485,15 @@ mod tests {
         let reply = reply(&sparse);
         assert!(reply["distro"].get("version").is_none() && reply["distro"].get("codename").is_none());
         assert_eq!(reply["mac_system"], json!({"type": "none"}));
-        assert_eq!((&reply["modules"], &reply["virtualization"]), (&json!([]), &json!("kvm")));
-        for member in ["profiles", "shape", "timezone"] {
+        assert_eq!(reply["virtualization"], "kvm");
+        for member in ["profiles", "shape", "timezone", "modules"] {
             assert!(reply.get(member).is_none(), "{member}");
         }
     }
 
     #[test]
     fn what_sudo_must_allow_is_shown_of_the_module_for_which_was_asked() {
-        let told = || info(&snapshot().to_string()).unwrap();
+        let told = || info(&snapshot().to_string(), false).unwrap();
         let reply = told().with_sudoers("services", Some("# nothing\n".to_owned())).unwrap();
         let reply = serde_json::to_value(reply).unwrap();
         assert_eq!(reply["sudoers_reference"], json!({"services": "# nothing\n"}));
@@ -486,7 +505,7 @@ mod tests {
     #[test]
     fn a_snapshot_that_is_none_is_a_problem() {
         for text in ["", "[]", "{}", "{\"target_host\":"] {
-            assert_eq!(info(text).unwrap_err().code, "INVALID_SNAPSHOT", "{text:?}");
+            assert_eq!(info(text, false).unwrap_err().code, "INVALID_SNAPSHOT", "{text:?}");
         }
     }
 }
