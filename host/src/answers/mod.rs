@@ -4,3 +4,4 @@ pub mod envelope;
 mod paging;
 pub mod remediation;
 pub mod reply;
+pub mod text;

@@ -7,4 +7,5 @@
 pub mod characters;
 pub mod redact;
 pub mod suggestion;
+pub mod table;
 pub mod visible;

@@ -97,8 +97,8 @@ fn best_match(wanted: &str, fields: &[Vec<String>; 3]) -> f64 {
 
 /// How much two stems are alike: 1 where they are the same.
 fn likeness(one: &str, other: &str) -> f64 {
-    let begins_alike = one.len().min(other.len()) >= FEWEST_LETTERS
-        && (one.starts_with(other) || other.starts_with(one));
+    let begins_alike =
+        one.len().min(other.len()) >= FEWEST_LETTERS && (one.starts_with(other) || other.starts_with(one));
     match one == other {
         true => 1.0,
         false if begins_alike => BEGINS_ALIKE,
@@ -123,7 +123,9 @@ fn stem(word: &str) -> String {
     }
     if stem.len() > 4 && stem.ends_with("ies") {
         stem.replace_range(stem.len() - 3.., "y");
-    } else if stem.len() > 3 && stem.ends_with('s') && !["ss", "us", "is"].iter().any(|end| stem.ends_with(end))
+    } else if stem.len() > 3
+        && stem.ends_with('s')
+        && !["ss", "us", "is"].iter().any(|end| stem.ends_with(end))
     {
         stem.pop();
     }
@@ -211,7 +213,8 @@ mod tests {
     fn equally_good_tools_come_in_the_order_of_their_names() {
         let mut backwards = tools();
         backwards.reverse();
-        let found: Vec<_> = find("services", &backwards, 8).into_iter().map(|tool| tool.name.as_str()).collect();
+        let found: Vec<_> =
+            find("services", &backwards, 8).into_iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(found, ["unit_restart", "unit_stop"]);
     }
 
