@@ -104,8 +104,7 @@ impl Tool {
             code: (*code).to_owned(),
             step: (*step).to_owned(),
         };
-        let says_something =
-            self.loses_nothing || self.idempotent || self.first || !self.helps.is_empty();
+        let says_something = self.loses_nothing || self.idempotent || self.first || !self.helps.is_empty();
         says_something.then(|| describe::Hint {
             tool: self.name.to_owned(),
             loses_nothing: self.loses_nothing,

@@ -63,6 +63,9 @@ pub struct ExpectedTool {
     /// The parts of the answers to the calls of `same` that may differ.
     #[serde(default)]
     pub may_differ: Vec<Difference>,
+    /// Needs, in a few words, for which the search for tools finds this one.
+    #[serde(default)]
+    pub found_by: Vec<String>,
     /// Arguments for `cargo xtask bench tools`, where the harmless ones tell little about the time that a call takes.
     #[serde(default)]
     pub measured: Option<Value>,

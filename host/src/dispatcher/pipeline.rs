@@ -315,5 +315,16 @@ fn call_state(
     let origin = Origin { called_as: aliases.tool.clone(), called_by, ..origin };
     let command_log = channel.command_log().clone();
     let (plan, routed, retries) = Default::default();
-    CallState { origin, command_log, plan, routed, channel, retries, has_session, agent_id, calling, client_tools }
+    CallState {
+        origin,
+        command_log,
+        plan,
+        routed,
+        channel,
+        retries,
+        has_session,
+        agent_id,
+        calling,
+        client_tools,
+    }
 }

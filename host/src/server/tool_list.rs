@@ -28,16 +28,21 @@ const SHORT_BYTES: usize = 8000;
 #[derive(PartialEq, Serialize, Deserialize)]
 struct AllTools {
     tools: Vec<Tool>,
-    /// The names of the host's own modules' tools come before those of others.
+    /// The host's own modules' tools come before those of others, and smaller ones before larger ones.
     first: Vec<String>,
 }
 
 impl AllTools {
     fn of(registry: &Registry, options: SchemaOptions) -> Self {
-        let tools = registry.tools().map(|tool| describe_tool(tool, options)).collect();
-        let mut first: Vec<_> = registry.tools_with_modules().filter(|(_, tool)| tool.first).collect();
-        first.sort_by_key(|(module, _)| module.origin != Origin::Host);
-        Self { tools, first: first.into_iter().map(|(_, tool)| tool.name.clone()).collect() }
+        let tools: Vec<_> = registry.tools().map(|tool| describe_tool(tool, options)).collect();
+        let mut first: Vec<_> = registry
+            .tools_with_modules()
+            .zip(&tools)
+            .filter(|((_, tool), _)| tool.first)
+            .map(|((module, tool), shown)| (module.origin != Origin::Host, bytes(shown), tool.name.clone()))
+            .collect();
+        first.sort();
+        Self { tools, first: first.into_iter().map(|(_, _, name)| name).collect() }
     }
 
     /// The list of this client: all tools, or the part of them that it has where its list is kept short.
@@ -55,13 +60,17 @@ impl AllTools {
         let mut names = BTreeSet::new();
         for name in &self.first {
             let Some(tool) = self.tools.iter().find(|tool| tool.name == **name) else { continue };
-            let bytes = serde_json::to_string(tool).map_or(SHORT_BYTES, |text| text.len()) + ",".len();
-            let Some(rest) = room.checked_sub(bytes) else { continue };
+            let Some(rest) = room.checked_sub(bytes(tool) + ",".len()) else { continue };
             room = rest;
             names.insert(name.clone());
         }
         names
     }
+}
+
+/// The bytes that a tool takes in a list.
+fn bytes(tool: &Tool) -> usize {
+    serde_json::to_string(tool).map_or(SHORT_BYTES, |text| text.len())
 }
 
 /// The list in the cache.

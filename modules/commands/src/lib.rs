@@ -90,7 +90,8 @@ pub fn module() -> Module {
             .argument_alias("working_directory", "directory")
             .argument_alias("sudo", "as_root")
             .risk(Risk::Moderate)
-            .duration(DurationCategory::LongRunning),
+            .duration(DurationCategory::LongRunning)
+            .first(),
         )
 }
 

@@ -53,7 +53,10 @@ fn grants(module: Module) -> Module {
 
 fn looking(module: Module) -> Module {
     module
-        .tool(Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read))
+        .tool(
+            Tool::new("file_read", "A file's text, metadata, hash, package, service", read::file_read)
+                .first(),
+        )
         .tool(
             Tool::new("file_list", "Entries of a directory", list::file_list)
                 .helps("FILE_NOT_FOUND", "See what is in the directory: file_list path=<directory>")

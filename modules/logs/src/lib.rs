@@ -37,7 +37,8 @@ pub fn module() -> Module {
                 "Lines that match, in the journal and log files",
                 search::log_search,
             ))
-            .duration(DurationCategory::Slow),
+            .duration(DurationCategory::Slow)
+            .first(),
         )
         .tool(
             Tool::new(

@@ -73,7 +73,8 @@ pub fn module() -> Module {
             "Why this machine can't reach a target: name, route, neighbour, firewall, port",
             explain_tool::net_explain,
         )
-        .duration(DurationCategory::Normal),
+        .duration(DurationCategory::Normal)
+        .first(),
     )
     .tool(
         Tool::new(

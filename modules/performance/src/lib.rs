@@ -34,11 +34,14 @@ pub fn module() -> Module {
             tools::network_io::network_io,
         ))
         .tool(Tool::new("perf_uptime", "With boot time and load averages", tools::uptime::uptime).instant())
-        .tool(Tool::new(
-            "perf_bottleneck",
-            "Names the likely bottleneck, with evidence",
-            tools::bottleneck::bottleneck,
-        ))
+        .tool(
+            Tool::new(
+                "perf_bottleneck",
+                "Names the likely bottleneck, with evidence",
+                tools::bottleneck::bottleneck,
+            )
+            .first(),
+        )
 }
 
 fn grants(module: Module) -> Module {

@@ -39,7 +39,8 @@ pub(crate) fn tool(module: Module) -> Module {
             "All security checks at once, ranked, with what mends each finding",
             sec_audit,
         )
-        .duration(DurationCategory::Slow),
+        .duration(DurationCategory::Slow)
+        .first(),
     )
 }
 

@@ -120,7 +120,7 @@ fn profile_tools(module: Module) -> Module {
             "svc_troubleshoot",
             "What is wrong with a service: known checks, or state, log, files and ports; causes with evidence",
             tools::troubleshoot::svc_troubleshoot,
-        )))
+        ).first()))
         .tool(of_service(Tool::new(
             "svc_config_validate",
             "A service's own checker on its configuration on disk: errors with file and line",
@@ -162,7 +162,7 @@ fn systemd_tools(module: Module) -> Module {
             "svc_status",
             "State of one systemd unit, its health, recent errors, ports, dependants, what needs a restart",
             tools::status::svc_status,
-        )))
+        ).first()))
         .tool(of_service(Tool::new(
             "svc_show",
             "A unit's files and drop-ins by line, what overrides what, and the limits in effect with their use",
@@ -172,7 +172,7 @@ fn systemd_tools(module: Module) -> Module {
             Tool::new("svc_start", "Start a unit", tools::start::svc_start).loses_nothing().idempotent(),
         ))
         .tool(changes(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop).idempotent()))
-        .tool(changes(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart)))
+        .tool(changes(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart).first()))
         .tool(changes(
             Tool::new("svc_reload", "Have a unit reload its configuration", tools::reload::svc_reload)
                 .loses_nothing(),

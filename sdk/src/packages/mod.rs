@@ -212,7 +212,8 @@ pub fn module<B: Backend + 'static>(backend: fn() -> B) -> Module {
             .idempotent(),
         )
         .risk(Risk::Moderate)
-        .duration(Normal),
+        .duration(Normal)
+        .first(),
         named(
             Tool::new(
                 "pkg_remove",

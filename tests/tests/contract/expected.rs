@@ -71,6 +71,10 @@ fn every_tool_is_described_in_its_modules_folder() {
         }
     }
     for module in expected_modules() {
+        if module.tools.iter().all(|tool| tool.found_by.is_empty()) {
+            let file = file_of(&module.name);
+            wrong.push(format!("{file}: say of one of the tools which needs it is `found_by`"));
+        }
         let own = shipped().iter().find(|shipped| shipped.name == module.name).map(|shipped| &shipped.tools);
         let is_unknown = |tool: &&ExpectedTool| own.is_none_or(|own| !own.contains(&tool.name));
         let unknown = module.tools.iter().filter(is_unknown);

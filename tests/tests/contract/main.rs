@@ -13,6 +13,7 @@ mod expected;
 mod grants;
 mod hostile;
 mod languages;
+mod listing;
 mod modules;
 mod pins;
 mod terminal;

@@ -617,8 +617,8 @@ async fn a_running_server_follows_what_the_operator_does() {
         fs::rename(aside, home.config()).expect("moved");
         list_changed(&mut client).await;
         assert!(!listed(&mut client).await.contains("greet_users"), "{to}");
-        let session =
-            client.envelope("sysadmin_session_info", json!({})).await["data"]["modules"].to_string();
+        let session = client.envelope("sysadmin_session_info", json!({"show_modules": true})).await;
+        let session = session["data"]["modules"].to_string();
         assert!(session.contains("of the configuration"), "{session}");
         fs::write(home.config(), &config).expect("written");
         list_changed(&mut client).await;

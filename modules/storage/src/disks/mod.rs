@@ -43,7 +43,8 @@ pub(crate) fn tools(module: Module) -> Module {
                 usage::usage,
             )
             .helps("OUT_OF_SPACE", "See which file system is full, and what fills it: disk_usage")
-            .duration(DurationCategory::Normal),
+            .duration(DurationCategory::Normal)
+            .first(),
         )
         .tool(
             Tool::new("disk_usage_top", "Largest directories and files, what may go", top::top)
