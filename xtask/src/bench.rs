@@ -7,6 +7,7 @@ mod examples;
 mod incidents;
 mod knowledge;
 mod lab;
+mod listing;
 mod many;
 mod remote;
 mod start;
@@ -46,6 +47,8 @@ struct Row {
 pub(crate) enum Part {
     /// The start of the server until its answers, and its memory at rest, with the modules and with four times as many
     Start,
+    /// Bytes of the list of tools, beside the aims
+    Listing,
     /// Single calls on this machine, policy verdicts, reading a file
     Calls,
     /// Each tool that only looks, beside its commands run at once and beside what one would type
@@ -80,6 +83,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
         say(&format!("{part:?}"));
         match part {
             Part::Start => rows.extend(start::starts(&built, &floor)?),
+            Part::Listing => rows.extend(listing::bytes(&built)?),
             Part::Calls => {
                 rows.extend(calls(&built)?);
                 rows.push(files(ours)?);

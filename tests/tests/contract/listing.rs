@@ -88,7 +88,8 @@ async fn tools_that_are_found_get_into_the_list_and_the_client_is_told() {
 
 #[tokio::test]
 async fn a_tool_that_is_not_in_the_list_can_be_called_and_is_in_it_then() {
-    let (mut client, _) = open(&home(), "2025-06-18").await;
+    let home = home();
+    let (mut client, _) = open(&home, "2025-06-18").await;
     assert!(!names(&list(&mut client).await).contains("cron_validate"));
     let valid = client.envelope("cron_validate", json!({"expression": "* * * * *"})).await;
     assert_eq!(valid["data"]["valid"], true, "{valid}");
@@ -118,7 +119,8 @@ async fn a_list_of_all_tools_stays_as_it_is() {
 
 #[tokio::test]
 async fn each_tool_is_found_by_the_needs_that_its_module_names() {
-    let (mut client, _) = open(&Home::new(), "2025-06-18").await;
+    let home = Home::new();
+    let (mut client, _) = open(&home, "2025-06-18").await;
     let mut missing = Vec::new();
     for (module, tool) in expected_tools() {
         for need in &tool.found_by {
@@ -134,7 +136,8 @@ async fn each_tool_is_found_by_the_needs_that_its_module_names() {
 
 #[tokio::test]
 async fn a_need_that_says_nothing_finds_nothing_and_one_that_is_none_is_refused() {
-    let (mut client, _) = open(&home(), "2025-06-18").await;
+    let home = home();
+    let (mut client, _) = open(&home, "2025-06-18").await;
     let before = names(&list(&mut client).await);
     let nothing = client.envelope(FIND, json!({"need": "zeppelin"})).await;
     assert_eq!(

@@ -272,7 +272,7 @@ fn ask(server: &mut Server, params: &Value, answered: usize) -> Result<Duration>
     Ok(took)
 }
 
-/// Gives the kilobytes of a result as the client gets it. It holds the envelope twice: as text and as structured content.
+/// Gives the kilobytes of a result as the client gets it. It holds the answer twice: as text for reading and as an object.
 fn weigh(server: &mut Server, tool: &str, host: &str) -> Result<f64> {
     let result = server.request("tools/call", json!({"name": tool, "arguments": {"host": host}}))?;
     if result["structuredContent"]["status"] != "success" {
