@@ -23,9 +23,9 @@ struct Snapshot {
     config_path: Option<String>,
     #[serde(default)]
     config_error: Option<String>,
-    /// The profiles, which are passed on unchanged.
+    /// The profiles. What they hold is passed on, without roles where they need none.
     #[serde(default)]
-    detected_profiles: Vec<serde_json::Value>,
+    detected_profiles: Vec<serde_json::Map<String, serde_json::Value>>,
     #[serde(default)]
     unresolved_roles: Vec<serde_json::Value>,
     #[serde(default)]
@@ -99,7 +99,7 @@ pub(crate) struct Info {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<String>,
     /// Services with the ids of their profiles, and the services that fill the roles that they need.
-    detected_profiles: Vec<serde_json::Value>,
+    detected_profiles: Vec<serde_json::Map<String, serde_json::Value>>,
     /// Roles that these services need and no service fills.
     unresolved_roles: Vec<serde_json::Value>,
     /// Profiles that were left out, with the reasons.
@@ -180,7 +180,9 @@ impl Safety {
 #[derive(Debug, Deserialize, Serialize)]
 struct Server {
     version: String,
-    contract: String,
+    /// The version of the contract with modules, where the caller asks for the modules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    contract: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -245,12 +247,12 @@ pub(crate) fn info(snapshot: &str, show_modules: bool) -> Result<Info> {
         degraded_reason,
         privilege,
         mac_system: MacSystem { mode: mac_mode.filter(|_| mac_system != "none"), r#type: mac_system },
-        detected_profiles: snapshot.detected_profiles,
+        detected_profiles: snapshot.detected_profiles.into_iter().map(without_empty_roles).collect(),
         unresolved_roles: snapshot.unresolved_roles,
         profile_warnings: snapshot.profile_warnings,
         safety: snapshot.safety.map(Safety::noted),
         integration_mode: snapshot.integration_mode,
-        server: snapshot.server,
+        server: Server { contract: snapshot.server.contract.filter(|_| show_modules), ..snapshot.server },
         config_path: snapshot.config_path,
         config_error: snapshot.config_error,
         sudoers_reference: None,
@@ -270,6 +272,17 @@ impl Info {
         self.sudoers_reference = Some(BTreeMap::from([(module.to_owned(), fragment)]));
         Ok(self)
     }
+}
+
+/// A profile without `roles_resolved` where it needs no other service.
+fn without_empty_roles(
+    mut profile: serde_json::Map<String, serde_json::Value>,
+) -> serde_json::Map<String, serde_json::Value> {
+    let roles = profile.get("roles_resolved").and_then(serde_json::Value::as_object);
+    if roles.is_some_and(serde_json::Map::is_empty) {
+        profile.remove("roles_resolved");
+    }
+    profile
 }
 
 impl HostModule {
@@ -336,7 +349,10 @@ mod tests {
     fn snapshot() -> Value {
         json!({
             "target_host": "localhost",
-            "detected_profiles": [{"id": "sshd", "name": "OpenSSH server", "status": "active", "roles_resolved": {}}],
+            "detected_profiles": [
+                {"id": "sshd", "name": "OpenSSH server", "status": "active", "roles_resolved": {}},
+                {"id": "pihole", "name": "Pi-hole", "status": "active", "roles_resolved": {"dns-upstream": ["unbound"]}},
+            ],
             "unresolved_roles": [{"profile": "rkhunter", "role": "scheduler", "if_down": "It doesn't run"}],
             "profile_warnings": ["the profile x.yaml is left out: line 1: no"],
             "distro": {
@@ -389,7 +405,10 @@ mod tests {
                 "Passwordless sudo not configured. State-changing tools that need root's rights are disabled, and \
                  those that look see what alice may see.",
             "mac_system": {"type": "apparmor", "mode": "enforcing"},
-            "detected_profiles": [{"id": "sshd", "name": "OpenSSH server", "status": "active", "roles_resolved": {}}],
+            "detected_profiles": [
+                {"id": "sshd", "name": "OpenSSH server", "status": "active"},
+                {"id": "pihole", "name": "Pi-hole", "status": "active", "roles_resolved": {"dns-upstream": ["unbound"]}},
+            ],
             "unresolved_roles": [{"profile": "rkhunter", "role": "scheduler", "if_down": "It doesn't run"}],
             "profile_warnings": ["the profile x.yaml is left out: line 1: no"],
             "safety": {"mode": "system", "confirmation": "auto", "confirmation_threshold": "high"},
@@ -429,6 +448,7 @@ mod tests {
     fn without_the_question_for_modules_only_refused_ones_are_told() {
         let reply = serde_json::to_value(info(&snapshot().to_string(), false).unwrap()).unwrap();
         assert_eq!(reply["modules"], json!([{"name": "broken", "error": "not a component"}]));
+        assert_eq!(reply["server"], json!({"version": "0.1.0"}));
     }
 
     #[test]

@@ -230,6 +230,17 @@ fn the_answer_of_several_hosts_counts_them_and_says_who_failed() {
 }
 
 #[test]
+fn words_stand_in_one_line_and_sentences_below_each_other() {
+    let names: Vec<String> = (0..20).map(|number| format!("package-{number}")).collect();
+    let told = text(
+        json!({"data": {"removed": names, "said": ["one two three ".repeat(5), "four five ".repeat(5)]}}),
+    );
+    let said = [format!("  {}", "one two three ".repeat(5)), format!("  {}", "four five ".repeat(5))];
+    let said = said.map(|line| line.trim_end().to_owned()).join("\n");
+    assert_eq!(told, format!("removed: {}\nsaid:\n{said}", names.join(", ")));
+}
+
+#[test]
 fn objects_with_texts_of_several_lines_stand_one_below_the_other() {
     assert_eq!(
         text(json!({"data": {"units": [{"name": "a", "log": "x\ny"}, {"name": "b", "log": null}]}})),

@@ -159,14 +159,29 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// A list or an object that fits into the line of its name, unless it holds other objects.
+/// A list or an object that fits into the line of its name, unless it holds other objects. A list of words fits, however
+/// long it is.
 fn short(value: &Value) -> Option<String> {
-    let holds_objects = match value {
-        Value::Array(items) => items.iter().any(Value::is_object),
-        Value::Object(members) => members.values().any(Value::is_object),
-        _ => false,
+    let (holds_objects, are_words) = match value {
+        Value::Array(items) => (items.iter().any(Value::is_object), items.iter().all(is_word)),
+        Value::Object(members) => (members.values().any(Value::is_object), false),
+        _ => (false, false),
     };
-    inline(value).filter(|text| !holds_objects && text.chars().count() <= SHORT)
+    inline(value).filter(|text| !holds_objects && (are_words || text.chars().count() <= SHORT))
+}
+
+/// Whether a value is a single word or number.
+fn is_word(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty() && !text.contains(parts),
+        Value::Number(_) => true,
+        _ => false,
+    }
+}
+
+/// Whether a character parts the values of a line.
+fn parts(character: char) -> bool {
+    character.is_whitespace() || ",={}[]".contains(character)
 }
 
 /// A value in one line. None where it holds a text of several lines.
@@ -189,7 +204,6 @@ fn pairs<'a>(members: impl Iterator<Item = (&'a str, &'a Value)>) -> Option<Stri
 /// A value as a part of a line, from which it can be told apart.
 fn part(value: &Value) -> Option<String> {
     let text = inline(value)?;
-    let parts = |character: char| character.is_whitespace() || ",={}[]".contains(character);
     Some(match value {
         Value::Array(_) => format!("[{text}]"),
         Value::Object(_) => format!("{{{text}}}"),
