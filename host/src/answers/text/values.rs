@@ -126,7 +126,7 @@ fn table(items: &[Value]) -> Option<Table> {
         }
     }
     let (columns, seldom): (Vec<_>, Vec<_>) =
-        counts.into_iter().partition(|(_, count)| 2 * count >= rows.len());
+        counts.into_iter().partition(|(_, count)| 2 * *count >= rows.len());
     let columns: Vec<&str> = columns.into_iter().map(|(name, _)| name).collect();
     let seldom: Vec<&str> =
         seldom.into_iter().filter(|(_, count)| *count > 0).map(|(name, _)| name).collect();
