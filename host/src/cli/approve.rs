@@ -19,6 +19,7 @@ use rustix::fs::OFlags;
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::pending_call::{self, IdPrefix, PlanView, find, now};
+use super::screen::{Screen, fold};
 use super::stdout::stdout;
 use super::text::risk_name;
 use host_approval::{Beginning, Servers, WaitingCall};
@@ -108,7 +109,8 @@ impl Terminal {
 
     /// Shows the plan, asks twice, and reads the answers.
     pub(super) fn is_approved(&mut self, waiting: &WaitingCall) -> io::Result<bool> {
-        writeln!(self.0, "{}", PlanView { waiting, now: now() })?;
+        let screen = Screen::of(&self.0);
+        writeln!(self.0, "{}", PlanView { waiting, now: now(), screen })?;
         let random = host_base::id::random().map_err(|problem| io::Error::other(problem.message))?;
         Ok(self.asks(&Question::about(waiting))? && self.asks(&Question::again(waiting, &random))?)
     }
@@ -117,7 +119,7 @@ impl Terminal {
     fn asks(&mut self, question: &Question) -> io::Result<bool> {
         // Input that was typed before the plan or the code was shown is no answer to it.
         tcflush(&self.0, QueueSelector::IFlush)?;
-        write!(self.0, "{} ", question.text)?;
+        write!(self.0, "{} ", question.shown(Screen::of(&self.0)))?;
         question.is_approved(&self.0)
     }
 }
@@ -144,7 +146,7 @@ impl Question {
             // Nobody types a machine's name by habit, as they may type yes.
             Risk::Critical => Self {
                 text: format!(
-                    "The risk is CRITICAL. To approve this very plan, type the name of its target, {target}:"
+                    "The risk is CRITICAL. To approve it, type the name of its target, {target}:"
                 ),
                 word: target.trim().to_owned(),
             },
@@ -168,6 +170,12 @@ impl Question {
         let (reason, risk) = (reason.unwrap_or_default(), risk_name(waiting.risk));
         let text = format!("\n{reason}Type {word} to approve on {target}, of {risk} risk: {summary}:");
         Self { text, word }
+    }
+
+    /// The question at the width of the screen, with a column for the cursor.
+    fn shown(&self, screen: Screen) -> String {
+        let lines = self.text.split('\n').flat_map(|line| fold(line, screen.columns() - 1, "  "));
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Whether the first line is the word. An empty line never is.
@@ -221,8 +229,35 @@ mod tests {
         let hostile = WaitingCall { target: "web1\n\u{1b}[2J".to_owned(), ..waiting(Risk::Critical) };
         assert_eq!(
             Question::about(&hostile).text,
-            "The risk is CRITICAL. To approve this very plan, type the name of its target, web1\\n\\u{1b}[2J:"
+            "The risk is CRITICAL. To approve it, type the name of its target, web1\\n\\u{1b}[2J:"
         );
+    }
+
+    #[test]
+    fn a_question_fits_the_screen_and_its_last_words_stay_together() {
+        let long = WaitingCall {
+            summary: "Replace the configuration of the resolver by one that forwards every question".to_owned(),
+            ..waiting(Risk::High)
+        };
+        let cut = WaitingCall { question: "NOT SHOWN: 3 more lines".to_owned(), ..waiting(Risk::High) };
+        for (question, shown) in [
+            (
+                Question::about(&waiting(Risk::Critical)),
+                "The risk is CRITICAL. To approve it, type the name of its target, web1:",
+            ),
+            (
+                Question::about(&cut),
+                "Not all of this plan is shown, see NOT SHOWN above. To approve it all the same,\n  \
+                 type the name of its target, web1:",
+            ),
+            (
+                Question::again(&long, "0000"),
+                "\nType 0000 to approve on web1, of high risk: Replace the configuration of the\n  \
+                 resolver by one that forwards every question:",
+            ),
+        ] {
+            assert_eq!(question.shown(Screen::plain(80)), shown);
+        }
     }
 
     #[test]

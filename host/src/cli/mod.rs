@@ -9,11 +9,14 @@ mod modules;
 mod pending;
 mod pending_call;
 mod policy;
+mod screen;
 mod serve;
 mod stdout;
 mod sudoers;
 mod system;
+mod table;
 mod text;
+mod tool_help;
 mod tools;
 
 use std::ffi::OsString;
@@ -21,7 +24,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use clap::{Parser, Subcommand};
+use anyhow::Context;
+use clap::{CommandFactory, Parser, Subcommand};
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{FilterExt, FilterFn};
 use tracing_subscriber::layer::SubscriberExt;
@@ -160,6 +164,9 @@ impl Cli {
             let named = self.modules.map(named_modules).transpose()?;
             return command.run(named, modules_beside).await;
         }
+        if matches!(&self.command, Command::Call(command) if command.wants_general_help()) {
+            return print_help("call");
+        }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         if let Command::Policy(command) = self.command {
             return command.run(&loaded);
@@ -187,6 +194,17 @@ impl Cli {
             | Command::CompileComponent { .. } => Ok(ExitCode::SUCCESS),
         }
     }
+}
+
+/// Prints the help of a command that reads `--help` itself.
+fn print_help(name: &str) -> anyhow::Result<ExitCode> {
+    let mut program = Cli::command();
+    // This gives the command its whole name.
+    program.build();
+    let command = program.find_subcommand_mut(name).context("there is no such command")?;
+    // Clap knows how to style it, and where to.
+    command.print_help()?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The directory of the components. A directory that is named must exist; without any directory there are no tools.

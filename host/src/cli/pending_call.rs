@@ -5,9 +5,14 @@ use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::text::risk_name;
+use super::screen::{Screen, fold, risk_style};
 use host_approval::{AskError, ServerCall, Servers, WaitingCall};
 use host_text::visible::{one_line, visible};
+
+/// The blanks before each line of a question.
+const INDENT: &str = "  ";
+/// The column of a question's line in which the value after a label begins.
+const VALUES: usize = 9;
 
 /// The number of digits by which a call can be named. A whole id has 16.
 const DIGITS: std::ops::RangeInclusive<usize> = 4..=16;
@@ -87,39 +92,51 @@ pub(super) fn duration(seconds: u64) -> String {
     }
 }
 
-/// Displays a call with its whole plan.
+/// Displays a call with its whole plan. The server has written the question, which names tool, target, client, risk and plan;
+/// only the times are added.
 pub(super) struct PlanView<'a> {
     pub(super) waiting: &'a WaitingCall,
     /// Seconds since 1970.
     pub(super) now: u64,
+    pub(super) screen: Screen,
 }
 
 impl Display for PlanView<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let WaitingCall { id, tool, module, target, summary, client, sha256, .. } = self.waiting;
         let asked = duration(self.now.saturating_sub(self.waiting.asked_unix));
         let time = match self.waiting.expires_unix.saturating_sub(self.now) {
             0 => format!("{asked} ago; has expired"),
             left => format!("{asked} ago; expires in {}", duration(left)),
         };
-        for (name, value) in [
-            ("call", id),
-            ("tool", &format!("{tool}, of the module {module}")),
-            ("target", target),
-            ("risk", &risk_name(self.waiting.risk).to_owned()),
-            ("client", client),
-            ("summary", summary),
-            ("asked", &time),
-            ("plan", &format!("sha256 {sha256}")),
-        ] {
-            writeln!(f, "{name:8} {}", one_line(value))?;
-        }
-        writeln!(f)?;
-        // Indented, so that no line of a plan looks like one of this program.
+        // Only the host begins a line of the question. Indented, no line of a plan looks like one of this program.
         for line in visible(&self.waiting.question).lines() {
-            writeln!(f, "{}", format!("  {line}").trim_end())?;
+            writeln!(f, "{}", self.shown(line))?;
         }
-        Ok(())
+        writeln!(f, "  Asked:   {time}")
+    }
+}
+
+impl PlanView<'_> {
+    /// A line of the question at the width of the screen. The risk has its colour.
+    fn shown(&self, line: &str) -> String {
+        let label = line.find(": ").filter(|_| !line.starts_with(' ')).map(|end| &line[..end]);
+        let blanks = line.bytes().take_while(|byte| *byte == b' ').count();
+        let then = match label {
+            Some(label) if label.len() < VALUES => VALUES + INDENT.len(),
+            // What goes on is further in than what began, so it can't look like a line of its own.
+            _ => blanks + INDENT.len() + 4,
+        };
+        let then = " ".repeat(then);
+        let lines = fold(format!("{INDENT}{line}").trim_end(), self.screen.columns(), &then);
+        match lines.as_slice() {
+            [line] if label == Some("Risk") => match line.rsplit_once(' ') {
+                Some((before, risk)) => {
+                    format!("{before} {}", self.screen.paint(risk_style(self.waiting.risk), risk))
+                }
+                None => line.clone(),
+            },
+            lines => lines.join("\n"),
+        }
     }
 }
 
@@ -127,6 +144,18 @@ impl Display for PlanView<'_> {
 pub(super) mod tests {
     use super::*;
     use host_base::Risk;
+
+    /// A question as the gate writes it, written by hand.
+    fn question(risk: &str) -> String {
+        format!(
+            "May this be done on web1 (web1.example.org), as root?\n\nTool:    web_restart, of module services 0.1.0\n\
+             Client:  a client 1.0\nRisk:    {risk}\nBecause: {risk} rather than the tool's own: the service is the resolver \
+             of the network, and every other service needs it\nSays:    Restart nginx.service\n\n\
+             1. run sudo -n systemctl restart -- nginx.service\n   undo: sudo -n systemctl start -- nginx.service\n\n\
+             Undo:    where a step fails, all before it are undone\nPlan:    3f2a90c1d4e5b6a7 (SHA-256 {})\n",
+            "ab".repeat(32)
+        )
+    }
 
     pub(in crate::cli) fn waiting(risk: Risk) -> WaitingCall {
         WaitingCall {
@@ -139,7 +168,7 @@ pub(super) mod tests {
             client: "a client 1.0".to_owned(),
             asked_unix: 1000,
             expires_unix: 1900,
-            question: "Restart nginx.service on web1.\n\n1. systemctl restart nginx.service".to_owned(),
+            question: question(risk_name(risk)),
             preview: serde_json::json!({"command": "systemctl restart nginx.service"}),
             sha256: "ab".repeat(32),
         }
@@ -169,45 +198,62 @@ pub(super) mod tests {
         assert!(spans.into_iter().all(|(seconds, text)| duration(seconds) == text));
     }
 
+    fn view(waiting: &WaitingCall, now: u64, screen: Screen) -> String {
+        PlanView { waiting, now, screen }.to_string()
+    }
+
     #[test]
-    fn a_call_is_shown_with_its_plan_indented() {
+    fn a_plan_says_each_thing_once_and_fits_the_screen() {
         let waiting = waiting(Risk::High);
         assert_eq!(
-            PlanView { waiting: &waiting, now: 1130 }.to_string(),
+            view(&waiting, 1130, Screen::plain(80)),
             format!(
-                "call     3f2a90c1d4e5b6a7\n\
-                 tool     web_restart, of the module services\n\
-                 target   web1\n\
-                 risk     high\n\
-                 client   a client 1.0\n\
-                 summary  Restart nginx.service\n\
-                 asked    2 min ago; expires in 12 min\n\
-                 plan     sha256 {}\n\
-                 \n  Restart nginx.service on web1.\n\n  1. systemctl restart nginx.service\n",
+                "  May this be done on web1 (web1.example.org), as root?\n\
+                 \n  Tool:    web_restart, of module services 0.1.0\n  Client:  a client 1.0\n  Risk:    high\n  \
+                 Because: high rather than the tool's own: the service is the resolver of the\n           \
+                 network, and every other service needs it\n  Says:    Restart nginx.service\n\
+                 \n  1. run sudo -n systemctl restart -- nginx.service\n     undo: sudo -n systemctl start -- nginx.service\n\
+                 \n  Undo:    where a step fails, all before it are undone\n  Plan:    3f2a90c1d4e5b6a7 (SHA-256\n           \
+                 {})\n  Asked:   2 min ago; expires in 12 min\n",
                 "ab".repeat(32)
             )
         );
-        assert!(PlanView { waiting: &waiting, now: 1900 }.to_string().contains("15 min ago; has expired\n"));
+        assert!(view(&waiting, 1900, Screen::plain(80)).contains("15 min ago; has expired\n"));
+    }
+
+    #[test]
+    fn only_the_risk_has_a_colour() {
+        for (risk, shown) in [
+            (Risk::Low, "  Risk:    \u{1b}[32mlow\u{1b}[0m"),
+            (Risk::Moderate, "  Risk:    \u{1b}[33mmoderate\u{1b}[0m"),
+            (Risk::High, "  Risk:    \u{1b}[31mhigh\u{1b}[0m"),
+            (Risk::Critical, "  Risk:    \u{1b}[1m\u{1b}[31mcritical\u{1b}[0m"),
+        ] {
+            let text = view(&waiting(risk), 1130, Screen::colored(80));
+            let colored: Vec<&str> = text.lines().filter(|line| line.contains('\u{1b}')).collect();
+            assert_eq!(colored, [shown]);
+        }
+    }
+
+    #[test]
+    fn a_long_line_of_a_plan_goes_on_further_in_and_whole() {
+        let argument = "x".repeat(100);
+        let question = format!("1. run tool 'a  b' {argument}\n   | +{argument}");
+        let waiting = WaitingCall { question, ..waiting(Risk::High) };
+        let text = view(&waiting, 1130, Screen::plain(80));
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+        let begins: Vec<&str> = text.lines().filter(|line| !line.starts_with("      ")).collect();
+        assert_eq!(begins.len(), 3, "{text}");
+        assert_eq!(text.matches('x').count(), 201, "{text}");
+        assert!(text.contains("'a  b'"), "{text}");
     }
 
     #[test]
     fn nothing_that_a_terminal_acts_upon_is_shown() {
-        let hostile = "a\nrisk     low\r\u{1b}[2J\u{9b}1A\u{202e}\u{200b}\t";
-        let waiting = WaitingCall {
-            id: hostile.to_owned(),
-            tool: hostile.to_owned(),
-            module: hostile.to_owned(),
-            target: hostile.to_owned(),
-            summary: hostile.to_owned(),
-            client: hostile.to_owned(),
-            question: hostile.to_owned(),
-            sha256: hostile.to_owned(),
-            ..waiting(Risk::Critical)
-        };
-        let shown = PlanView { waiting: &waiting, now: 0 }.to_string();
+        let hostile = "a\r\u{1b}[2J\u{9b}1A\u{202e}\u{200b}\t";
+        let waiting = WaitingCall { question: format!("{hostile}\n   | {hostile}"), ..waiting(Risk::Critical) };
+        let shown = view(&waiting, 0, Screen::plain(80));
         let hidden = |c: char| !matches!(c, '\n' | '\t') && host_text::characters::is_hidden(c);
         assert!(!shown.contains(hidden), "{shown:?}");
-        let risks: Vec<&str> = shown.lines().filter(|line| line.starts_with("risk")).collect();
-        assert_eq!(risks, ["risk     critical"]);
     }
 }

@@ -1,17 +1,24 @@
-//! `linux-sysadmin call`: calls one tool through the same dispatcher as a client.
+//! `linux-sysadmin call`: calls one tool through the same dispatcher as a client. It prints for a person at a terminal, and
+//! JSON for a program.
 
-use std::io::{self, Write};
+mod answer;
+mod arguments;
+mod spinner;
+mod values;
+
+use std::io::{self, IsTerminal, Write};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use anyhow::{Context, bail};
 use clap::Args;
 use serde_json::{Map, Value};
 
 use super::approve::Terminal;
+use super::screen::Screen;
 use super::stdout::stdout;
+use super::tool_help;
 use crate::answers::envelope::Envelope;
 use crate::arguments::aliases::AppliedAliases;
 use crate::arguments::schema::argument_schema;
@@ -20,48 +27,62 @@ use crate::dispatcher::{Caller, Dispatched, DispatchedCall, Dispatcher, Request}
 use host_audit::{DecidedBy, Person};
 use host_base::account::Account;
 use host_base::problem::Problem;
-use host_base::strict_json;
 use host_gate::ConfirmationMethod;
 use host_gate::Question;
 use host_gate::{Answer, unavailable};
+use spinner::Spinner;
+
+// Each paragraph a line: it is wrapped as wide as the terminal is.
+const AFTER_HELP: &str = "\
+`linux-sysadmin tools` lists the tools, and `linux-sysadmin call TOOL --help` shows the arguments of one. A tool that changes \
+something takes dry_run=true, which shows the plan and changes nothing. Where a person has to confirm the plan, it is shown at \
+the terminal, and the answer is read there.
+
+At a terminal the answer is text, and elsewhere the JSON that a client gets.";
 
 #[derive(Args)]
+#[command(
+    disable_help_flag = true,
+    override_usage = "linux-sysadmin call [OPTIONS] TOOL [KEY=VALUE]...",
+    after_help = AFTER_HELP
+)]
 pub(super) struct Call {
     #[command(flatten)]
     pub(super) target: super::TargetOption,
     /// The tool's name, as `linux-sysadmin tools` lists it
-    tool: String,
-    /// Arguments; what the tool takes as a number, a boolean or a list is read as such
+    #[arg(required_unless_present = "help")]
+    tool: Option<String>,
+    /// Arguments; what the tool takes as a number, a boolean or a list is read as such, and each further value of a list adds to it
     #[arg(value_name = "KEY=VALUE")]
     arguments: Vec<String>,
     /// The arguments as one JSON object instead; `-` reads it from stdin
-    #[arg(long, value_name = "OBJECT", num_args = 0..=1, default_missing_value = "{}", conflicts_with = "arguments")]
-    json: Option<String>,
+    #[arg(long, value_name = "OBJECT", conflicts_with = "arguments")]
+    args: Option<String>,
+    /// Print JSON at a terminal, too
+    #[arg(long)]
+    json: bool,
+    /// Print help; with a tool, about its arguments
+    #[arg(short, long)]
+    help: bool,
 }
 
 impl Call {
+    /// Whether help about the command itself is wanted, which takes no configuration.
+    pub(super) fn wants_general_help(&self) -> bool {
+        self.help && self.tool.is_none()
+    }
+
     pub(super) async fn run(self, dispatcher: &Arc<Dispatcher>) -> anyhow::Result<ExitCode> {
-        let arguments = match &self.json {
-            Some(text) => object(text)?,
-            None => {
-                let modules = dispatcher.modules().await;
-                let tool = modules.registry.tool(&self.tool);
-                let schema = tool.map(argument_schema).unwrap_or_default();
-                let declared =
-                    |key: &str| declared(&schema, tool.map_or(key, |tool| tool.aliases.argument(key)));
-                let mut given = Map::new();
-                for pair in &self.arguments {
-                    let (key, value) = argument(pair, declared)?;
-                    if given.insert(key.clone(), value).is_some() {
-                        bail!("{key} is given twice");
-                    }
-                }
-                given
-            }
-        };
+        let name = self.tool.clone().unwrap_or_default();
+        if self.help {
+            let text = tool_help::text(dispatcher, &name, Screen::of_stdout()).await?;
+            stdout().write_all(text.as_bytes())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        let arguments = self.arguments(dispatcher, &name).await?;
         let caller = Caller { client: "linux-sysadmin call".to_owned(), ..Caller::default() };
         let request = Request {
-            tool: self.tool,
+            tool: name,
             arguments,
             aliases: AppliedAliases::default(),
             caller,
@@ -80,23 +101,47 @@ impl Call {
         envelope.add_note(note);
         dispatcher.shut_down().await;
         let code = if envelope.is_error() { ExitCode::from(1) } else { ExitCode::SUCCESS };
-        let text = serde_json::to_string_pretty(&Value::Object(envelope.into_json()))?;
-        writeln!(stdout(), "{text}")?;
+        let envelope = envelope.into_json();
+        let text = match self.json || !io::stdout().is_terminal() {
+            true => serde_json::to_string_pretty(&Value::Object(envelope))? + "\n",
+            false => answer::text(&envelope, Screen::of_stdout()),
+        };
+        stdout().write_all(text.as_bytes())?;
         Ok(code)
+    }
+
+    /// The arguments as they are given to the tool.
+    async fn arguments(&self, dispatcher: &Dispatcher, name: &str) -> anyhow::Result<Map<String, Value>> {
+        if let Some(text) = &self.args {
+            return arguments::object(text);
+        }
+        let modules = dispatcher.modules().await;
+        let tool = modules.registry.tool(name);
+        let schema = tool.map(argument_schema).unwrap_or_default();
+        let properties = schema.get("properties").and_then(Value::as_object);
+        let property = |key: &str| properties?.get(tool.map_or(key, |tool| tool.aliases.argument(key)));
+        arguments::pairs(&self.arguments, property)
     }
 }
 
 /// Waits for the end of the call. Questions are asked at this terminal, where the person who typed the call is.
 async fn follow(mut call: CallHandle) -> Envelope {
     let mut signal = pin!(crate::signals::asked_to_end());
+    let (mut spinner, mut steps) = (Spinner::new(), tokio::time::interval(spinner::STEP));
+    let (what, progress) = (format!("{} on {}", call.info().tool, call.info().host), call.progress());
     loop {
         let event = tokio::select! {
             event = call.next_event() => event,
+            _ = steps.tick(), if spinner.has_terminal() => {
+                spinner.step(&what, &progress.latest());
+                continue;
+            }
             () = &mut signal, if !call.is_cancelled() => {
                 call.cancel();
                 continue;
             }
         };
+        spinner.clear();
         match event {
             CallEvent::Ended(envelope) => return *envelope,
             CallEvent::Asks(open) => {
@@ -128,61 +173,5 @@ async fn ask(question: &Question) -> Result<Answer, Problem> {
         Ok(Ok(false)) => Ok(Answer::No(by)),
         Ok(Err(error)) => Err(unavailable(format!("the terminal is gone: {error}"))),
         Err(error) => Err(unavailable(error)),
-    }
-}
-
-fn object(text: &str) -> anyhow::Result<Map<String, Value>> {
-    let text = if text == "-" { io::read_to_string(io::stdin())? } else { text.to_owned() };
-    const EXPECTED: &str = "--json takes a JSON object, as {\"service\":\"nginx\"}";
-    match strict_json::parse(text.as_bytes()).context(EXPECTED)? {
-        Value::Object(object) => Ok(object),
-        _ => bail!(EXPECTED),
-    }
-}
-
-/// The type that the schema declares for an argument.
-fn declared<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
-    schema.get("properties")?.get(name)?.get("type")?.as_str()
-}
-
-/// Reads `key=value` by the type that the tool's schema declares. A value that doesn't fit stays text, so that the check of
-/// arguments names it, as it would for a client.
-fn argument<'a>(pair: &str, declared: impl Fn(&str) -> Option<&'a str>) -> anyhow::Result<(String, Value)> {
-    let Some((key, value)) = pair.split_once('=') else {
-        bail!("{pair:?} is not of the form KEY=VALUE");
-    };
-    let value = match declared(key) {
-        Some("string") | None => Value::from(value),
-        Some(_) => strict_json::parse(value.as_bytes()).unwrap_or_else(|_| Value::from(value)),
-    };
-    Ok((key.to_owned(), value))
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_value_is_read_as_the_schema_says() {
-        let schema = json!({"properties": {
-            "n": {"type": "integer"}, "s": {"type": "string"}, "b": {"type": "boolean"}, "l": {"type": "array"}
-        }});
-        let schema = schema.as_object().unwrap();
-        for (pair, value) in [
-            ("n=5", json!(5)),
-            ("s=5", json!("5")),
-            ("s=a=b", json!("a=b")),
-            ("b=true", json!(true)),
-            ("l=[1,2]", json!([1, 2])),
-            ("n=many", json!("many")),
-            ("unknown=5", json!("5")),
-        ] {
-            assert_eq!(argument(pair, |key| declared(schema, key)).unwrap().1, value, "{pair}");
-        }
-        assert!(
-            argument("nonsense", |key| declared(schema, key)).unwrap_err().to_string().contains("KEY=VALUE")
-        );
     }
 }
