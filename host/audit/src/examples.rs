@@ -58,7 +58,7 @@ pub fn begun(id: &str) -> ChangeBegun {
         module: module(),
         target: target(),
         arguments: json!({"service": "nginx"}).into(),
-        plan: json!({"summary": "Restart the nginx service"}).into(),
+        plan: json!({"description": "Restart the nginx service"}).into(),
         plan_sha256: "b".repeat(64),
         risk: host_base::Risk::Moderate,
         rules: vec!["restart".to_owned()].into(),

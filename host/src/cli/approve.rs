@@ -145,9 +145,7 @@ impl Question {
             },
             // Nobody types a machine's name by habit, as they may type yes.
             Risk::Critical => Self {
-                text: format!(
-                    "The risk is CRITICAL. To approve it, type the name of its target, {target}:"
-                ),
+                text: format!("The risk is CRITICAL. To approve it, type the name of its target, {target}:"),
                 word: target.trim().to_owned(),
             },
             risk => {
@@ -236,7 +234,8 @@ mod tests {
     #[test]
     fn a_question_fits_the_screen_and_its_last_words_stay_together() {
         let long = WaitingCall {
-            summary: "Replace the configuration of the resolver by one that forwards every question".to_owned(),
+            summary: "Replace the configuration of the resolver by one that forwards every question"
+                .to_owned(),
             ..waiting(Risk::High)
         };
         let cut = WaitingCall { question: "NOT SHOWN: 3 more lines".to_owned(), ..waiting(Risk::High) };

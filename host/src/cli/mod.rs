@@ -6,6 +6,7 @@ mod call;
 mod deny;
 mod knowledge;
 mod modules;
+mod pager;
 mod pending;
 mod pending_call;
 mod policy;
@@ -85,7 +86,7 @@ impl TargetOption {
 enum Command {
     /// Serve MCP over stdin and stdout, until the end of input
     Serve(TargetOption),
-    /// List the tools
+    /// List the tools by subject, or say everything about one
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
     Call(call::Call),
@@ -103,7 +104,7 @@ enum Command {
     System(system::System),
     /// Ask the policy's rules about a command, and list them
     Policy(policy::Command),
-    /// See the profiles of services, and check one's own
+    /// See which services of this machine have a profile, read profiles, and check one's own
     Knowledge(knowledge::Command),
     /// Compile the component on stdin within limits
     #[command(name = host_components::COMPILE, hide = true)]
@@ -172,7 +173,7 @@ impl Cli {
             return command.run(&loaded);
         }
         if let Command::Knowledge(command) = self.command {
-            return command.run(&loaded);
+            return command.run(&loaded).await;
         }
         let places = ModuleDirectories::new(modules_directory(self.modules)?);
         match self.command {

@@ -251,7 +251,8 @@ pub(super) mod tests {
     #[test]
     fn nothing_that_a_terminal_acts_upon_is_shown() {
         let hostile = "a\r\u{1b}[2J\u{9b}1A\u{202e}\u{200b}\t";
-        let waiting = WaitingCall { question: format!("{hostile}\n   | {hostile}"), ..waiting(Risk::Critical) };
+        let waiting =
+            WaitingCall { question: format!("{hostile}\n   | {hostile}"), ..waiting(Risk::Critical) };
         let shown = view(&waiting, 0, Screen::plain(80));
         let hidden = |c: char| !matches!(c, '\n' | '\t') && host_text::characters::is_hidden(c);
         assert!(!shown.contains(hidden), "{shown:?}");

@@ -68,10 +68,9 @@ fn as_json(verdict: &Verdict) -> anyhow::Result<String> {
 fn as_text(verdict: &Verdict, screen: Screen) -> String {
     let level = serde_json::to_value(verdict.level).unwrap_or_default();
     let list = |words: &[String]| if words.is_empty() { "none".to_owned() } else { words.join(", ") };
-    let risk = verdict.risk.map_or_else(
-        || "none of its own".to_owned(),
-        |risk| screen.paint(risk_style(risk), risk_name(risk)),
-    );
+    let risk = verdict
+        .risk
+        .map_or_else(|| "none of its own".to_owned(), |risk| screen.paint(risk_style(risk), risk_name(risk)));
     let reason = if verdict.reason.is_empty() { "no rule is met" } else { &verdict.reason };
     let lines = [
         ("level", one_line(level.as_str().unwrap_or_default())),
@@ -118,7 +117,11 @@ mod tests {
         for (words, json, argv) in [
             (&["rm", "-rf", "/"][..], false, &["rm", "-rf", "/"][..]),
             (&["--", "rm", "-rf", "/"], false, &["rm", "-rf", "/"]),
-            (&["--json", "systemctl", "--no-block", "stop", "sshd"], true, &["systemctl", "--no-block", "stop", "sshd"]),
+            (
+                &["--json", "systemctl", "--no-block", "stop", "sshd"],
+                true,
+                &["systemctl", "--no-block", "stop", "sshd"],
+            ),
             (&["--json", "--", "lsblk", "--json"], true, &["lsblk", "--json"]),
             // An option behind the command is the command's own.
             (&["lsblk", "--json"], false, &["lsblk", "--json"]),
@@ -126,8 +129,14 @@ mod tests {
             (&["--", "--json"], false, &["--json"]),
         ] {
             let line = Line::try_parse_from([&["policy", "check"], words].concat()).unwrap();
-            let Action::Check { json: is_json, argv: read, .. } = line.command.action else { panic!("{words:?}") };
-            assert_eq!((is_json, read.as_slice()), (json, argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().as_slice()), "{words:?}");
+            let Action::Check { json: is_json, argv: read, .. } = line.command.action else {
+                panic!("{words:?}")
+            };
+            assert_eq!(
+                (is_json, read.as_slice()),
+                (json, argv.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().as_slice()),
+                "{words:?}"
+            );
         }
         for words in [&["policy", "check"][..], &["policy", "check", "--json"], &["policy", "check", "--"]] {
             assert!(Line::try_parse_from(words).is_err(), "{words:?}");

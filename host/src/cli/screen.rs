@@ -114,7 +114,7 @@ pub(super) fn risk_style(risk: Risk) -> Style {
 pub(super) fn severity_style(word: &str) -> Style {
     match word {
         "critical" => WORST,
-        "high" | "error" | "failed" | "fail" | "undone" | "partly-undone" | "uncertain" => BAD,
+        "high" | "error" | "failed" | "fail" | "undone" | "partly-undone" | "uncertain" | "unfinished" => BAD,
         "warning" | "warn" | "moderate" | "medium" | "blocked" => WARNING,
         "info" | "low" | "ok" | "pass" | "passed" | "success" | "active" | "running" | "done" => GOOD,
         _ => Style::new(),

@@ -72,8 +72,13 @@ fn help(tool: &Tool, owners: &str, schema: &Map<String, Value>, screen: Screen) 
     for (name, value) in [("Module", owners), ("Risk", &effect), ("Answer", answer), ("Place", place)] {
         text.push_str(&format!("{}\n", screen.wrap(value, &format!("  {name:8}"), &" ".repeat(10))));
     }
-    let required: Vec<&str> =
-        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let properties: Vec<(&String, &Value)> =
         schema.get("properties").and_then(Value::as_object).into_iter().flatten().collect();
     let (own, common): (Vec<_>, Vec<_>) =
@@ -88,8 +93,10 @@ fn help(tool: &Tool, owners: &str, schema: &Map<String, Value>, screen: Screen) 
             true => "HOST".to_owned(),
             false => kind(property),
         };
-        let shown: Vec<String> =
-            arguments.iter().map(|(name, property)| format!("{}={}", one_line(name), values(name, property))).collect();
+        let shown: Vec<String> = arguments
+            .iter()
+            .map(|(name, property)| format!("{}={}", one_line(name), values(name, property)))
+            .collect();
         let widths = shown.iter().map(|shown| display_width(shown)).filter(|width| *width <= MOST_ARGUMENT);
         let width = widths.max().unwrap_or_default().min(screen.columns() / 2);
         for ((name, property), shown) in arguments.iter().zip(&shown) {
@@ -173,7 +180,9 @@ fn remarks(name: &str, property: &Value, is_required: bool, is_common: bool) -> 
         remarks.extend(common(name).map(str::to_owned));
     }
     let values = values_of(items).map(|values| values.join(", "));
-    remarks.extend(values.filter(|values| display_width(values) > MOST_VALUES).map(|all| format!("one of {all}")));
+    remarks.extend(
+        values.filter(|values| display_width(values) > MOST_VALUES).map(|all| format!("one of {all}")),
+    );
     let bound = |name: &str| items.get(name).filter(|bound| bound.is_number()).map(Value::to_string);
     match (bound("minimum"), bound("maximum")) {
         (Some(least), Some(most)) => remarks.push(format!("{least} to {most}")),
@@ -221,7 +230,8 @@ fn examples(tool: &Tool, properties: &[(&String, &Value)], required: &[&str]) ->
     if given.is_empty() {
         return vec![call];
     }
-    let pairs: Vec<String> = given.iter().map(|(name, value)| quoted(&format!("{name}={}", as_argument(value)))).collect();
+    let pairs: Vec<String> =
+        given.iter().map(|(name, value)| quoted(&format!("{name}={}", as_argument(value)))).collect();
     let object = Value::Object(given).to_string();
     vec![format!("{call} {}", pairs.join(" ")), format!("{call} --args {}", quoted(&object))]
 }
@@ -244,10 +254,13 @@ fn example(name: &str, property: &Value) -> Value {
     match kind {
         "integer" | "number" => property.get("minimum").cloned().unwrap_or_else(|| 1.into()),
         "boolean" => Value::Bool(true),
-        "array" => Value::Array(property.get("items").map(|items| example(name, items)).into_iter().collect()),
+        "array" => {
+            Value::Array(property.get("items").map(|items| example(name, items)).into_iter().collect())
+        }
         "object" => {
             let required = property.get("required").and_then(Value::as_array).into_iter().flatten();
-            let member = |name: &str| Some((name.to_owned(), example(name, property.get("properties")?.get(name)?)));
+            let member =
+                |name: &str| Some((name.to_owned(), example(name, property.get("properties")?.get(name)?)));
             Value::Object(required.filter_map(Value::as_str).filter_map(member).collect())
         }
         _ => Value::from(name.to_uppercase()),
@@ -319,7 +332,10 @@ mod tests {
         );
         let looks = shown(&tool("read-only", "listing", json!({}), json!([])), 80);
         assert!(looks.contains("none: it only looks") && !looks.contains("\nArguments:"), "{looks}");
-        assert!(looks.contains("limit=NUMBER") && looks.ends_with("  linux-sysadmin call web_restart\n"), "{looks}");
+        assert!(
+            looks.contains("limit=NUMBER") && looks.ends_with("  linux-sysadmin call web_restart\n"),
+            "{looks}"
+        );
     }
 
     #[test]
@@ -331,7 +347,10 @@ mod tests {
             (json!({"type": "object"}), "JSON"),
             (json!({"type": "array", "items": {"enum": ["a", "b"]}}), "a|b..."),
             (json!({"type": ["string", "integer"]}), "TEXT|NUMBER"),
-            (json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}), "TEXT|TEXT..."),
+            (
+                json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}),
+                "TEXT|TEXT...",
+            ),
             (json!({"const": "only"}), "only"),
             (json!({"enum": ["a rather long value", "and another one"]}), "WORD"),
             (json!({}), "VALUE"),
@@ -360,9 +379,16 @@ mod tests {
             (json!({"type": "integer", "minimum": 3}), "x=3"),
             (json!({"type": "array", "items": {"type": "string"}}), "x=X"),
             (json!({"type": "array", "items": {"type": "integer"}}), "'x=[1]'"),
-            (json!({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}), "'x={\"a\":true}'"),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"]}),
+                "'x={\"a\":true}'",
+            ),
         ] {
-            assert_eq!(quoted(&format!("x={}", as_argument(&example("x", &property)))), expected, "{property}");
+            assert_eq!(
+                quoted(&format!("x={}", as_argument(&example("x", &property)))),
+                expected,
+                "{property}"
+            );
         }
     }
 

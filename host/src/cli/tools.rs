@@ -112,7 +112,11 @@ mod tests {
     #[test]
     fn tools_stand_by_subject_and_what_changes_something_has_a_mark() {
         let tools = [
-            tool("web_list", "All sites and their states, those first that have failed, with their ports and requests", "read-only"),
+            tool(
+                "web_list",
+                "All sites and their states, those first that have failed, with their ports and requests",
+                "read-only",
+            ),
             tool("web_restart", "Restart a site", "moderate"),
             tool("mail_queue", "Mails that wait", "read-only"),
         ];

@@ -110,29 +110,52 @@ impl Filter {
     }
 
     fn wants(&self, record: &Record, subject: &Subject) -> bool {
-        let fits = |wanted: &Option<String>, found: Option<&str>| match wanted {
-            Some(wanted) => found == Some(wanted),
-            None => true,
-        };
         let status = record.word("status").or_else(|| record.word("outcome"));
-        // All times in the log are in one format and one zone, so they can be compared as text.
-        let at = |time: &Timestamp| format!("{time:.3}");
         let is_it = |id: &String| record.change() == Some(id) || record.seq.to_string() == *id;
-        self.since.as_ref().is_none_or(|since| record.time >= at(since))
-            && self.until.as_ref().is_none_or(|until| record.time <= at(until))
-            && fits(&self.tool, subject.tool.as_deref())
-            && fits(&self.host, subject.host.as_deref())
-            && fits(&self.status, status)
+        self.wants_at(&record.time)
+            && self.wants_subject(subject)
+            && self.wants_status(status)
             && (!self.changes || record.event.starts_with("change-"))
             && self.id.as_ref().is_none_or(is_it)
     }
+
+    /// Whether a record of this time passes.
+    pub fn wants_at(&self, time: &str) -> bool {
+        // All times in the log are in one format and one zone, so they can be compared as text.
+        let at = |time: &Timestamp| format!("{time:.3}");
+        self.since.as_ref().is_none_or(|since| *time >= *at(since))
+            && self.until.as_ref().is_none_or(|until| *time <= *at(until))
+    }
+
+    /// Whether a record about this tool and this host passes.
+    pub fn wants_subject(&self, subject: &Subject) -> bool {
+        fits(self.tool.as_deref(), subject.tool.as_deref())
+            && fits(self.host.as_deref(), subject.host.as_deref())
+    }
+
+    /// Whether a call with this status, or a change with this outcome, passes.
+    pub fn wants_status(&self, status: Option<&str>) -> bool {
+        fits(self.status.as_deref(), status)
+    }
 }
 
+/// Whether what is wanted is what was found. Where nothing is wanted, everything passes.
+fn fits(wanted: Option<&str>, found: Option<&str>) -> bool {
+    wanted.is_none() || wanted == found
+}
 /// The tool and the host that a record is about.
 #[derive(Clone, Default)]
-struct Subject {
+pub(super) struct Subject {
     tool: Option<String>,
     host: Option<String>,
+}
+
+impl Subject {
+    /// The tool and the host that the record itself names.
+    pub fn of(record: &Record) -> Self {
+        let owned = |word: Option<&str>| word.map(str::to_owned);
+        Self { tool: owned(record.word("tool")), host: owned(record.word_of("target", "name")) }
+    }
 }
 
 /// The subjects of changes by their ids. The end of a change doesn't repeat what its beginning said.
@@ -141,8 +164,7 @@ struct BegunChanges(BTreeMap<String, Subject>);
 
 impl BegunChanges {
     fn subject_of(&mut self, record: &Record) -> Subject {
-        let owned = |word: Option<&str>| word.map(str::to_owned);
-        let own = Subject { tool: owned(record.word("tool")), host: owned(record.word_of("target", "name")) };
+        let own = Subject::of(record);
         match (record.event.as_str(), record.word("id")) {
             ("change-begun", Some(id)) => {
                 self.0.insert(id.to_owned(), own.clone());

@@ -1,6 +1,7 @@
 //! `linux-sysadmin audit`: verifies, shows and exports the audit log, and recovers changes. Exit codes: 0 done, 1 the log was
 //! altered, has no such record, or not everything could be restored, 2 wrong usage, or the log can't be read.
 
+mod changes;
 mod filter;
 mod format;
 mod recover;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
+use super::screen::Screen;
 use super::text::wrap;
 use filter::Filter;
 use host_audit::{JournalHeads, VerifyError};
@@ -33,7 +35,7 @@ pub(super) struct Audit {
 enum Command {
     /// Hold every record against the chain, and the chain against what another log knows of it
     Verify(Verify),
-    /// Show what was called and changed; with an ID everything that is on record of it
+    /// List the changes, one in a line; with an ID everything that is on record of one
     Show(show::Show),
     /// Write records out as they are, a JSON object a line
     Export(Export),
@@ -66,7 +68,9 @@ impl Audit {
         let (mut out, mut err) = (BufWriter::new(io::stdout().lock()), io::stderr().lock());
         let done = match self.command {
             Command::Verify(command) => command.run(&directory, &mut out, &mut err),
-            Command::Show(command) => command.run(&directory, &mut out, &mut err),
+            Command::Show(command) => {
+                command.run(&directory, Screen::of_stdout().with_usual_width(), &mut out, &mut err)
+            }
             Command::Export(command) => command.run(&directory, &mut out, &mut err),
             Command::Recover(command) => command.run(&directory, &mut out, &mut err).await,
         };

@@ -18,7 +18,7 @@ fn run(directory: &Path, args: &[&str]) -> (bool, String, String) {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let all_right = match line.audit.command {
         Command::Verify(command) => command.run(directory, &mut out, &mut err),
-        Command::Show(command) => command.run(directory, &mut out, &mut err),
+        Command::Show(command) => command.run(directory, Screen::plain(80), &mut out, &mut err),
         Command::Export(command) => command.run(directory, &mut out, &mut err),
         Command::Recover(_) => panic!("its tests are beside it"),
     };
@@ -90,25 +90,95 @@ fn damage_and_heads_that_do_not_fit_are_refused() {
     );
 }
 
+/// The rows of a list, without its heading.
+fn rows(out: &str) -> Vec<&str> {
+    assert!(out.lines().all(|line| line.chars().count() <= 80 && !line.contains('\u{1b}')), "{out}");
+    assert!(out.is_empty() || out.trim_start().starts_with("NR  WHEN"), "{out}");
+    out.lines().skip(1).collect()
+}
+
 #[test]
-fn a_list_is_short_and_narrow_and_nothing_in_it_is_hidden() {
+fn a_change_has_one_line_that_says_when_who_where_what_and_what_came_of_it() {
+    let (home, log) = log();
+    let (right, out, err) = run(home.path(), &["show"]);
+    assert!(right && err.is_empty(), "{err}");
+    // This process makes the change.
+    assert!(
+        matches!(rows(&out)[..], [row] if row.contains("Z  claude-code  web1  Restart the nginx service  running")),
+        "{out}"
+    );
+    for (outcome, shown) in [
+        (Outcome::Undone, "undone"),
+        (Outcome::PartlyUndone, "partly undone"),
+        (Outcome::Uncertain, "uncertain"),
+        (Outcome::Done, "done"),
+    ] {
+        log.append(&host_audit::examples::ended("c1", outcome), Durability::Synced).unwrap();
+        let (_, out, _) = run(home.path(), &["show"]);
+        assert!(matches!(rows(&out)[..], [row] if row.ends_with(&format!("  {shown}"))), "{shown}: {out}");
+    }
+    let person = host_audit::DecidedBy::Terminal(host_audit::Person { uid: 1000, account: "ada".to_owned() });
+    let plan =
+        host_audit::MaybeOmitted::Omitted(host_audit::Omitted { omitted_bytes: 9, sha256: "a".repeat(64) });
+    let begun = ChangeBegun { decided_by: Some(person), plan, ..host_audit::examples::begun("c2") };
+    log.append(&Event::ChangeBegun(Box::new(begun)), Durability::Synced).unwrap();
+    let (_, out, _) = run(home.path(), &["show"]);
+    assert!(rows(&out)[1].contains("Z  ada          web1  service_restart"), "{out}");
+}
+
+#[test]
+fn calls_that_changed_nothing_are_listed_on_request_and_nothing_in_them_is_hidden() {
+    let (home, _log) = log();
+    let (_, out, _) = run(home.path(), &["show", "--looks"]);
+    let rows = rows(&out);
+    assert_eq!(rows.len(), 20, "{out}");
+    assert!(
+        rows[0].contains("Z  claude-code  web1  service_status") && rows[0].ends_with("  success"),
+        "{out}"
+    );
+    assert!(out.contains("evil\\u{1b}[2J\\nforged line") && out.contains("  error\n"), "{out}");
+    for conflicting in [&["--looks", "--changes"][..], &["--looks", "--unfinished"], &["--looks", "c1"]] {
+        assert!(Line::try_parse_from([&["audit", "show"], conflicting].concat()).is_err(), "{conflicting:?}");
+    }
+}
+
+#[test]
+fn a_list_has_the_changes_that_the_filter_wants() {
     let (home, log) = log();
     log.append(&host_audit::examples::ended("c1", Outcome::Undone), Durability::Synced).unwrap();
-    let (right, out, _) = run(home.path(), &["show"]);
-    assert!(right);
-    assert!(out.lines().all(|line| line.chars().count() <= 80 && !line.contains('\u{1b}')), "{out}");
-    let rows = out.lines().filter(|line| !line.starts_with("       ")).count();
-    assert_eq!(rows, 20, "{out}");
-    let flat = out.replace("\n          ", " ");
-    for said in [
-        "Z  service_status on web1: success, 12 ms\n",
-        "Z  others_look on web1 for module triage: success, 12 ms\n",
-        "evil\\u{1b}[2J\\nforged line on web1: error",
-        "change c1 begun: service_restart on web1, risk moderate, allowed by policy\n",
-        "change c1 ended: undone, step 2 failed, STEP_FAILED\n",
-    ] {
-        assert!(flat.contains(said), "{said}: {flat}");
+    for id in ["c2", "c3"] {
+        let begun = ChangeBegun { tool: "other".to_owned(), ..host_audit::examples::begun(id) };
+        log.append(&Event::ChangeBegun(Box::new(begun)), Durability::Synced).unwrap();
+        log.append(&host_audit::examples::ended(id, Outcome::Done), Durability::Synced).unwrap();
     }
+    for (filter, listed) in [
+        (&[][..], 3),
+        (&["--changes"], 3),
+        (&["--status", "undone"], 1),
+        (&["--status", "undone", "--last", "1"], 1),
+        (&["--tool", "other"], 2),
+        (&["--last", "2"], 2),
+        (&["--host", "web1", "--since", "1h"], 3),
+        (&["--until", "1h"], 0),
+        (&["--host", "web2"], 0),
+        (&["--looks", "--status", "error"], 1),
+        (&["--looks", "--tool", "service_status", "--last", "5"], 5),
+    ] {
+        let (right, out, err) = run(home.path(), &[&["show"], filter].concat());
+        assert!(right && err.is_empty() == (listed > 0), "{filter:?}: {err}");
+        assert_eq!(rows(&out).len(), listed, "{filter:?}: {out}");
+    }
+}
+
+#[test]
+fn the_number_in_the_list_stands_for_the_whole_change() {
+    let (home, log) = log();
+    log.append(&host_audit::examples::ended("c1", Outcome::Done), Durability::Synced).unwrap();
+    let (_, out, _) = run(home.path(), &["show"]);
+    let number = rows(&out)[0].split_whitespace().next().unwrap();
+    let (right, out, _) = run(home.path(), &["show", number]);
+    assert!(right && out.contains("change c1 begun") && out.contains("change c1 ended"), "{out}");
+    assert!(out.contains("Restart the nginx service"), "{out}");
 }
 
 #[test]

@@ -108,7 +108,8 @@ impl Answer<'_> {
         }
         let is_cut = self.envelope.get("truncated") == Some(&Value::Bool(true));
         if let (true, Some(returned), Some(total)) = (is_cut, self.number("returned"), self.number("total")) {
-            let more = format!("{returned} of {total}; limit={total} shows all, filter=TEXT those with the text");
+            let more =
+                format!("{returned} of {total}; limit={total} shows all, filter=TEXT those with the text");
             self.line("shown: ", FAINT, &more);
         }
     }
@@ -232,7 +233,8 @@ mod tests {
             "SITE       REQUESTS\na.example        12\n\
              shown: 1 of 40; limit=40 shows all, filter=TEXT those with the text\nnote: the log begins today\nlocalhost, 3 ms\n"
         );
-        let none = json!({"status": "success", "target_host": "web1", "duration_ms": 3, "total": 0, "data": []});
+        let none =
+            json!({"status": "success", "target_host": "web1", "duration_ms": 3, "total": 0, "data": []});
         assert_eq!(shown(none), "nothing found\nweb1, 3 ms\n");
     }
 

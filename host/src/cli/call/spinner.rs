@@ -76,7 +76,9 @@ mod tests {
 
     #[test]
     fn a_line_says_what_runs_how_long_and_how_far_and_stays_one() {
-        let shown = |step, progress, width| line(step, "web_copy on web1", progress, Duration::from_millis(3900), width);
+        let shown = |step, progress, width| {
+            line(step, "web_copy on web1", progress, Duration::from_millis(3900), width)
+        };
         assert_eq!(shown(0, "", 80), "| 3 s  web_copy on web1");
         assert_eq!(shown(5, "copy (50%)", 80), "/ 3 s  web_copy on web1: copy (50%)");
         assert_eq!(shown(2, "a\n\u{1b}[2J", 80), "- 3 s  web_copy on web1: a\\n\\u{1b}[2J");

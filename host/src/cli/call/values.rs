@@ -243,9 +243,13 @@ mod tests {
 
     #[test]
     fn only_what_says_how_serious_it_is_has_a_colour() {
-        let value = json!({"severity": "critical", "name": "critical", "checks": [{"name": "a", "status": "ok"}]});
+        let value =
+            json!({"severity": "critical", "name": "critical", "checks": [{"name": "a", "status": "ok"}]});
         let shown = shown(&value, Screen::colored(80));
         assert!(shown.contains("severity  \u{1b}[1m\u{1b}[31mcritical\u{1b}[0m\n"), "{shown:?}");
-        assert!(shown.contains("name      critical\n") && shown.contains("a     \u{1b}[32mok\u{1b}[0m\n"), "{shown:?}");
+        assert!(
+            shown.contains("name      critical\n") && shown.contains("a     \u{1b}[32mok\u{1b}[0m\n"),
+            "{shown:?}"
+        );
     }
 }
