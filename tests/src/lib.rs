@@ -208,7 +208,7 @@ impl Home {
 
     /// Calls a tool from the command line; gives the exit code and the envelope.
     pub fn call(&self, modules: &Path, tool: &str, arguments: Value) -> (Option<i32>, Value) {
-        let output = self.run(modules, &["call", tool, "--json", &arguments.to_string()]);
+        let output = self.run(modules, &["call", tool, "--args", &arguments.to_string()]);
         let text = String::from_utf8_lossy(&output.stdout);
         let envelope = serde_json::from_str(&text).unwrap_or_else(|error| {
             panic!("no envelope ({error}): {text}\n{}", String::from_utf8_lossy(&output.stderr))

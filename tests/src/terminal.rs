@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::binary;
 
-/// Runs a line of shell at a terminal, in which `$BIN` is the program under test. It types `first` at once, `then` at
+/// Runs a line of shell at a terminal that shows no colours, in which `$BIN` is the program under test. It types `first` at once, `then` at
 /// the prompt, and the code where `approve` asks for one; gives the exit code and everything that was shown. `start` makes the
 /// command to which a line is given.
 pub fn at_terminal(
@@ -19,6 +19,8 @@ pub fn at_terminal(
         .args(["--quiet", "--return", "--command", line, "/dev/null"])
         .env("BIN", binary())
         .env("SHELL", "/bin/sh")
+        .env("TERM", "dumb")
+        .env("NO_COLOR", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

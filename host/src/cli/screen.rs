@@ -40,7 +40,7 @@ impl Screen {
             0 => USUAL_WIDTH,
             columns => columns.max(LEAST_WIDTH),
         });
-        Self { width, has_colors: AutoStream::choice(stream) != ColorChoice::Never }
+        Self { width, has_colors: AutoStream::choice(stream) != ColorChoice::Never && !is_dumb() }
     }
 
     /// The screen behind standard output.
@@ -98,6 +98,11 @@ impl Screen {
             .word_separator(textwrap::WordSeparator::AsciiSpace);
         textwrap::fill(text, options)
     }
+}
+
+/// Whether the terminal can do nothing but show text.
+pub(super) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb")
 }
 
 /// The style of a risk.

@@ -39,7 +39,7 @@ impl Lab {
     #[track_caller]
     pub fn call(&self, alias: &str, tool: &str, arguments: &Value) -> (Value, String) {
         let arguments = arguments.to_string();
-        let mut call = self.program(&["call", "--host", alias, tool, "--json", &arguments]);
+        let mut call = self.program(&["call", "--host", alias, tool, "--args", &arguments]);
         answered(&call.output().expect("ip runs"))
     }
 

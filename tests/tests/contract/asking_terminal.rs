@@ -128,7 +128,7 @@ async fn who_says_no_to_a_call_of_ones_own_has_its_answer_and_nothing_else() {
     let Some(sandbox) = Sandbox::new(test) else { return };
     let client = sandbox.serve(Way::TwoStep).await;
     let (modules, arguments) = (guest("planner"), counted().apply());
-    let line = format!("$BIN call {APPLY} --modules {} --json '{arguments}'", modules.display());
+    let line = format!("$BIN call {APPLY} --modules {} --json --args '{arguments}'", modules.display());
     let (code, seen) = at_terminal(|program| sandbox.beside(&client, program), &line, "", YES, "no\n");
     let (_, behind) = seen.split_once(YES).unwrap_or_else(|| panic!("{seen}"));
     let (typed, answer) = behind.split_once('{').unwrap_or_else(|| panic!("{seen}"));

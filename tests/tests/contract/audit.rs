@@ -337,7 +337,7 @@ fn nobody_else_may_read_the_log_whatever_the_umask() {
     small_files(&home);
     let big = json!({"b": "x".repeat(7_000)}).to_string();
     for _ in 0..180 {
-        let call = home.command(&modules(), &["call", "perf_uptime", "--json", &big]);
+        let call = home.command(&modules(), &["call", "perf_uptime", "--args", &big]);
         let mut loose = Command::new("sh");
         loose.args(["-c", "umask 0; exec \"$0\" \"$@\""]).arg(call.get_program()).args(call.get_args());
         loose.envs(call.get_envs().filter_map(|(name, value)| Some((name, value?))));
@@ -406,7 +406,9 @@ async fn what_is_shown_fits_a_terminal_and_hides_nothing() {
         }
         text
     };
-    let list = readable(audit(&home, &["show"]));
+    let changes = readable(audit(&home, &["show"]));
+    assert!(!changes.contains("Z  ") && changes.contains("--looks"), "no call changed anything: {changes}");
+    let list = readable(audit(&home, &["show", "--looks"]));
     assert_eq!(list.lines().filter(|line| line.contains("Z  ")).count(), 4, "{list}");
     assert!(list.contains("UNKNOWN_TOOL") && list.contains(r"\u{1b}"), "{list}");
     for number in ["2", "3", "4"] {
@@ -434,7 +436,10 @@ async fn what_is_shown_fits_a_terminal_and_hides_nothing() {
         let all: Vec<_> = all.lines().collect();
         let wanted: Vec<_> = expected.iter().map(|number| all[number - 1]).collect();
         assert_eq!(lines.lines().collect::<Vec<_>>(), wanted, "{args:?}");
-        let shown = audit(&home, &[&["show"], args].concat());
+        // Those that name records or changes need no word about looks.
+        let looks = !matches!(args, ["3"] | ["--changes"] | ["--unfinished"]);
+        let looks = if looks { &["--looks"][..] } else { &[] };
+        let shown = audit(&home, &[&["show"], looks, args].concat());
         let shown = String::from_utf8(shown.stdout).expect("UTF-8");
         assert_eq!(
             shown.lines().filter(|line| line.contains("Z  ")).count(),

@@ -11,16 +11,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use linux_sysadmin_tests::{Home, at_terminal, binary, skipped};
 use serde_json::{Value, json};
 
-const QUESTION: &str =
-    "Restart nginx.service.\n\n1. systemctl restart nginx.service\nESC \u{1b}[2J, bidi \u{202e}";
 const YES: &str = "of high risk, type yes:";
+
+/// A question as a server writes it, with characters that no server would leave in it.
+fn question_of(id: &str, risk: &str) -> String {
+    let because = "the service is the resolver of this network, and every other service of it needs names";
+    format!(
+        "May this be done on web1 (web1.example.org), as root?\n\nTool:    svc_restart, of module services 0.1.0\n\
+         Client:  a test\nRisk:    {risk}\nBecause: {because}\nSays:    Restart nginx\n\n\
+         1. systemctl restart nginx.service\nESC \u{1b}[2J, bidi \u{202e}\n\nPlan:    {id} (SHA-256 {})\n",
+        "ab".repeat(32)
+    )
+}
 
 fn call(id: &str, risk: &str) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs();
     json!({
         "id": id, "tool": "svc_restart", "module": "services", "target": "web1", "risk": risk,
         "summary": "Restart\nnginx.service\u{9b}1A", "client": "a test", "asked_unix": now - 150,
-        "expires_unix": now + 750, "question": QUESTION,
+        "expires_unix": now + 750, "question": question_of(id, risk),
         "preview": {"command": "systemctl restart nginx.service"}, "sha256": "ab".repeat(32),
     })
 }
@@ -110,8 +119,14 @@ fn what_waits_is_listed_and_shown_whole() {
 
     let (code, out, _) = server.run(&["pending", "3f2a"]);
     assert_eq!(code, Some(0));
-    for line in ["risk     high", "  1. systemctl restart nginx.service", "  ESC \\u{1b}[2J, bidi \\u{202e}"]
-    {
+    for line in [
+        "  Risk:    high",
+        "  1. systemctl restart nginx.service",
+        "  ESC \\u{1b}[2J, bidi \\u{202e}",
+        "  Because: the service is the resolver of this network, and every other service",
+        "           of it needs names",
+        "  Asked:   2 min ago; expires in 12 min",
+    ] {
         assert!(out.lines().any(|shown| shown == line), "{line}: {out}");
     }
 
@@ -148,6 +163,32 @@ fn an_approval_is_typed_after_the_whole_plan_was_shown() {
         let outcome = if approved { "approved: the change is running" } else { "not approved" };
         assert!(seen.contains(outcome), "{seen}");
     }
+}
+
+#[test]
+fn a_plan_is_shown_once_fits_the_terminal_and_its_risk_has_a_colour() {
+    for (columns, risk, shown) in
+        [(80, "high", "\u{1b}[31mhigh\u{1b}[0m"), (100, "moderate", "\u{1b}[33mmoderate\u{1b}[0m")]
+    {
+        let server = Server::with(risk);
+        let line = format!("stty cols {columns}; NO_COLOR= TERM=xterm $BIN approve 3f2a");
+        let prompt = format!("of {risk} risk, type yes:");
+        let (code, seen) = server.at_terminal(&line, "", &prompt, "yes\n");
+        assert_eq!((code, server.decision()), (Some(0), decision(true)), "{seen}");
+        assert!(seen.contains(&format!("Risk:    {shown}\r\n")), "{seen:?}");
+        let plain = seen.replace(shown, risk);
+        assert!(!plain.contains('\u{1b}'), "{plain:?}");
+        let lines: Vec<&str> = plain.lines().take_while(|line| !line.starts_with("approved")).collect();
+        // A line of the terminal also has what was typed.
+        assert!(lines.iter().all(|line| line.trim_end().chars().count() <= columns), "{plain}");
+        for once in ["svc_restart", "a test", "Restart nginx\r\n", &"ab".repeat(32), "Because"] {
+            assert_eq!(plain.matches(once).count(), 1, "{once}: {plain}");
+        }
+    }
+    // Without colours the terminal gets no escape at all.
+    let server = Server::with("high");
+    let (code, seen) = server.at_terminal("NO_COLOR=1 TERM=xterm $BIN approve 3f2a", "", YES, "no\n");
+    assert!(code == Some(1) && !seen.contains('\u{1b}'), "{seen:?}");
 }
 
 #[test]

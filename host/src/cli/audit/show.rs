@@ -54,11 +54,10 @@ impl Show {
         })?;
         match rows.table(screen) {
             Some(table) => write!(out, "{table}")?,
-            None if self.looks => writeln!(err, "nothing of the kind is on record")?,
-            None => writeln!(
-                err,
-                "no change of the kind is on record; --looks lists the calls that changed nothing"
-            )?,
+            None if self.looks => writeln!(out, "nothing of the kind is on record")?,
+            None => {
+                writeln!(out, "no such change is on record; --looks lists the calls that changed nothing")?
+            }
         }
         Ok(all_right)
     }

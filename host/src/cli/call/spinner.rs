@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
-use crate::cli::screen::{Screen, cut};
+use crate::cli::screen::{Screen, cut, is_dumb};
 use host_text::visible::one_line;
 
 /// The time between two pictures.
@@ -27,8 +27,7 @@ impl Spinner {
     /// A spinner at standard error.
     pub(super) fn new() -> Self {
         let stderr = io::stderr();
-        let is_dumb = std::env::var_os("TERM").is_none_or(|kind| kind.is_empty() || kind == "dumb");
-        let screen = (stderr.is_terminal() && !is_dumb).then(|| Screen::of(&stderr));
+        let screen = (stderr.is_terminal() && !is_dumb()).then(|| Screen::of(&stderr));
         Self { started: Instant::now(), steps: 0, is_shown: false, screen }
     }
 

@@ -12,7 +12,7 @@ static FAILING: Mutex<()> = Mutex::new(());
 /// Calls a tool on a host, through the real binary there.
 fn call(host: &Host, tool: &str, arguments: &Value) -> Value {
     let text =
-        host.run(&["/opt/linux-sysadmin/linux-sysadmin", "call", tool, "--json", &arguments.to_string()]);
+        host.run(&["/opt/linux-sysadmin/linux-sysadmin", "call", tool, "--args", &arguments.to_string()]);
     let envelope: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert_eq!(envelope["status"], "success", "{envelope}");
     envelope

@@ -51,7 +51,7 @@ impl Account {
 
     /// Calls a tool through the real binary; gives the envelope.
     fn call(&self, tool: &str, arguments: &Value) -> Value {
-        let output = self.output(&[PROGRAM, "call", tool, "--json", &arguments.to_string()]);
+        let output = self.output(&[PROGRAM, "call", tool, "--args", &arguments.to_string()]);
         let text = String::from_utf8_lossy(&output.stdout);
         serde_json::from_str(&text).unwrap_or_else(|error| {
             panic!("{tool}: {error}: {text}{}", String::from_utf8_lossy(&output.stderr))
