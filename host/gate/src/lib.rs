@@ -67,7 +67,7 @@ pub use observed_output::ObservedOutputs;
 pub use own_programs::check_own_program;
 pub use plan::{Action, Attributes, Change, Directory, FilePath, Move, PowerChange, Run, Step, Write};
 use prepare::{PlanContext, PreparedPlan};
-pub use question::Question;
+pub use question::{Question, plan_text};
 pub use replan::{PlannedChange, Replan};
 pub use target_lock::{TargetLock, TargetLockSlot};
 

@@ -241,100 +241,43 @@ impl Question {
         }
         let risk = serde_json::to_value(self.risk).unwrap_or_default();
         text.line(&format!("Risk:    {}", risk.as_str().unwrap_or_default()));
-        let reason = text_of(&self.preview, "escalation_reason");
-        if !reason.is_empty() {
-            text.line(&format!("Because: {reason}"));
-        }
-        text.line(&format!("Says:    {}", self.summary));
-        for warning in texts(&self.preview, "warnings") {
-            text.line(&format!("Warning: {warning}"));
-        }
-        let services = texts(&self.preview, "affected_services");
-        if !services.is_empty() {
-            text.line(&format!("Stops or restarts: {}", services.join(", ")));
-        }
-        text.line("");
-        self.steps(&mut text);
-        if let Some(after) = self.preview.get("after_undo").and_then(Value::as_array) {
-            text.line("After an undo:");
-            after.iter().for_each(|command| text.command("   run ", command));
-        }
-        text.line("");
-        text.line(&self.undo());
-        let guard = text_of(&self.preview, "guard");
-        if !guard.is_empty() {
-            text.line(&format!("Guard:   {guard}"));
-        }
-        let simulated = text_of(&self.preview, "dry_run_command");
-        if !simulated.is_empty() {
-            text.line(&format!("The program's own simulation, {simulated}, says:"));
-            text.indented(self.preview.get("dry_run_output").and_then(Value::as_str).unwrap_or_default());
-        }
+        text.plan(&self.preview);
         text.line(&format!("Plan:    {} (SHA-256 {})", self.id, self.sha256));
         text.0
     }
+}
 
-    fn steps(&self, text: &mut Text) {
-        for (number, step) in shown_steps(&self.preview).enumerate() {
-            let begins = text.0.len();
-            let title = KINDS.into_iter().find_map(|kind| {
-                let of = one_line(step.get(kind)?.as_str()?);
-                Some(match kind {
-                    SIGNAL => format!("{}. {of}", number + 1),
-                    _ => format!("{}. {} {of}", number + 1, kind.replace('_', " ")),
-                })
-            });
-            text.line(&title.unwrap_or_default());
-            for (name, said) in [
-                ("to", "to"),
-                ("as", "as"),
-                ("asked_for", "asked for as"),
-                ("mode", "mode"),
-                ("owner", "owner"),
-            ]
-            .into_iter()
-            .chain([("group", "group"), ("former", "formerly"), ("symlink_to", "a symlink to")])
-            .chain([("validate", "checked by")])
-            .chain([("sha256", "SHA-256")])
-            {
-                if let Some(value) = step.get(name).and_then(Value::as_str) {
-                    text.line(&format!("   {said} {}", one_line(value)));
-                }
-            }
-            for descendant in step.get("descendants").and_then(Value::as_array).into_iter().flatten() {
-                text.command("   and ", descendant);
-            }
-            text.contents(&step);
-            text.stdin(&step);
-            for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
-                text.command("   undo: ", undo);
-            }
-            // What looks like a secret may be anything else that runs.
-            if text.0[begins..].contains(HIDDEN) {
-                text.line(&format!("   NOT SHOWN: what stands as {HIDDEN}] in this step"));
-            }
-        }
-    }
+/// The plan of a preview as a question shows it; `None` where the preview isn't that of one plan.
+pub fn plan_text(preview: &Value) -> Option<String> {
+    // The plans of several hosts are folded, and what differs has names that begin so.
+    let is_folded = preview.to_string().contains("\"$");
+    let is_plan =
+        preview.get("description").is_some_and(Value::is_string) && shown_steps(preview).next().is_some();
+    (is_plan && !is_folded).then(|| {
+        let mut text = Text::default();
+        text.plan(preview);
+        text.0
+    })
+}
 
-    /// A sentence about how far the plan can be undone.
-    fn undo(&self) -> String {
-        let without: Vec<String> = shown_steps(&self.preview)
-            .enumerate()
-            .filter(|(_, step)| {
-                ["run", SIGNAL].iter().any(|kind| step.contains_key(*kind)) && !step.contains_key("undo")
-            })
-            .map(|(number, _)| (number + 1).to_string())
-            .collect();
-        match without.as_slice() {
-            [] => "Undo:    where a step fails, all before it are undone".to_owned(),
-            [step] => {
-                format!("Undo:    none of step {step}; where a step fails, the others before it are undone")
-            }
-            steps => format!(
-                "Undo:    none of steps {}; where a step fails, the others before it are undone",
-                steps.join(", ")
-            ),
+/// A sentence about how far the plan can be undone.
+fn undo(preview: &Value) -> String {
+    let without: Vec<String> = shown_steps(preview)
+        .enumerate()
+        .filter(|(_, step)| {
+            ["run", SIGNAL].iter().any(|kind| step.contains_key(*kind)) && !step.contains_key("undo")
+        })
+        .map(|(number, _)| (number + 1).to_string())
+        .collect();
+    match without.as_slice() {
+        [] => "Undo:    where a step fails, all before it are undone".to_owned(),
+        [step] => {
+            format!("Undo:    none of step {step}; where a step fails, the others before it are undone")
         }
+        steps => format!(
+            "Undo:    none of steps {}; where a step fails, the others before it are undone",
+            steps.join(", ")
+        ),
     }
 }
 
@@ -372,6 +315,81 @@ impl Text {
     fn line(&mut self, line: &str) {
         self.0.push_str(line);
         self.0.push('\n');
+    }
+
+    /// Adds a plan: why it asks, what its module says of it, its steps, and how far it can be undone.
+    fn plan(&mut self, preview: &Value) {
+        let reason = text_of(preview, "escalation_reason");
+        if !reason.is_empty() {
+            self.line(&format!("Because: {reason}"));
+        }
+        self.line(&format!("Says:    {}", text_of(preview, "description")));
+        for warning in texts(preview, "warnings") {
+            self.line(&format!("Warning: {warning}"));
+        }
+        let services = texts(preview, "affected_services");
+        if !services.is_empty() {
+            self.line(&format!("Stops or restarts: {}", services.join(", ")));
+        }
+        self.line("");
+        self.steps(preview);
+        if let Some(after) = preview.get("after_undo").and_then(Value::as_array) {
+            self.line("After an undo:");
+            after.iter().for_each(|command| self.command("   run ", command));
+        }
+        self.line("");
+        self.line(&undo(preview));
+        let guard = text_of(preview, "guard");
+        if !guard.is_empty() {
+            self.line(&format!("Guard:   {guard}"));
+        }
+        let simulated = text_of(preview, "dry_run_command");
+        if !simulated.is_empty() {
+            self.line(&format!("The program's own simulation, {simulated}, says:"));
+            self.indented(preview.get("dry_run_output").and_then(Value::as_str).unwrap_or_default());
+        }
+    }
+
+    fn steps(&mut self, preview: &Value) {
+        for (number, step) in shown_steps(preview).enumerate() {
+            let begins = self.0.len();
+            let title = KINDS.into_iter().find_map(|kind| {
+                let of = one_line(step.get(kind)?.as_str()?);
+                Some(match kind {
+                    SIGNAL => format!("{}. {of}", number + 1),
+                    _ => format!("{}. {} {of}", number + 1, kind.replace('_', " ")),
+                })
+            });
+            self.line(&title.unwrap_or_default());
+            for (name, said) in [
+                ("to", "to"),
+                ("as", "as"),
+                ("asked_for", "asked for as"),
+                ("mode", "mode"),
+                ("owner", "owner"),
+            ]
+            .into_iter()
+            .chain([("group", "group"), ("former", "formerly"), ("symlink_to", "a symlink to")])
+            .chain([("validate", "checked by")])
+            .chain([("sha256", "SHA-256")])
+            {
+                if let Some(value) = step.get(name).and_then(Value::as_str) {
+                    self.line(&format!("   {said} {}", one_line(value)));
+                }
+            }
+            for descendant in step.get("descendants").and_then(Value::as_array).into_iter().flatten() {
+                self.command("   and ", descendant);
+            }
+            self.contents(&step);
+            self.stdin(&step);
+            for undo in step.get("undo").and_then(Value::as_array).into_iter().flatten() {
+                self.command("   undo: ", undo);
+            }
+            // What looks like a secret may be anything else that runs.
+            if self.0[begins..].contains(HIDDEN) {
+                self.line(&format!("   NOT SHOWN: what stands as {HIDDEN}] in this step"));
+            }
+        }
     }
 
     /// Adds text of others, with a mark before each line.
@@ -479,6 +497,29 @@ mod tests {
              Guard:   the target undoes this by itself\n".to_owned()
                 + &format!("Plan:    0123456789abcdef (SHA-256 {})\n", "00".repeat(32))
         );
+    }
+
+    #[test]
+    fn a_plan_is_written_without_its_question() {
+        let preview = json!({
+            "command": "systemctl stop -- x.service", "description": "Stop x", "warnings": [], "affected_services": ["x.service"],
+        });
+        assert_eq!(
+            plan_text(&preview).as_deref(),
+            Some(
+                "Says:    Stop x\nStops or restarts: x.service\n\n1. run systemctl stop -- x.service\n\n\
+                 Undo:    none of step 1; where a step fails, the others before it are undone\n"
+            )
+        );
+        let folded = json!({"description": "Stop x", "steps": [{"run": {"$differs": [{"value": "a", "hosts": ["web1"]}]}}]});
+        for other in [
+            folded,
+            json!({"description": "Work on web1", "host": "web1"}),
+            json!({"steps": [{"run": "x"}]}),
+            json!(null),
+        ] {
+            assert_eq!(plan_text(&other), None, "{other}");
+        }
     }
 
     #[test]

@@ -11,6 +11,8 @@ use host_text::visible::{one_line, visible};
 
 /// The blanks before each line of a question.
 const INDENT: &str = "  ";
+/// The beginning of the line of a question that names the risk.
+const RISK: &str = "Risk:    ";
 /// The column of a question's line in which the value after a label begins.
 const VALUES: usize = 9;
 
@@ -119,25 +121,25 @@ impl Display for PlanView<'_> {
 impl PlanView<'_> {
     /// A line of the question at the width of the screen. The risk has its colour.
     fn shown(&self, line: &str) -> String {
-        let label = line.find(": ").filter(|_| !line.starts_with(' ')).map(|end| &line[..end]);
-        let blanks = line.bytes().take_while(|byte| *byte == b' ').count();
-        let then = match label {
-            Some(label) if label.len() < VALUES => VALUES + INDENT.len(),
-            // What goes on is further in than what began, so it can't look like a line of its own.
-            _ => blanks + INDENT.len() + 4,
-        };
-        let then = " ".repeat(then);
-        let lines = fold(format!("{INDENT}{line}").trim_end(), self.screen.columns(), &then);
-        match lines.as_slice() {
-            [line] if label == Some("Risk") => match line.rsplit_once(' ') {
-                Some((before, risk)) => {
-                    format!("{before} {}", self.screen.paint(risk_style(self.waiting.risk), risk))
-                }
-                None => line.clone(),
-            },
-            lines => lines.join("\n"),
+        let lines = plan_line(line, self.screen);
+        match (lines.as_slice(), line.strip_prefix(RISK)) {
+            ([shown], Some(risk)) if !risk.is_empty() => {
+                let before = shown.strip_suffix(risk).unwrap_or_default();
+                format!("{before}{}", self.screen.paint(risk_style(self.waiting.risk), risk))
+            }
+            (lines, _) => lines.join("\n"),
         }
     }
+}
+
+/// A line of a plan, indented, and broken where it is longer than the screen. What goes on is further in than what began, so it
+/// can't look like a line of its own.
+pub(super) fn plan_line(line: &str, screen: Screen) -> Vec<String> {
+    let blanks = line.bytes().take_while(|byte| *byte == b' ').count();
+    let has_label = blanks == 0 && line.find(": ").is_some_and(|end| end < VALUES);
+    let then = if has_label { VALUES } else { blanks + 4 };
+    let shown = format!("{INDENT}{line}");
+    fold(shown.trim_end(), screen.columns(), &" ".repeat(INDENT.len() + then))
 }
 
 #[cfg(test)]

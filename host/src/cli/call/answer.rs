@@ -4,6 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::values;
+use crate::cli::pending_call::plan_line;
 use crate::cli::screen::{BAD, FAINT, HEADING, Screen, WARNING, severity_style};
 use host_text::visible::one_line;
 
@@ -122,7 +123,13 @@ impl Answer<'_> {
             let asks = if asks { "the change itself needs a confirmation" } else { "it would run unasked" };
             self.line("dry run: ", HEADING, &format!("nothing is changed; {asks}"));
         }
-        values::write(&mut self.text, preview, self.screen, 2);
+        match host_gate::plan_text(preview) {
+            Some(plan) => {
+                let lines = plan.lines().flat_map(|line| plan_line(line, self.screen));
+                self.text.extend(lines.flat_map(|line| [line, "\n".to_owned()]));
+            }
+            None => values::write(&mut self.text, preview, self.screen, 2),
+        }
     }
 
     /// Writes how many of several hosts answered, and why others didn't.
@@ -259,13 +266,18 @@ mod tests {
     fn a_dry_run_shows_the_plan_and_several_hosts_how_many_answered() {
         let envelope = json!({
             "status": "success", "tool": "web_stop", "target_host": "2 hosts", "duration_ms": 3, "command_executed": null,
-            "dry_run": true, "needs_confirmation": true, "preview": {"command": "systemctl stop -- nginx.service"},
+            "dry_run": true, "needs_confirmation": true, "preview": {
+                "command": "systemctl stop -- nginx.service", "description": "Stop nginx", "warnings": [],
+                "affected_services": ["nginx.service"],
+            },
             "hosts": {"total": 2, "succeeded": 1, "failed": 1}, "done": ["web1"],
             "failures": [{"hosts": ["web2"], "error_code": "UNREACHABLE", "message": "{host} doesn't answer", "remediation": ["Look"]}],
         });
         assert_eq!(
             shown(envelope),
-            "dry run: nothing is changed; the change itself needs a confirmation\n  command  systemctl stop -- nginx.service\n\n\
+            "dry run: nothing is changed; the change itself needs a confirmation\n  Says:    Stop nginx\n  \
+             Stops or restarts: nginx.service\n\n  1. run systemctl stop -- nginx.service\n\n  \
+             Undo:    none of step 1; where a step fails, the others before it are undone\n\n\
              hosts: 1 of 2 succeeded, 1 failed\ndone: web1\nerror: web2: the host doesn't answer (UNREACHABLE)\ntry: Look\n\
              2 hosts, 3 ms\n"
         );
