@@ -560,7 +560,7 @@ fn blocked(verdict: &Verdict, what: &str) -> Problem {
     let message =
         format!("the policy forbids {what}: it {}; no confirmation changes that", verdict.reason_with_rule());
     Problem::new("POLICY_BLOCKED", Category::Denied, message)
-        .remedy("An operator can see why with `linux-sysadmin policy check -- COMMAND`")
+        .remedy("An operator can see why with `linux-sysadmin policy check COMMAND`")
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use host_text::visible::{excerpt, one_line};
 
 /// The number of characters of a sentence, a name or a code that a row keeps.
 const MOST_TEXT: usize = 200;
+/// The protocol of a call from a shell.
+const CLI: &str = "cli";
 /// The width of a name, and the least widths of columns.
 const MOST_NAME: usize = 20;
 const LEAST_NAME: usize = 6;
@@ -165,16 +167,19 @@ impl Row {
     }
 }
 
-/// The person who decided at a terminal, or else the client, without its version.
+/// The person who decided at a terminal, or else the client, without its version. A call from a shell has no client.
 fn who(record: &Record) -> String {
     let by = record.members.get("decided_by").and_then(|by| by.get("terminal"));
+    if let Some(account) = by.and_then(|person| person.get("account")).and_then(Value::as_str) {
+        return shown(account);
+    }
     let client = record.word("client").unwrap_or("?");
     let is_version = |word: &str| word.starts_with(|first: char| first.is_ascii_digit());
-    let client = match client.rsplit_once(' ') {
-        Some((name, version)) if is_version(version) => name,
-        _ => client,
-    };
-    shown(by.and_then(|person| person.get("account")).and_then(Value::as_str).unwrap_or(client))
+    match (record.word("protocol"), client.rsplit_once(' ')) {
+        (Some(CLI), _) => CLI.to_owned(),
+        (_, Some((name, version))) if is_version(version) => shown(name),
+        _ => shown(client),
+    }
 }
 
 fn shown(text: &str) -> String {
