@@ -276,6 +276,8 @@ fn start_logging() -> Logging {
 
 #[cfg(test)]
 mod tests {
+    use clap::Arg;
+
     use super::*;
 
     #[test]
@@ -313,5 +315,87 @@ mod tests {
             }
         }
         assert!(commands > 10, "{commands}");
+    }
+
+    /// The words behind the program's name in each call of it that a page shows: in a line of a console, or as a code span.
+    fn shown_calls(page: &str) -> Vec<Vec<String>> {
+        let mut calls = Vec::new();
+        let mut is_code = false;
+        for line in page.lines() {
+            if line.starts_with("```") {
+                is_code = !is_code;
+                continue;
+            }
+            let spans: Vec<&str> = match is_code {
+                true => line.strip_prefix("$ ").into_iter().collect(),
+                false => line.split('`').skip(1).step_by(2).collect(),
+            };
+            for span in spans {
+                // What stands behind it is a comment, or another program.
+                let end = [" #", " | ", " > ", " && "].iter().filter_map(|mark| span.find(mark)).min();
+                let words = span[..end.unwrap_or(span.len())].split_whitespace();
+                let words = words.map(|word| word.trim_matches(['\'', '"', '\\', ']', '[']).to_owned());
+                let mut words =
+                    words.skip_while(|word| word != "linux-sysadmin" && !word.ends_with("/linux-sysadmin"));
+                if words.next().is_some() {
+                    calls.push(words.filter(|word| !word.is_empty()).collect());
+                }
+            }
+        }
+        calls
+    }
+
+    /// The first word that is no command or option of the program.
+    fn unknown_word(words: &[String]) -> Option<String> {
+        let mut command = Cli::command();
+        command.build();
+        let mut command = &command;
+        for word in words {
+            if let Some(long) = word.strip_prefix("--") {
+                let name = long.split('=').next().unwrap_or_default();
+                if !command.get_arguments().any(|argument| argument.get_long() == Some(name)) {
+                    return Some(word.clone());
+                }
+            } else if let Some(below) = command.find_subcommand(word) {
+                command = below;
+            } else if command.has_subcommands() {
+                return Some(word.clone());
+            } else if command.get_positionals().any(Arg::is_trailing_var_arg_set) {
+                // The rest belongs to another program.
+                return None;
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn every_command_and_option_that_the_documentation_shows_exists() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let mut pages =
+            vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("knowledge/README.md")];
+        pages.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+        let mut calls = 0;
+        for page in pages.iter().filter(|page| page.extension().is_some_and(|kind| kind == "md")) {
+            for words in shown_calls(&std::fs::read_to_string(page).unwrap()) {
+                calls += 1;
+                assert_eq!(
+                    unknown_word(&words),
+                    None,
+                    "{}: linux-sysadmin {}",
+                    page.display(),
+                    words.join(" ")
+                );
+            }
+        }
+        assert!(calls > 50, "{calls}");
+        for (line, unknown) in [
+            ("$ linux-sysadmin audit show --everything", Some("--everything")),
+            ("$ sudo -u x /usr/local/bin/linux-sysadmin frobnicate # a comment", Some("frobnicate")),
+            ("$ linux-sysadmin policy check rm --recursive /srv | less", None),
+            ("$ linux-sysadmin call TOOL --args '{}' --modules DIR", None),
+        ] {
+            let calls = shown_calls(&format!("```console\n{line}\n```\n"));
+            assert_eq!(unknown_word(&calls[0]).as_deref(), unknown, "{line}");
+        }
     }
 }

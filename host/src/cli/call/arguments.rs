@@ -32,13 +32,23 @@ pub(super) fn pairs<'a>(
         let property = property(key);
         let value = read(text, property);
         let is_list = property.is_some_and(|property| takes(property, "array"));
-        match (given.get_mut(key), value) {
-            (None, value) => drop(given.insert(key.to_owned(), value)),
-            (Some(Value::Array(items)), Value::Array(more)) if is_list => items.extend(more),
-            (Some(_), _) => bail!("{} is given twice", one_line(key)),
+        match given.get_mut(key) {
+            None => drop(given.insert(key.to_owned(), value)),
+            Some(known) if is_list => {
+                *known =
+                    Value::Array(into_items(known.take()).into_iter().chain(into_items(value)).collect());
+            }
+            Some(_) => bail!("{} is given twice", one_line(key)),
         }
     }
     Ok(given)
+}
+
+fn into_items(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        one => vec![one],
+    }
 }
 
 /// Reads a value as the schema declares it. A value that doesn't fit stays text, so that the check of arguments names it, as
@@ -121,6 +131,7 @@ mod tests {
             // Text is itself one of the values that the argument takes.
             (&["either=web1"], json!({"either": "web1"})),
             (&["either=[\"a\"]"], json!({"either": ["a"]})),
+            (&["either=a", "either=b"], json!({"either": ["a", "b"]})),
         ] {
             assert_eq!(read_all(given).unwrap(), value, "{given:?}");
         }
@@ -131,7 +142,6 @@ mod tests {
         for (given, said) in [
             (&["nonsense"][..], "KEY=VALUE"),
             (&["s=a", "s=b"], "s is given twice"),
-            (&["either=a", "either=b"], "either is given twice"),
             (&["x\u{1b}=a", "x\u{1b}=b"], "x\\u{1b} is given twice"),
         ] {
             assert!(read_all(given).unwrap_err().to_string().contains(said), "{given:?}");
