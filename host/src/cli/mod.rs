@@ -317,6 +317,9 @@ mod tests {
         assert!(commands > 10, "{commands}");
     }
 
+    /// The characters around a word that are no part of it.
+    const QUOTES: [char; 4] = ['\'', '"', '\\', '…'];
+
     /// The words behind the program's name in each call of it that a page shows: in a line of a console, or as a code span.
     fn shown_calls(page: &str) -> Vec<Vec<String>> {
         let mut calls = Vec::new();
@@ -330,15 +333,19 @@ mod tests {
                 true => line.strip_prefix("$ ").into_iter().collect(),
                 false => line.split('`').skip(1).step_by(2).collect(),
             };
-            for span in spans {
-                // What stands behind it is a comment, or another program.
-                let end = [" #", " | ", " > ", " && "].iter().filter_map(|mark| span.find(mark)).min();
-                let words = span[..end.unwrap_or(span.len())].split_whitespace();
-                let words = words.map(|word| word.trim_matches(['\'', '"', '\\', ']', '[']).to_owned());
-                let mut words =
-                    words.skip_while(|word| word != "linux-sysadmin" && !word.ends_with("/linux-sysadmin"));
-                if words.next().is_some() {
-                    calls.push(words.filter(|word| !word.is_empty()).collect());
+            for command in spans.iter().flat_map(|span| span.split(" | ")) {
+                let command = command.split(" #").next().unwrap_or_default();
+                let words: Vec<&str> =
+                    command.split_whitespace().map(|word| word.trim_matches(QUOTES)).collect();
+                let is_program = |word: &str| word == "linux-sysadmin" || word.ends_with("/linux-sysadmin");
+                // The account and the journal's entries have the program's name as well.
+                let is_call = |pair: &[&str]| {
+                    is_program(pair[0])
+                        && !is_program(pair[1])
+                        && pair[1].bytes().all(|byte| byte.is_ascii_lowercase())
+                };
+                if let Some(program) = words.windows(2).position(is_call) {
+                    calls.push(words[program + 1..].iter().map(|word| (*word).to_owned()).collect());
                 }
             }
         }
