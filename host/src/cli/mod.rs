@@ -342,6 +342,7 @@ mod tests {
                 let is_call = |pair: &[&str]| {
                     is_program(pair[0])
                         && !is_program(pair[1])
+                        && !pair[1].is_empty()
                         && pair[1].bytes().all(|byte| byte.is_ascii_lowercase())
                 };
                 if let Some(program) = words.windows(2).position(is_call) {
