@@ -3,6 +3,7 @@
 mod approve;
 mod audit;
 mod call;
+mod completion;
 mod deny;
 mod knowledge;
 mod modules;
@@ -27,6 +28,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::engine::ArgValueCompleter;
 use tracing_appender::non_blocking::{NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::{FilterExt, FilterFn};
 use tracing_subscriber::layer::SubscriberExt;
@@ -68,7 +70,7 @@ struct Cli {
 #[derive(clap::Args)]
 struct TargetOption {
     /// The machine, as ~/.ssh/config knows it; `localhost` is this one [default: the configuration's ssh.target]
-    #[arg(long, value_name = "ALIAS")]
+    #[arg(long, value_name = "ALIAS", add = ArgValueCompleter::new(completion::hosts))]
     host: Option<host_openssh::Alias>,
 }
 
@@ -106,6 +108,8 @@ enum Command {
     Policy(policy::Command),
     /// See which services of this machine have a profile, read profiles, and check one's own
     Knowledge(knowledge::Command),
+    /// Print what makes a shell complete tools, their arguments, hosts and units
+    Completion(completion::Completion),
     /// Compile the component on stdin within limits
     #[command(name = host_components::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -118,6 +122,7 @@ pub fn run() -> ExitCode {
         eprintln!("error: the environment of the account can't be made: {error}");
         return ExitCode::from(2);
     }
+    completion::answer_shell();
     // On a usage error clap ends the process with 2.
     let cli = Cli::plain_serve(std::env::args_os()).unwrap_or_else(Cli::parse);
     let logging = start_logging();
@@ -159,6 +164,7 @@ impl Cli {
             Command::Pending(command) => return command.run().await,
             Command::Approve(command) => return command.run().await,
             Command::Deny(command) => return command.run().await,
+            Command::Completion(command) => return command.run(),
             _ => {}
         }
         if let Command::System(command) = self.command {
@@ -189,6 +195,7 @@ impl Cli {
             | Command::Pending(_)
             | Command::Approve(_)
             | Command::Deny(_)
+            | Command::Completion(_)
             | Command::Policy(_)
             | Command::Knowledge(_)
             | Command::System(_)

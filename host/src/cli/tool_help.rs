@@ -155,7 +155,7 @@ fn variants(property: &Value) -> Option<&Vec<Value>> {
 }
 
 /// The values of an enumeration.
-fn values_of(property: &Value) -> Option<Vec<String>> {
+pub(super) fn values_of(property: &Value) -> Option<Vec<String>> {
     if let Some(only) = property.get("const") {
         return Some(vec![as_word(only)]);
     }

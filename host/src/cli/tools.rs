@@ -5,7 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 
+use super::completion;
 use super::screen::{HEADING, Screen, WARNING};
 use super::stdout::stdout;
 use super::tool_help;
@@ -22,6 +24,7 @@ const MARK: &str = "*";
 #[derive(Args)]
 pub(super) struct Tools {
     /// Say everything about this tool: its arguments with types and defaults, its risk, and an example
+    #[arg(add = ArgValueCompleter::new(completion::tools))]
     name: Option<String>,
     /// Print the tools as clients get them: an array of MCP tools
     #[arg(long)]

@@ -162,3 +162,67 @@ fn a_profile_is_shown_by_the_pager_and_whole_where_there_is_none() {
     let (code, listed) = screen.fits(72, "$BIN knowledge list");
     assert!(code == Some(0) && listed.contains("OTHER PROFILES"), "{listed}");
 }
+
+/// What a shell is offered for the last of these words.
+fn completed(home: &Home, words: &[&str]) -> Vec<String> {
+    let mut shell = home.command(&modules(), &["--", "linux-sysadmin"]);
+    let output = shell.args(words).env("LINUX_SYSADMIN_COMPLETE", "fish").output().expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_shell_is_offered_tools_arguments_values_and_hosts() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.config().parent().expect("a parent")).expect("a directory");
+    std::fs::write(home.config(), "ssh:\n  allowed_hosts: [web1, web2, db1]\n").expect("written");
+    for (words, expected) in [
+        (&["call", "cron_next"][..], &["cron_next_runs"][..]),
+        (&["tools", "cron_v"], &["cron_validate"]),
+        (&["audit", "show", "--tool", "cron_v"], &["cron_validate"]),
+        (&["call", "cron_next_runs", "exp"], &["expression="]),
+        (&["call", "cron_next_runs", "expression=@daily", "exp"], &[]),
+        (&["call", "cron_add", "dry_run="], &["dry_run=false", "dry_run=true"]),
+        (&["call", "perf_uptime", "host=web"], &["host=web1", "host=web2"]),
+        (&["call", "--host", "db"], &["db1"]),
+        (&["know"], &["knowledge"]),
+    ] {
+        assert_eq!(completed(&home, words), expected, "{words:?}");
+    }
+}
+
+#[test]
+fn a_broken_configuration_completes_nothing_and_breaks_no_shell() {
+    let home = Home::new();
+    std::fs::create_dir_all(home.config().parent().expect("a parent")).expect("a directory");
+    std::fs::write(home.config(), "ssh: [").expect("written");
+    assert_eq!(completed(&home, &["call", "cron_next"]), Vec::<String>::new());
+}
+
+#[test]
+fn bash_completes_an_argument_although_it_breaks_words_at_an_equals_sign() {
+    let home = Home::new();
+    for (words, current, expected) in [
+        ("linux-sysadmin call cron_ne", "cron_ne", "cron_next_runs"),
+        ("linux-sysadmin call cron_next_runs expr", "expr", "expression="),
+        ("linux-sysadmin call cron_add dry_run =", "", "false true"),
+        ("linux-sysadmin call cron_add dry_run = t", "t", "true"),
+    ] {
+        let script = format!(
+            "source <(\"$BIN\" completion bash); COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMP_TYPE=9; \
+             _clap_complete_linux_sysadmin linux-sysadmin '{current}' x; echo \"${{COMPREPLY[*]}}\""
+        );
+        let program = home.command(&modules(), &[]);
+        let mut bash = Command::new("bash");
+        bash.args(["--norc", "-c", &script]).env("BIN", program.get_program());
+        for (name, value) in program.get_envs() {
+            match value {
+                Some(value) => bash.env(name, value),
+                None => bash.env_remove(name),
+            };
+        }
+        let output = bash.output().expect("bash(1)");
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{words}: {output:?}");
+    }
+}

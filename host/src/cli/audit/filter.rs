@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp};
 
+use crate::cli::completion;
 use host_audit::{Record, Snapshot};
 use host_text::visible::one_line;
 
@@ -21,10 +23,10 @@ pub(super) struct Filter {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub until: Option<Timestamp>,
     /// Show records of this tool
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::tools))]
     pub tool: Option<String>,
     /// Show records of this target
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(completion::hosts))]
     pub host: Option<String>,
     /// Show calls with this status (success, error, blocked, confirmation_required), or changes (done, undone,
     /// partly-undone, uncertain)

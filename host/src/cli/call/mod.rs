@@ -13,9 +13,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Map, Value};
 
 use super::approve::Terminal;
+use super::completion;
 use super::screen::Screen;
 use super::stdout::stdout;
 use super::tool_help;
@@ -50,10 +52,10 @@ pub(super) struct Call {
     #[command(flatten)]
     pub(super) target: super::TargetOption,
     /// The tool's name, as `linux-sysadmin tools` lists it
-    #[arg(required_unless_present = "help")]
+    #[arg(required_unless_present = "help", add = ArgValueCompleter::new(completion::tools))]
     tool: Option<String>,
     /// Arguments; what the tool takes as a number, a boolean or a list is read as such, and each further value of a list adds to it
-    #[arg(value_name = "KEY=VALUE")]
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(completion::arguments))]
     arguments: Vec<String>,
     /// The arguments as one JSON object instead; `-` reads it from stdin
     #[arg(long, value_name = "OBJECT", conflicts_with = "arguments")]
@@ -128,6 +130,8 @@ impl Call {
 async fn follow(mut call: CallHandle) -> Envelope {
     let mut signal = pin!(crate::signals::asked_to_end());
     let (mut spinner, mut steps) = (Spinner::new(), tokio::time::interval(spinner::STEP));
+    // The time that a person takes to answer counts for nothing.
+    steps.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let (what, progress) = (format!("{} on {}", call.info().tool, call.info().host), call.progress());
     loop {
         let event = tokio::select! {
