@@ -5,14 +5,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::Write;
+use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use clap::{Args, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
-use clap_complete::env::Shells;
+use clap_complete::env::{self, EnvCompleter, Fish, Shells, Zsh};
 use serde_json::{Map, Value};
 
 use super::stdout::stdout;
@@ -61,7 +62,7 @@ impl Completion {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let program = std::env::current_exe()?;
         let program = program.to_str().context("the program's path isn't UTF-8")?;
-        let shells = Shells::builtins();
+        let shells = shells();
         let shell = shells.completer(&self.shell).context("there is no such shell")?;
         let command = super::Cli::command();
         let mut script = Vec::new();
@@ -75,8 +76,82 @@ impl Completion {
 pub(super) fn answer_shell() {
     // Clap's tree of all commands takes long to build, so it isn't built for nothing.
     if std::env::var_os(VARIABLE).is_some() {
-        CompleteEnv::with_factory(super::Cli::command).var(VARIABLE).complete();
+        CompleteEnv::with_factory(super::Cli::command).var(VARIABLE).shells(shells()).complete();
     }
+}
+
+fn shells() -> Shells<'static> {
+    Shells(&[&Bash, &Fish, &Zsh])
+}
+
+/// bash(1), which breaks words at `=`: it gives `KEY=VALUE` as three words, and replaces only the last one.
+struct Bash;
+
+impl EnvCompleter for Bash {
+    fn name(&self) -> &'static str {
+        env::Bash.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        env::Bash.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        script: &mut dyn Write,
+    ) -> io::Result<()> {
+        // Behind `=`, bash completes an empty word, and the script would put that in the place of the `=`.
+        const WORD: &str = "words[COMP_CWORD]=\"$2\"";
+        let mut text = Vec::new();
+        env::Bash.write_registration(variable, name, program, completer, &mut text)?;
+        let kept = format!("[[ \"${{words[COMP_CWORD]}}\" == \"=\" ]] || {WORD}");
+        script.write_all(String::from_utf8_lossy(&text).replace(WORD, &kept).as_bytes())
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        words: Vec<OsString>,
+        directory: Option<&Path>,
+        answer: &mut dyn Write,
+    ) -> io::Result<()> {
+        let at = index(words.len());
+        let replaced = words.get(at).filter(|word| *word != "=").map_or(0, |word| word.len());
+        let (joined, at) = join(words, at);
+        let kept = joined.get(at).map_or(0, |word| word.len()).saturating_sub(replaced);
+        let separator = std::env::var("_CLAP_IFS").unwrap_or_else(|_| "\n".to_owned());
+        let candidates = clap_complete::engine::complete(command, joined, at, directory)?;
+        let values = candidates.iter().map(|candidate| candidate.get_value().to_string_lossy().into_owned());
+        let values: Vec<String> = values.filter_map(|value| value.get(kept..).map(str::to_owned)).collect();
+        answer.write_all(values.join(&separator).as_bytes())
+    }
+}
+
+/// The number of the word that is completed; the last one, where the shell doesn't say it.
+fn index(words: usize) -> usize {
+    let index = std::env::var(INDEX).ok().and_then(|index| index.parse().ok());
+    index.unwrap_or(words.saturating_sub(1))
+}
+
+/// Puts the words together again that were broken at `=`, and says which of them is the one at `index`.
+fn join(words: Vec<OsString>, index: usize) -> (Vec<OsString>, usize) {
+    let (mut joined, mut at, mut is_open): (Vec<OsString>, _, _) = (Vec::new(), 0, false);
+    for (number, word) in words.into_iter().enumerate() {
+        let is_equals = word == "=";
+        match joined.last_mut() {
+            Some(last) if is_equals || is_open => last.push(word),
+            _ => joined.push(word),
+        }
+        is_open = is_equals;
+        if number == index {
+            at = joined.len() - 1;
+        }
+    }
+    (joined, at)
 }
 
 /// The names of tools.
@@ -97,9 +172,9 @@ pub(super) fn hosts(current: &OsStr) -> Vec<CompletionCandidate> {
 /// The arguments of the tool that is called, and their values behind `=`.
 pub(super) fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let words: Vec<OsString> = std::env::args_os().skip_while(|word| word != "--").skip(1).collect();
-    let index = std::env::var(INDEX).ok().and_then(|index| index.parse().ok());
-    let before = index.unwrap_or(words.len().saturating_sub(1)).min(words.len());
-    let before: Vec<&str> = words[..before].iter().filter_map(|word| word.to_str()).collect();
+    let at = index(words.len());
+    let (words, at) = join(words, at);
+    let before: Vec<&str> = words.iter().take(at).filter_map(|word| word.to_str()).collect();
     let (Some(current), Some(typed)) = (current.to_str(), Typed::read(&before)) else { return Vec::new() };
     let properties = with_modules(|dispatcher, modules| {
         let options = SchemaOptions { two_step: false, hosts: dispatcher.targets().offers_hosts() };
@@ -116,7 +191,7 @@ pub(super) fn arguments(current: &OsStr) -> Vec<CompletionCandidate> {
 /// The part of a call that is typed before the word that is completed.
 struct Typed<'a> {
     tool: &'a str,
-    /// The words behind the tool. A shell that breaks words at `=` gives key, `=` and value as three of them.
+    /// The words behind the tool.
     behind: Vec<&'a str>,
     /// True where the call names a host.
     names_host: bool,
@@ -125,19 +200,17 @@ struct Typed<'a> {
 impl<'a> Typed<'a> {
     fn read(before: &[&'a str]) -> Option<Self> {
         let call = before.iter().position(|word| *word == "call")?;
-        let mut words = before[call + 1..].iter().copied().peekable();
+        let mut words = before[call + 1..].iter().copied();
         let (mut tool, mut behind, mut names_host) = (None, Vec::new(), false);
         while let Some(word) = words.next() {
-            names_host |= word == "--host" || word.starts_with("--host=") || word.starts_with("host=");
+            names_host |= ["--host", "host="].iter().any(|host| word.starts_with(host));
             if word.starts_with("--") {
                 if VALUED.contains(&word) {
-                    words.next_if(|word| *word == "=");
                     words.next();
                 }
             } else if tool.is_none() {
                 tool = Some(word);
             } else {
-                names_host |= word == HOST;
                 behind.push(word);
             }
         }
@@ -151,18 +224,7 @@ impl<'a> Typed<'a> {
         hosts: impl Fn() -> BTreeSet<String>,
         units: impl Fn() -> BTreeSet<String>,
     ) -> Vec<CompletionCandidate> {
-        let is_key = |word: &str| properties.contains_key(word);
-        // Where the shell has broken the word, only its last part is replaced.
-        let broken = match self.behind.as_slice() {
-            [.., key, "="] if is_key(key) => Some(*key),
-            [.., key] if is_key(key) => Some(*key),
-            _ => None,
-        };
-        let (key, prefix, value) = match (broken, current.split_once('=')) {
-            (Some(key), _) => (key, String::new(), current.trim_start_matches('=')),
-            (None, Some((key, value))) => (key, format!("{key}="), value),
-            (None, None) => return self.keys(current, properties),
-        };
+        let Some((key, value)) = current.split_once('=') else { return self.keys(current, properties) };
         let Some(property) = properties.get(key) else { return Vec::new() };
         let values: BTreeSet<String> = match key {
             HOST => hosts(),
@@ -170,7 +232,7 @@ impl<'a> Typed<'a> {
             _ => values(property).into_iter().collect(),
         };
         let fitting = values.iter().filter(|known| known.starts_with(value));
-        fitting.filter_map(|known| candidate(OsStr::new(""), &format!("{prefix}{known}"), None)).collect()
+        fitting.filter_map(|known| candidate(OsStr::new(""), &format!("{key}={known}"), None)).collect()
     }
 
     /// The arguments that are not given yet. A list may be given again.
@@ -272,7 +334,6 @@ mod tests {
             (&[][..], "", &["service=", "now=", "how=", "kinds=", "host="][..]),
             (&[], "h", &["how=", "host="]),
             (&["service=nginx", "kinds=a"], "", &["now=", "how=", "kinds=", "host="]),
-            // zsh and fish give the whole word.
             (&[], "how=", &["how=at-once", "how=gently"]),
             (&[], "how=g", &["how=gently"]),
             (&[], "now=", &["now=false", "now=true"]),
@@ -280,27 +341,37 @@ mod tests {
             (&[], "host=web", &["host=web1", "host=web2"]),
             (&[], "service=n", &["service=nginx"]),
             (&[], "nothing=", &[]),
-            // bash breaks it at `=`.
-            (&["how", "="], "g", &["gently"]),
-            (&["how"], "", &["at-once", "gently"]),
-            (&["service", "="], "", &["cron", "fstrim.timer", "nginx"]),
-            (&["service", "=", "nginx", "now", "="], "t", &["true"]),
+            (&["service=nginx"], "now=t", &["now=true"]),
             // What another machine has is not known here.
             (&["host=web1"], "service=", &[]),
             (&["--host", "web1"], "service=", &[]),
-            (&["host", "=", "web1", "service", "="], "", &[]),
         ] {
             assert_eq!(shown(&[&call[..], more].concat(), current), expected, "{more:?} {current:?}");
         }
         for before in [
             &["x", "call", "--host", "web1", "web_restart"][..],
-            &["x", "--modules", "=", "d", "call", "--host", "=", "w", "web_restart"],
+            &["x", "--modules=d", "call", "--host=web1", "web_restart"],
         ] {
             assert_eq!(shown(before, "k"), ["kinds="], "{before:?}");
         }
         assert!(
             Typed::read(&["x", "tools"]).is_none() && Typed::read(&["x", "call", "--host", "web1"]).is_none()
         );
+    }
+
+    #[test]
+    fn words_that_bash_has_broken_are_put_together() {
+        for (words, index, joined, at) in [
+            (&["call", "t", "a", "=", "b"][..], 4, &["call", "t", "a=b"][..], 2),
+            (&["call", "t", "a", "="], 3, &["call", "t", "a="], 2),
+            (&["call", "t", "a", "=", "b", "=", "c", ""], 7, &["call", "t", "a=b=c", ""], 3),
+            (&["call", "--host", "=", "web1", "t", "x"], 5, &["call", "--host=web1", "t", "x"], 3),
+            (&["call", "t", "a=b", "c"], 1, &["call", "t", "a=b", "c"], 1),
+            (&["="], 0, &["="], 0),
+        ] {
+            let found = join(words.iter().map(OsString::from).collect(), index);
+            assert_eq!(found, (joined.iter().map(OsString::from).collect(), at), "{words:?}");
+        }
     }
 
     #[test]
