@@ -29,7 +29,7 @@ pub(super) async fn text(dispatcher: &Dispatcher, name: &str, screen: Screen) ->
     let tool = find(registry, name)?;
     let options = SchemaOptions { two_step: false, hosts: dispatcher.targets().offers_hosts() };
     let has_it = |module: &&Module| module.description.tools.iter().any(|one| one.name == tool.name);
-    let owners: Vec<&Module> = registry.modules().iter().map(AsRef::as_ref).filter(has_it).collect();
+    let owners: Vec<&Module> = registry.modules().iter().map(|module| &**module).filter(has_it).collect();
     let owner = |module: &&Module| format!("{} {}", module.description.name, module.description.version);
     let owners = owners.iter().map(owner).collect::<Vec<_>>().join(", ");
     Ok(help(tool, &owners, &client_schema(tool, options), screen))
@@ -69,7 +69,8 @@ fn help(tool: &Tool, owners: &str, schema: &Map<String, Value>, screen: Screen) 
         Shape::Analysis => "an object, with a summary and a severity",
     };
     let place = if tool.on_controller { "this machine, whatever the target is" } else { "the target" };
-    for (name, value) in [("Module", owners), ("Risk", &effect), ("Answer", answer), ("Place", place)] {
+    for (name, value) in [("Module", owners), ("Risk", effect.as_str()), ("Answer", answer), ("Place", place)]
+    {
         text.push_str(&format!("{}\n", screen.wrap(value, &format!("  {name:8}"), &" ".repeat(10))));
     }
     let required: Vec<&str> = schema
