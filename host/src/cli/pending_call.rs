@@ -11,6 +11,8 @@ use host_text::visible::{one_line, visible};
 
 /// The blanks before each line of a question.
 const INDENT: &str = "  ";
+/// The mark of a line of contents, such as a diff.
+const CONTENTS: &str = "   | ";
 /// The beginning of the line of a question that names the risk.
 const RISK: &str = "Risk:    ";
 /// The column of a question's line in which the value after a label begins.
@@ -135,6 +137,15 @@ impl PlanView<'_> {
 /// A line of a plan, indented, and broken where it is longer than the screen. What goes on is further in than what began, so it
 /// can't look like a line of its own.
 pub(super) fn plan_line(line: &str, screen: Screen) -> Vec<String> {
+    // Contents stand behind a mark, so that a line of theirs can't look like one of the plan.
+    if let Some(contents) = line.strip_prefix(CONTENTS) {
+        let before = INDENT.len() + CONTENTS.len();
+        let lines = fold(contents, screen.columns() - before, "  ").into_iter().enumerate();
+        let begins = |number| if number == 0 { format!("{INDENT}{CONTENTS}") } else { " ".repeat(before) };
+        return lines
+            .map(|(number, line)| format!("{}{line}", begins(number)).trim_end().to_owned())
+            .collect();
+    }
     let blanks = line.bytes().take_while(|byte| *byte == b' ').count();
     let has_label = blanks == 0 && line.find(": ").is_some_and(|end| end < VALUES);
     let then = if has_label { VALUES } else { blanks + 4 };
@@ -247,7 +258,7 @@ pub(super) mod tests {
         let begins: Vec<&str> = text.lines().filter(|line| !line.starts_with("      ")).collect();
         assert_eq!(begins.len(), 3, "{text}");
         assert_eq!(text.matches('x').count(), 201, "{text}");
-        assert!(text.contains("'a  b'"), "{text}");
+        assert!(text.contains("'a  b'") && text.contains("     | +xxx"), "{text}");
     }
 
     #[test]
