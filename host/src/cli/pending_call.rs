@@ -155,6 +155,7 @@ pub(super) fn plan_line(line: &str, screen: Screen) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::text::risk_name;
     use super::*;
     use host_base::Risk;
 

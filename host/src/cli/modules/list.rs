@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use crate::cli::screen::Screen;
+use crate::cli::table::{Cell, Column, Table};
 use crate::cli::text::wrap;
 use host_components::{Module, ModuleInstaller, Origin, UnusedModule, Verified};
 use host_text::visible::visible;
@@ -19,24 +21,18 @@ fn origin(origin: Origin) -> &'static str {
 /// The table of the modules, and below it why some aren't used.
 pub(super) fn table(workshop: &ModuleInstaller) -> String {
     let registry = &workshop.registry;
-    let rows: Vec<[String; 5]> = registry.modules().iter().map(|module| row(module)).collect();
-    let head = ["MODULE", "VERSION", "FROM", "TOOLS", "SHA256"].map(str::to_owned);
-    let mut table = String::new();
-    let width = |column: usize| {
-        [&head].into_iter().chain(&rows).map(|row| row[column].len()).max().unwrap_or_default()
-    };
-    let widths = [width(0), width(1), width(2), width(3)];
-    for row in [&head].into_iter().chain(&rows) {
-        let [name, version, from, tools, sha256] = row;
-        let _ = writeln!(
-            table,
-            "{name:w0$}  {version:w1$}  {from:w2$}  {tools:>w3$}  {sha256}",
-            w0 = widths[0],
-            w1 = widths[1],
-            w2 = widths[2],
-            w3 = widths[3],
-        );
+    let mut rows = Table::new(["MODULE", "VERSION", "FROM", "TOOLS", "SHA256"].map(Column::whole));
+    for module in registry.modules() {
+        let description = &module.description;
+        rows.row([
+            Cell::from(description.name.clone()),
+            Cell::from(description.version.clone()),
+            Cell::from(origin(module.origin).to_owned()),
+            Cell { is_number: true, ..Cell::from(description.tools.len().to_string()) },
+            Cell::from(module.sha256[..12].to_owned()),
+        ]);
     }
+    let mut table = rows.text(Screen::of_stdout(), 0);
     let (disabled, refused): (Vec<&UnusedModule>, Vec<&UnusedModule>) =
         registry.unused_modules().iter().partition(|unused| unused.disabled);
     for (heading, unused) in [("NOT USED", refused), ("Disabled", disabled)] {
@@ -50,17 +46,6 @@ pub(super) fn table(workshop: &ModuleInstaller) -> String {
         }
     }
     table
-}
-
-fn row(module: &Module) -> [String; 5] {
-    let description = &module.description;
-    [
-        description.name.clone(),
-        description.version.clone(),
-        origin(module.origin).to_owned(),
-        description.tools.len().to_string(),
-        module.sha256[..12].to_owned(),
-    ]
 }
 
 /// The modules as a JSON array, with more than the table has.
