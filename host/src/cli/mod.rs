@@ -49,6 +49,8 @@ Environment:
   LINUX_SYSADMIN_CONFIG   Configuration file [default: ~/.config/linux-sysadmin/config.yaml]
   LINUX_SYSADMIN_MODULES  Directory of the components, as --modules
   LINUX_SYSADMIN_LOG      What is logged on stderr: error, warn, info, debug, trace [default: warn]
+  NO_COLOR                Where it is not empty, nothing has a colour
+  PAGER                   The program that shows long text [default: less]
 
 Exit codes:
   0  success
