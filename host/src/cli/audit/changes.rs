@@ -31,7 +31,7 @@ struct Row {
     what: String,
     /// The status or outcome as it is on record; `None` for a change whose end is not on record.
     status: Option<String>,
-    /// The words for it, where the record has better ones than the status.
+    /// The error code of a call.
     code: Option<String>,
     process: Option<Process>,
 }
@@ -62,7 +62,7 @@ impl<'a> Rows<'a> {
             }
             "change-recovered" => {
                 if let Some(row) = self.rows.iter_mut().rev().find(of_change) {
-                    row.code = Some("recovered".to_owned());
+                    row.status = Some("recovered".to_owned());
                 }
             }
             // The change of a call has its own row.

@@ -122,6 +122,14 @@ fn a_change_has_one_line_that_says_when_who_where_what_and_what_came_of_it() {
         let (_, out, _) = run(home.path(), &["show"]);
         assert!(matches!(rows(&out)[..], [row] if row.ends_with(&format!("  {shown}"))), "{shown}: {out}");
     }
+    let recovered = host_audit::ChangeRecovered {
+        id: "c1".to_owned(),
+        by: "root".to_owned(),
+        restored: Vec::new().into(),
+        not_restored: Vec::new().into(),
+    };
+    log.append(&Event::ChangeRecovered(recovered), Durability::Synced).unwrap();
+    assert!(rows(&run(home.path(), &["show"]).1)[0].ends_with("  recovered"));
     let person = host_audit::DecidedBy::Terminal(host_audit::Person { uid: 1000, account: "ada".to_owned() });
     let plan =
         host_audit::MaybeOmitted::Omitted(host_audit::Omitted { omitted_bytes: 9, sha256: "a".repeat(64) });
