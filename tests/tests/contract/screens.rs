@@ -65,10 +65,10 @@ fn an_answer_is_text_at_a_terminal_and_json_elsewhere() {
 #[test]
 fn an_error_says_what_to_try_and_has_a_colour_unless_nobody_wants_one() {
     let screen = Screen::new(modules());
-    let call = "$BIN call cron_next_runs expression=nonsense 2>/dev/null";
+    let call = "$BIN call cron_next_runs expression=@daily timezone=Mars/Olympus 2>/dev/null";
     let (code, seen) = screen.fits(60, call);
     assert_eq!(code, Some(1), "{seen}");
-    assert!(seen.starts_with("error: ") && seen.contains("\ntry: ") && seen.contains("nonsense"), "{seen}");
+    assert!(seen.starts_with("error: `Mars/Olympus` is not") && seen.contains("\ntry: "), "{seen}");
     let (_, colored) = screen.shows(60, &format!("NO_COLOR= TERM=xterm {call}"));
     assert!(colored.starts_with("\u{1b}[31merror: \u{1b}[0m"), "{colored:?}");
     for (terminal, plain) in [("NO_COLOR=1", true), ("NO_COLOR=", false)] {
