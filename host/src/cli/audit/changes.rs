@@ -129,10 +129,14 @@ impl Row {
     }
 
     fn call(record: &Record) -> Self {
+        let what = record.word("tool").map(|tool| match record.word_of("called_by", "name") {
+            Some(module) => format!("{tool} for {module}"),
+            None => tool.to_owned(),
+        });
         Self {
             status: record.word("status").map(str::to_owned),
             code: record.word("error_code").map(shown),
-            ..Self::of(record, record.word("tool"))
+            ..Self::of(record, what.as_deref())
         }
     }
 

@@ -149,6 +149,7 @@ fn calls_that_changed_nothing_are_listed_on_request_and_nothing_in_them_is_hidde
         rows[0].contains("Z  claude-code  web1  service_status") && rows[0].ends_with("  success"),
         "{out}"
     );
+    assert!(out.contains("  others_look for triage  "), "{out}");
     assert!(out.contains("evil\\u{1b}[2J\\nforged line") && out.contains("  error\n"), "{out}");
     for conflicting in [&["--looks", "--changes"][..], &["--looks", "--unfinished"], &["--looks", "c1"]] {
         assert!(Line::try_parse_from([&["audit", "show"], conflicting].concat()).is_err(), "{conflicting:?}");
