@@ -1,5 +1,6 @@
-//! Plays everyday incidents on a real host: `triage` finds the cause by what a user reports, the calls of the data find the
-//! cause and mend it, and so do the commands that one would type in a shell. The table that the test prints compares their bytes; nothing is asserted of these.
+//! Plays everyday incidents on a real host: `triage` finds the cause by what a user reports, the calls of the data mend it, and
+//! so do the commands that one would type in a shell. The table that the test prints compares their bytes; nothing is asserted
+//! of these.
 
 use linux_sysadmin_tests::{Changing, Client, way};
 use serde::Deserialize;
@@ -38,15 +39,29 @@ struct Count {
     asked: usize,
 }
 
+impl Count {
+    /// Counts a call. A model reads one of the two forms of an answer; this is the one for programs.
+    fn add(&mut self, arguments: &Value, envelope: &Value) {
+        self.calls += 1;
+        self.bytes += arguments.to_string().len() + envelope.to_string().len();
+    }
+}
+
 #[tokio::test]
-async fn everyday_incidents_are_mended_by_tools_alone() {
+async fn triage_finds_the_cause_of_everyday_incidents_and_further_calls_mend_them() {
     let incidents = incidents();
-    let test = "everyday_incidents_are_mended_by_tools_alone";
+    let test = "triage_finds_the_cause_of_everyday_incidents_and_further_calls_mend_them";
     let Some(machine) = Changing::by(way(), test, "", &clean(&incidents)) else { return };
     let mut client = machine.serve_default().await;
+    let mut wrong = Vec::new();
     for incident in &incidents {
         breaks(&machine, incident);
-        let tools = by_tools(&mut client, incident).await;
+        let mut tools = Count::default();
+        let complaint = json!({"complaint": incident.symptom});
+        let first = client.envelope("triage", complaint.clone()).await;
+        tools.add(&complaint, &first);
+        wrong.extend(not_found(incident, &first));
+        by_tools(&mut client, incident, &mut tools).await;
         machine.nothing_is_left_behind();
         is_mended(&machine, incident);
         breaks(&machine, incident);
@@ -57,37 +72,23 @@ async fn everyday_incidents_are_mended_by_tools_alone() {
             incident.id, tools.calls, tools.bytes, tools.asked, shell.calls, shell.bytes
         );
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[tokio::test]
-async fn the_first_finding_of_triage_is_the_cause_of_each_incident() {
-    let incidents = incidents();
-    let test = "the_first_finding_of_triage_is_the_cause_of_each_incident";
-    let Some(machine) = Changing::by(way(), test, "", &clean(&incidents)) else { return };
-    let mut client = machine.serve_default().await;
-    let mut wrong = Vec::new();
-    for incident in &incidents {
-        breaks(&machine, incident);
-        let envelope = client.envelope("triage", json!({"complaint": incident.symptom})).await;
-        machine.sh(&format!("# {}\n( {}\n) > /dev/null 2>&1 || :", incident.id, incident.clean));
-        let first = &envelope["data"]["findings"][0];
-        let is_found = incident.found.iter().all(|text| first.to_string().contains(text.as_str()));
-        if !is_found || !first["call"]["tool"].is_string() {
-            wrong.push(format!(
-                "{}: expected {:?} in the first finding: {envelope:#}",
-                incident.id, incident.found
-            ));
-        }
-        eprintln!("{:<24} {:>5} bytes", incident.id, envelope.to_string().len());
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+/// Says what is missing where the first finding isn't the cause with a call that goes on from there.
+fn not_found(incident: &Incident, envelope: &Value) -> Option<String> {
+    let Incident { id, found, .. } = incident;
+    let first = &envelope["data"]["findings"][0];
+    let is_found = found.iter().all(|text| first.to_string().contains(text.as_str()));
+    let is_right = is_found && first["call"]["tool"].is_string();
+    (!is_right).then(|| format!("{id}: expected {found:?} in the first finding: {envelope:#}"))
 }
 
 /// The incidents that can be made on the host.
 fn incidents() -> Vec<Incident> {
     let mut incidents: Vec<Incident> =
         serde_yaml::from_str(include_str!("../../../data/incidents.yaml")).expect("the data");
-    assert_eq!(incidents.len(), 12);
+    assert_eq!(incidents.len(), 16);
     let is_debian = way().host().starts_with("debian");
     incidents.retain(|incident| is_debian || incident.family == "both");
     incidents
@@ -113,8 +114,7 @@ fn is_mended(machine: &Changing, incident: &Incident) {
     machine.sh(&format!("# {id}\n( {clean}\n) > /dev/null 2>&1 || :"));
 }
 
-async fn by_tools(client: &mut Client, incident: &Incident) -> Count {
-    let mut count = Count::default();
+async fn by_tools(client: &mut Client, incident: &Incident, count: &mut Count) {
     for Call { tool, arguments, fails } in &incident.calls {
         let mut envelope = client.envelope(tool, arguments.clone()).await;
         if envelope["status"] == "confirmation_required" {
@@ -123,12 +123,10 @@ async fn by_tools(client: &mut Client, incident: &Incident) -> Count {
             confirmed["confirmed"] = json!(true);
             envelope = client.envelope(tool, confirmed).await;
         }
-        count.calls += 1;
-        count.bytes += arguments.to_string().len() + envelope.to_string().len();
+        count.add(arguments, &envelope);
         let code = envelope["error_code"].as_str();
         assert_eq!(code, fails.as_deref(), "{}: {tool} {arguments}: {envelope}", incident.id);
     }
-    count
 }
 
 fn by_shell(machine: &Changing, incident: &Incident) -> Count {
