@@ -308,7 +308,7 @@ fn without_smartctl_the_rest_is_told_with_the_call_that_brings_it() {
         .file("/sys/fs/ext4/features/lazy_itable_init", "supported\n");
     let (data, summary, severity) = health(target);
     assert!(
-        data["missing"][0].as_str().unwrap().contains("pkg_install {\"packages\": [\"smartmontools\"]}"),
+        data["missing"][0].as_str().unwrap().contains("pkg_install package=smartmontools"),
         "{data}"
     );
     let disks: Vec<_> =
