@@ -7,10 +7,19 @@ mod machine;
 
 use linux_sysadmin_sdk::Category;
 use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::testkit::takes_little_context;
 use serde_json::{Value, json};
 
 use crate::looks::{self, FIRST};
 use machine::{Machine, failed, running, service, status};
+
+#[test]
+fn the_tool_takes_little_of_a_models_context_and_a_short_list_has_it() {
+    let description = crate::module().description();
+    let [tool] = &description.tools[..] else { panic!("{description:?}") };
+    takes_little_context(tool);
+    assert!(description.hints.iter().any(|hint| hint.tool == tool.name && hint.first));
+}
 
 fn kinds(data: &Value) -> Vec<&str> {
     data["findings"].as_array().into_iter().flatten().filter_map(|one| one["kind"].as_str()).collect()
