@@ -158,12 +158,15 @@ fn a_home_that_others_may_write_to_keeps_keys_out() {
 fn a_port_that_another_process_has_is_told_with_the_process() {
     let machine = Machine::new()
         .with(service("nginx", "web", "/etc/nginx/nginx.conf", "doesnt-start"))
-        .says("ports", json!({"conflicts": [{"service": "nginx", "status": "failed", "port": "80/tcp", "held_by": "apache2 (0.0.0.0:80)"}]}))
+        .says("ports", json!({"conflicts": [{"service": "nginx", "status": "failed", "port": "80/tcp", "held_by": "PID 70 (/usr/sbin/apache2 -k start, apache2.service, root) on 0.0.0.0:80"}]}))
         .says("listeners", json!([{"pid": 70, "started": "2026-11-28T09:00:00Z", "command": "/usr/sbin/apache2 -k start", "unit": "apache2.service",
                                    "user": "root", "listens": ["tcp 0.0.0.0:80", "tcp [::]:80"]}]));
     let first = machine.first("service");
     assert_eq!(first["what"], "nginx doesn't get its port 80/tcp");
-    assert_eq!(first["cause"], "apache2 (0.0.0.0:80) has the port");
+    assert_eq!(
+        first["cause"],
+        "PID 70 (/usr/sbin/apache2 -k start, apache2.service, root) on 0.0.0.0:80 has the port"
+    );
     let evidence = first["evidence"].as_str().unwrap();
     for part in ["PID 70", "apache2", "/usr/sbin/apache2 -k start", "since 2026-11-28T09:00:00Z"] {
         assert!(evidence.contains(part), "{evidence}");

@@ -308,7 +308,8 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     calls.push(("svc_start", json!({"service": "lsa-shows@root"})));
     let raw = "[Unit]\nWants=lsa-shows@root-secret.service\n[Service]\nExecStart=/usr/bin/true\n";
     calls.push(("svc_create_unit", json!({"service": "lsa-shows.service", "raw_content": raw})));
-    let timer = json!({"name": "lsa-shows", "on_calendar": "daily", "service": "lsa-shows@root-secret.service"});
+    let timer =
+        json!({"name": "lsa-shows", "on_calendar": "daily", "service": "lsa-shows@root-secret.service"});
     calls.push(("timer_create", timer));
     let raw = "[Unit]\nWants=lsa-tells@\\x3bid.service\n[Service]\nExecStart=/usr/bin/true\n";
     calls.push(("svc_create_unit", json!({"service": "lsa-tells.service", "raw_content": raw})));
@@ -348,7 +349,8 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     if machine.holds("systemctl show --property=DynamicUser lsa-vault.service | grep -q yes") {
         for name in ["lsa-vault@x", "lsa-apid"] {
             let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
-            calls.push(("svc_create_unit", json!({"service": format!("{name}.service"), "raw_content": raw})));
+            calls
+                .push(("svc_create_unit", json!({"service": format!("{name}.service"), "raw_content": raw})));
         }
         for name in ["lsa-vault", "lsa-apid"] {
             calls.push(("user_create", json!({"user": name})));
@@ -781,7 +783,10 @@ async fn what_is_harmless_is_not_asked_about() {
             json!({"service": "lsa-fine8.path", "raw_content": "[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n"}),
         ),
         ("timer_create", json!({"name": "lsa-fine8", "on_calendar": "yearly", "service": "lsa-own.service"})),
-        ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "service": "lsa-fine0.service"})),
+        (
+            "timer_create",
+            json!({"name": "lsa-fine9", "on_calendar": "daily", "service": "lsa-fine0.service"}),
+        ),
         (
             "cron_add",
             json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort"}),
