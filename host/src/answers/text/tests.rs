@@ -283,7 +283,8 @@ fn no_value_of_the_data_is_lost() {
     let data = json!({
         "plain": "word", "spaced": "two words", "number": 4.5, "is": false, "nested": {"deep": {"deeper": ["x", {"y": "z z"}]}},
         "rows": [{"a": "1,2", "b": [1, 2]}, {"a": "q=r", "c": "only here"}, {"a": "", "b": [{"d": "e\"f"}]}],
-        "mixed": ["text", 7, {"in": "object"}, ["in", "list"]], "lines": "first\nsecond",
+        "mixed": ["text", 7, {"in": "object"}, ["in", "list"], ["third\nfourth"]],
+        "lines": "first\nsecond",
     });
     let told = text(json!({"data": data}));
     for value in [
@@ -304,6 +305,8 @@ fn no_value_of_the_data_is_lost() {
         "in, list",
         "first",
         "second",
+        "third",
+        "fourth",
     ] {
         assert!(told.contains(value), "{value} is not in:\n{told}");
     }

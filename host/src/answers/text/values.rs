@@ -80,15 +80,21 @@ impl Lines {
         }
         for item in items {
             match item {
-                Value::Object(members) => {
-                    self.mark = Some("- ");
-                    self.deeper(|lines| lines.members(members));
-                    self.mark = None;
-                }
-                Value::Array(_) => self.line(&inline(item).unwrap_or_default()),
+                Value::Object(_) => self.marked(item),
+                Value::Array(_) => match inline(item) {
+                    Some(text) => self.line(&text),
+                    None => self.marked(item),
+                },
                 item => self.lines_of(&shown(item)),
             }
         }
+    }
+
+    /// Writes an item of a list on lines of its own, with a mark before the first one.
+    fn marked(&mut self, item: &Value) {
+        self.mark = Some("- ");
+        self.deeper(|lines| lines.value(item));
+        self.mark = None;
     }
 
     /// Writes a text. Its further lines are indented, so that none of them looks like a line of its own.
