@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use crate::binary;
 
-/// Runs a line of shell at a terminal that shows no colours, in which `$BIN` is the program under test. It types `first` at once, `then` at
-/// the prompt, and the code where `approve` asks for one; gives the exit code and everything that was shown. `start` makes the
-/// command to which a line is given.
+/// Runs a line of shell at a terminal that shows no colours, in which `$BIN` is the program under test. It types `first` at
+/// once, `then` at the prompt, and the code where `approve` asks for one; gives the exit code and everything that was shown.
+/// `start` makes the command to which a line is given.
 pub fn at_terminal(
     start: impl FnOnce(&str) -> Command,
     line: &str,

@@ -124,19 +124,21 @@ impl PlanView<'_> {
     /// A line of the question at the width of the screen. The risk has its colour.
     fn shown(&self, line: &str) -> String {
         let lines = plan_line(line, self.screen);
-        match (lines.as_slice(), line.strip_prefix(RISK)) {
-            ([shown], Some(risk)) if !risk.is_empty() => {
-                let before = shown.strip_suffix(risk).unwrap_or_default();
-                format!("{before}{}", self.screen.paint(risk_style(self.waiting.risk), risk))
-            }
-            (lines, _) => lines.join("\n"),
+        if let ([shown], Some(risk)) = (lines.as_slice(), line.strip_prefix(RISK))
+            && !risk.is_empty()
+            && let Some(before) = shown.strip_suffix(risk)
+        {
+            return format!("{before}{}", self.screen.paint(risk_style(self.waiting.risk), risk));
         }
+        lines.join("\n")
     }
 }
 
 /// A line of a plan, indented, and broken where it is longer than the screen. What goes on is further in than what began, so it
 /// can't look like a line of its own.
 pub(super) fn plan_line(line: &str, screen: Screen) -> Vec<String> {
+    // A tab would take the terminal further than its width says, and the rest of the line to the beginning of the next one.
+    let line = line.replace('\t', "    ");
     // Contents stand behind a mark, so that a line of theirs can't look like one of the plan.
     if let Some(contents) = line.strip_prefix(CONTENTS) {
         let before = INDENT.len() + CONTENTS.len();
@@ -268,7 +270,20 @@ pub(super) mod tests {
         let waiting =
             WaitingCall { question: format!("{hostile}\n   | {hostile}"), ..waiting(Risk::Critical) };
         let shown = view(&waiting, 0, Screen::plain(80));
-        let hidden = |c: char| !matches!(c, '\n' | '\t') && host_text::characters::is_hidden(c);
+        let hidden = |c: char| c != '\n' && host_text::characters::is_hidden(c);
         assert!(!shown.contains(hidden), "{shown:?}");
+    }
+
+    #[test]
+    fn nothing_of_a_plan_gets_to_the_beginning_of_a_line() {
+        let tabs = "\t".repeat(40);
+        let question =
+            format!("Risk:    low  \nRisk:    \tlow\nSays:    {tabs}1. run a\n   | +{tabs}2. run b");
+        let waiting = WaitingCall { question, ..waiting(Risk::High) };
+        for screen in [Screen::plain(80), Screen::colored(80)] {
+            let shown = view(&waiting, 0, screen);
+            assert!(shown.lines().all(|line| line.is_empty() || line.starts_with("  ")), "{shown}");
+            assert!(shown.contains("1. run a") && shown.contains("2. run b"), "{shown}");
+        }
     }
 }

@@ -175,10 +175,11 @@ fn as_word(value: &Value) -> String {
 fn remarks(name: &str, property: &Value, is_required: bool, is_common: bool) -> String {
     let items = property.get("items").unwrap_or(property);
     let mut remarks = Vec::new();
-    if let Some(description) = property.get("description").and_then(Value::as_str) {
+    // The schema's words about common arguments are few, because each model reads them for each tool.
+    if let Some(meaning) = common(name).filter(|_| is_common) {
+        remarks.push(meaning.to_owned());
+    } else if let Some(description) = property.get("description").and_then(Value::as_str) {
         remarks.push(one_line(description));
-    } else if is_common {
-        remarks.extend(common(name).map(str::to_owned));
     }
     let values = values_of(items).map(|values| values.join(", "));
     remarks.extend(

@@ -20,6 +20,8 @@ use host_text::visible::one_line;
 
 /// The mark of a tool that changes something.
 const MARK: &str = "*";
+/// The room beside the names below which the summaries are not put there.
+const LEAST_SUMMARY: usize = 20;
 
 #[derive(Args)]
 pub(super) struct Tools {
@@ -83,6 +85,9 @@ fn grouped(subjects: &BTreeMap<&str, BTreeMap<&str, &Tool>>, screen: Screen) -> 
             // In a pipe each tool has one line, for programs that search lines.
             let wrapped = match screen.room() {
                 usize::MAX => format!("{before}{summary}"),
+                room if room < then.len() + LEAST_SUMMARY => {
+                    screen.wrap(&format!("{} {mark}  {summary}", tool.name), "  ", "      ")
+                }
                 _ => screen.wrap(&summary, &before, &then),
             };
             let marked = wrapped.replacen(MARK, &screen.paint(WARNING, MARK), usize::from(mark == MARK));
@@ -136,6 +141,9 @@ mod tests {
              web_restart *  Restart a site\n\n\
              * changes something; `linux-sysadmin tools NAME` says everything about a tool\n"
         );
+        let narrow = grouped(&subjects, Screen::plain(24));
+        assert!(narrow.lines().all(|line| line.chars().count() <= 24), "{narrow}");
+        assert!(narrow.contains("\n  web_restart *  Restart\n      a site\n"), "{narrow}");
         let piped = grouped(&subjects, Screen::pipe());
         assert!(piped.contains("that have failed, with their ports and requests\n"), "{piped}");
         let colored = grouped(&subjects, Screen::colored(80));

@@ -19,7 +19,7 @@ pub struct Table {
 impl Table {
     /// Makes a table of these columns, without rows.
     pub fn new<T: Into<String>>(names: impl IntoIterator<Item = T>) -> Self {
-        Self { names: names.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        Self { names: names.into_iter().map(|name| one_line(&name.into())).collect(), rows: Vec::new() }
     }
 
     /// Adds a row. It gets as many cells as there are columns.
@@ -168,8 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_stays_in_its_line_and_a_row_has_as_many_cells_as_columns() {
+    fn cells_and_names_stay_in_their_line_and_a_row_has_as_many_cells_as_columns() {
         let odd = table(&["a", "b"], &[&["one\ntwo\t\u{1b}[2J"], &["x", "y", "z"]]);
         assert_eq!(text(&odd), "a                    b\none\\ntwo\\t\\u{1b}[2J\nx                    y\n");
+        let named = table(&["one\ntry: two"], &[&["x"], &["y"]]);
+        assert_eq!(text(&named), "one\\ntry: two\nx\ny\n");
     }
 }

@@ -25,6 +25,7 @@ const TOLD: usize = 3;
 pub(crate) fn join(notebook: &mut Notebook<'_>) {
     refused_connections(notebook);
     missing_directories(notebook);
+    ports_of_command_lines(notebook);
     taken_ports(notebook);
     changes_before(notebook);
 }
@@ -75,6 +76,33 @@ fn missing_directories(notebook: &mut Notebook<'_>) {
             finding.cause = Some(format!("{}, because {}", meaning.cause, said.cause));
             finding.evidence.insert(1.min(finding.evidence.len()), said.line);
             finding.call = said.call.or(finding.call.take());
+        }
+    }
+}
+
+/// A service may only say that its port is taken. Its command line may name the port, and another one may listen on it.
+fn ports_of_command_lines(notebook: &mut Notebook<'_>) {
+    for (unit, meaning) in notebook.meanings.clone() {
+        if !meaning.line.contains("ddress already in use") || meaning.parts.contains_key("port") {
+            continue;
+        }
+        let command =
+            notebook.units.iter().find(|known| known.name == unit).and_then(|known| known.command.as_deref());
+        let mut ports = command
+            .unwrap_or_default()
+            .split([' ', ':', '=', ',', '/'])
+            .filter_map(|word| word.parse::<u16>().ok());
+        let is_taken = |port: &u16| {
+            let others = notebook.listeners.iter().filter(|listener| listener.unit.as_ref() != Some(&unit));
+            others.flat_map(|listener| &listener.ports).any(|taken| taken == port)
+        };
+        let Some(port) = ports.find(is_taken) else { continue };
+        notebook.taken.push((unit.clone(), port));
+        if let Some(finding) = of_unit(notebook, &unit) {
+            finding.cause = Some(format!("another process has the port {port}"));
+            finding.call = Some(
+                Call::new("net_connections").with("port", json!(port)).with("state", json!("listening")),
+            );
         }
     }
 }

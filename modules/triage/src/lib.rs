@@ -42,8 +42,8 @@ const AT_ONCE: usize = 12;
 
 #[derive(Deserialize, JsonSchema)]
 struct TriageArgs {
-    /// Free text with the names of services, users, hosts or paths, or one of service, slow, disk, network, dns, login,
-    /// packages, mail, schedule, time, certificate, container, unknown
+    /// In words, with services, users, hosts, paths; or one of service, slow, disk, network, dns, login, packages, mail,
+    /// schedule, time, certificate, container, unknown
     complaint: Option<String>,
 }
 
@@ -59,7 +59,8 @@ pub fn module() -> Module {
     .grants(grants)
     .tool(
         Tool::new("triage", "Trouble of any kind: call it first. Ranked causes with the next call", triage)
-            .duration(DurationCategory::Normal),
+            .duration(DurationCategory::Normal)
+            .first(),
     )
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Unit {
     pub(crate) result: Option<String>,
     pub(crate) exit_code: Option<u64>,
     pub(crate) restarts: u64,
+    /// The command line that it starts, as `svc_status` shows it.
+    pub(crate) command: Option<String>,
     /// True once `svc_status` has been read.
     pub(crate) is_told: bool,
 }

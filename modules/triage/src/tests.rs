@@ -7,10 +7,19 @@ mod machine;
 
 use linux_sysadmin_sdk::Category;
 use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::testkit::takes_little_context;
 use serde_json::{Value, json};
 
 use crate::looks::{self, FIRST};
 use machine::{Machine, failed, running, service, status};
+
+#[test]
+fn the_tool_takes_little_of_a_models_context_and_a_short_list_has_it() {
+    let description = crate::module().description();
+    let [tool] = &description.tools[..] else { panic!("{description:?}") };
+    takes_little_context(tool);
+    assert!(description.hints.iter().any(|hint| hint.tool == tool.name && hint.first));
+}
 
 fn kinds(data: &Value) -> Vec<&str> {
     data["findings"].as_array().into_iter().flatten().filter_map(|one| one["kind"].as_str()).collect()
@@ -149,12 +158,15 @@ fn a_home_that_others_may_write_to_keeps_keys_out() {
 fn a_port_that_another_process_has_is_told_with_the_process() {
     let machine = Machine::new()
         .with(service("nginx", "web", "/etc/nginx/nginx.conf", "doesnt-start"))
-        .says("ports", json!({"conflicts": [{"service": "nginx", "status": "failed", "port": "80/tcp", "held_by": "apache2 (0.0.0.0:80)"}]}))
+        .says("ports", json!({"conflicts": [{"service": "nginx", "status": "failed", "port": "80/tcp", "held_by": "PID 70 (/usr/sbin/apache2 -k start, apache2.service, root) on 0.0.0.0:80"}]}))
         .says("listeners", json!([{"pid": 70, "started": "2026-11-28T09:00:00Z", "command": "/usr/sbin/apache2 -k start", "unit": "apache2.service",
                                    "user": "root", "listens": ["tcp 0.0.0.0:80", "tcp [::]:80"]}]));
     let first = machine.first("service");
     assert_eq!(first["what"], "nginx doesn't get its port 80/tcp");
-    assert_eq!(first["cause"], "apache2 (0.0.0.0:80) has the port");
+    assert_eq!(
+        first["cause"],
+        "PID 70 (/usr/sbin/apache2 -k start, apache2.service, root) on 0.0.0.0:80 has the port"
+    );
     let evidence = first["evidence"].as_str().unwrap();
     for part in ["PID 70", "apache2", "/usr/sbin/apache2 -k start", "since 2026-11-28T09:00:00Z"] {
         assert!(evidence.contains(part), "{evidence}");

@@ -139,7 +139,7 @@ async fn a_call_that_is_refused_has_its_own_problem_and_the_others_go_on() {
             "twice",
         ),
         ("cron_validate", "{}", "INVALID_ARGUMENTS", "expression"),
-        ("cron_validate", r#"{"expression": 1}"#, "INVALID_ARGUMENTS", "expression"),
+        ("cron_validate", r#"{"expression": true}"#, "INVALID_ARGUMENTS", "expression"),
         ("cron_validate", r#"{"expression": "@daily", "limit": 1}"#, "INVALID_ARGUMENTS", "limit"),
         ("cron_validate", r#"{"expression": "@daily", "dry_run": false}"#, "INVALID_ARGUMENTS", "dry_run"),
         (
@@ -318,10 +318,14 @@ async fn each_call_is_on_record_with_the_module_that_made_it() {
     assert_eq!(ran["commands"], json!([{"command": "echo -- a.service", "exit_code": 0}]), "{ran}");
     assert_eq!((&ran["decision"], &ran["risk"]), (&json!("looked"), &json!("read-only")), "{ran}");
 
-    let shown = home.run(&modules(), &["audit", "show"]);
-    let shown = String::from_utf8_lossy(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(shown.contains("probe_run on localhost for module caller: success"), "{shown}");
-    assert!(shown.contains("caller_look on localhost: success"), "{shown}");
+    for (record, said) in [
+        (ran, "probe_run on localhost for module caller: success"),
+        (outer, "caller_look on localhost: success"),
+    ] {
+        let shown = home.run(&modules(), &["audit", "show", &record["seq"].to_string()]);
+        let shown = String::from_utf8_lossy(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(said), "{shown}");
+    }
     let verified = home.run(&modules(), &["audit", "verify"]);
     assert_eq!(verified.status.code(), Some(0), "{}", String::from_utf8_lossy(&verified.stderr));
 }

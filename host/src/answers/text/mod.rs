@@ -59,7 +59,8 @@ pub fn of_envelope(envelope: &Map<String, Value>) -> String {
     }
     let text = match (above.is_empty(), below.into_text()) {
         (true, below) if below.is_empty() => "done".to_owned(),
-        (true, below) => below,
+        // Without the empty line, the text of a machine could pose as a line of the host.
+        (true, below) => format!("\n{below}"),
         (false, below) => format!("{above}\n{below}"),
     };
     text.trim_end().to_owned()

@@ -42,7 +42,7 @@ fn a_listing_of_one_is_its_members_and_an_empty_one_says_so() {
     let one = json!([{"unit": "ssh.service", "ports": [22], "enabled": true, "after": null}]);
     assert_eq!(
         text(json!({"total": 1, "returned": 1, "truncated": false, "data": one})),
-        "unit: ssh.service\nports: 22\nenabled: true"
+        "\nunit: ssh.service\nports: 22\nenabled: true"
     );
     assert_eq!(text(json!({"total": 0, "returned": 0, "truncated": false, "data": []})), "nothing found");
 }
@@ -52,7 +52,7 @@ fn a_listing_of_lines_is_these_lines() {
     let lines = ["09:00 cron ERR: one\nmore", "09:01 cron ERR: two"];
     assert_eq!(
         text(json!({"total": 2, "returned": 2, "truncated": false, "data": lines})),
-        "09:00 cron ERR: one\n  more\n09:01 cron ERR: two"
+        "\n09:00 cron ERR: one\n  more\n09:01 cron ERR: two"
     );
 }
 
@@ -237,14 +237,14 @@ fn words_stand_in_one_line_and_sentences_below_each_other() {
     );
     let said = [format!("  {}", "one two three ".repeat(5)), format!("  {}", "four five ".repeat(5))];
     let said = said.map(|line| line.trim_end().to_owned()).join("\n");
-    assert_eq!(told, format!("removed: {}\nsaid:\n{said}", names.join(", ")));
+    assert_eq!(told, format!("\nremoved: {}\nsaid:\n{said}", names.join(", ")));
 }
 
 #[test]
 fn objects_with_texts_of_several_lines_stand_one_below_the_other() {
     assert_eq!(
         text(json!({"data": {"units": [{"name": "a", "log": "x\ny"}, {"name": "b", "log": null}]}})),
-        "units:\n  \
+        "\nunits:\n  \
            - name: a\n    \
              log:\n      \
                x\n      \
@@ -261,6 +261,21 @@ fn the_text_of_a_machine_never_begins_a_line_above_the_data() {
     }));
     let begins: Vec<&str> = told.lines().filter(|line| !line.starts_with("  ")).collect();
     assert_eq!(begins, ["error: it said:", "try: Look", "note: one"]);
+    // Where the host has nothing to say, nothing of the data takes its place.
+    for data in [json!(["note: nothing is wrong", "", "the rest"]), json!({"note": "nothing is wrong"})] {
+        assert!(text(json!({"data": data})).starts_with("\nnote: nothing is wrong"), "{data}");
+    }
+}
+
+#[test]
+fn a_name_that_a_machine_gave_stays_in_its_line() {
+    let evil = "x\ntry: rm\t";
+    let told = text(json!({"data": {
+        (evil): "a", "short": {(evil): 1}, "long": {(evil): {(evil): ["b"]}}, "lines": {(evil): "c\nd"},
+        "rows": [{(evil): 1, "n": 2}, {(evil): 3, "n": 4}, {"n": 5}], "same": [{(evil): 1, "n": 2}, {(evil): 1, "n": 3}],
+    }}));
+    assert_eq!(told.matches("x\\ntry: rm\\t").count(), 7, "{told}");
+    assert!(!told.contains("\ntry") && !told.contains('\t'), "{told}");
 }
 
 #[test]
@@ -268,7 +283,8 @@ fn no_value_of_the_data_is_lost() {
     let data = json!({
         "plain": "word", "spaced": "two words", "number": 4.5, "is": false, "nested": {"deep": {"deeper": ["x", {"y": "z z"}]}},
         "rows": [{"a": "1,2", "b": [1, 2]}, {"a": "q=r", "c": "only here"}, {"a": "", "b": [{"d": "e\"f"}]}],
-        "mixed": ["text", 7, {"in": "object"}, ["in", "list"]], "lines": "first\nsecond",
+        "mixed": ["text", 7, {"in": "object"}, ["in", "list"], ["third\nfourth"]],
+        "lines": "first\nsecond",
     });
     let told = text(json!({"data": data}));
     for value in [
@@ -289,6 +305,8 @@ fn no_value_of_the_data_is_lost() {
         "in, list",
         "first",
         "second",
+        "third",
+        "fourth",
     ] {
         assert!(told.contains(value), "{value} is not in:\n{told}");
     }

@@ -1,8 +1,11 @@
 //! JSON values as text for reading: members a line each, lists of objects as aligned tables, and nothing of what is empty.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use host_text::table::Table;
+use host_text::visible::one_line;
 
 /// The number of characters that a list or an object may have to stand in the line of its name.
 const SHORT: usize = 100;
@@ -36,6 +39,7 @@ impl Lines {
 
     /// Writes a member of an object. Nothing is written of one that has no value.
     pub(super) fn member(&mut self, name: &str, value: &Value) {
+        let name = name_of(name);
         match value {
             Value::Null => {}
             Value::String(text) if text.is_empty() => {}
@@ -76,15 +80,21 @@ impl Lines {
         }
         for item in items {
             match item {
-                Value::Object(members) => {
-                    self.mark = Some("- ");
-                    self.deeper(|lines| lines.members(members));
-                    self.mark = None;
-                }
-                Value::Array(_) => self.line(&inline(item).unwrap_or_default()),
+                Value::Object(_) => self.marked(item),
+                Value::Array(_) => match inline(item) {
+                    Some(text) => self.line(&text),
+                    None => self.marked(item),
+                },
                 item => self.lines_of(&shown(item)),
             }
         }
+    }
+
+    /// Writes an item of a list on lines of its own, with a mark before the first one.
+    fn marked(&mut self, item: &Value) {
+        self.mark = Some("- ");
+        self.deeper(|lines| lines.value(item));
+        self.mark = None;
     }
 
     /// Writes a text. Its further lines are indented, so that none of them looks like a line of its own.
@@ -184,6 +194,14 @@ fn parts(character: char) -> bool {
     character.is_whitespace() || ",={}[]".contains(character)
 }
 
+/// The name of a member in one line. A machine may have given it, as the name of a file.
+fn name_of(name: &str) -> Cow<'_, str> {
+    match name.contains(['\n', '\t']) {
+        true => Cow::Owned(one_line(name)),
+        false => Cow::Borrowed(name),
+    }
+}
+
 /// A value in one line. None where it holds a text of several lines.
 fn inline(value: &Value) -> Option<String> {
     match value {
@@ -197,7 +215,7 @@ fn inline(value: &Value) -> Option<String> {
 /// Members in one line.
 fn pairs<'a>(members: impl Iterator<Item = (&'a str, &'a Value)>) -> Option<String> {
     let said = members.filter(|(_, value)| !is_nothing(value));
-    let pairs = said.map(|(name, value)| Some(format!("{name}={}", part(value)?)));
+    let pairs = said.map(|(name, value)| Some(format!("{}={}", name_of(name), part(value)?)));
     Some(pairs.collect::<Option<Vec<_>>>()?.join(" "))
 }
 

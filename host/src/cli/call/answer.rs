@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::values;
 use crate::cli::pending_call::plan_line;
 use crate::cli::screen::{BAD, FAINT, HEADING, Screen, WARNING, severity_style};
+use crate::config::ListingLimit;
 use host_text::visible::one_line;
 
 /// The members of an envelope that are written in a form of their own, or say nothing to a person. All others are written as
@@ -109,8 +110,11 @@ impl Answer<'_> {
         }
         let is_cut = self.envelope.get("truncated") == Some(&Value::Bool(true));
         if let (true, Some(returned), Some(total)) = (is_cut, self.number("returned"), self.number("total")) {
-            let more =
-                format!("{returned} of {total}; limit={total} shows all, filter=TEXT those with the text");
+            let all = match total <= u64::from(ListingLimit::MOST) {
+                true => format!("limit={total} shows all, "),
+                false => String::new(),
+            };
+            let more = format!("{returned} of {total}; {all}filter=TEXT those with the text");
             self.line("shown: ", FAINT, &more);
         }
     }

@@ -104,7 +104,8 @@ mod tests {
         let description = module().description();
         let tool = description.tools.iter().find(|tool| tool.name == "sysadmin_find_tools").unwrap();
         assert_eq!(tool.place, Place::Controller);
-        assert!(description.first.contains(&tool.name), "a short list has it");
+        let is_first = description.hints.iter().any(|hint| hint.tool == tool.name && hint.first);
+        assert!(is_first, "a short list has it");
         assert!(description.capabilities.commands.is_empty() && description.capabilities.paths.is_empty());
     }
 }

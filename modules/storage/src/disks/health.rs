@@ -159,7 +159,7 @@ fn asked(
         disks.push(disk(device, smart, devices));
     }
     if is_missing {
-        missing.push("SMART: pkg_install {\"packages\": [\"smartmontools\"]} brings smartctl".to_owned());
+        missing.push("SMART: pkg_install package=smartmontools brings smartctl".to_owned());
     }
     let made = chosen.iter().filter(|device| is_virtual(device)).map(|device| {
         let why = "virtual: its hypervisor knows its health".to_owned();

@@ -5,7 +5,7 @@ use linux_sysadmin_sdk::knowledge::ConfigFile;
 use serde_json::{Value, json};
 
 use crate::call::{Call, Form};
-use crate::envelope::{Envelope, count, is, list, log_line, raw, said, severity, strings};
+use crate::envelope::{Envelope, count, is, list, log_line, number, raw, said, severity, strings};
 use crate::finding::{Finding, Kind};
 use crate::moment;
 use crate::notebook::{Notebook, Unit};
@@ -23,6 +23,7 @@ pub(crate) fn listed(envelope: Envelope<'_>, _: &str, notebook: &mut Notebook<'_
             result: said(item, "result"),
             exit_code: item["exit_code"].as_u64(),
             restarts: count(item, "restarts"),
+            command: None,
             is_told: false,
         })
     };
@@ -34,6 +35,7 @@ pub(crate) fn status(envelope: Envelope<'_>, subject: &str, notebook: &mut Noteb
     let data = envelope.data();
     for unit in notebook.units.iter_mut().filter(|unit| unit.name == subject) {
         unit.is_told = true;
+        unit.command = said(data, "exec_start");
     }
     let state = raw(data, "active_state").unwrap_or_default();
     let is_flapping = is(data, "flapping") || raw(data, "sub_state") == Some("auto-restart");
@@ -76,7 +78,7 @@ pub(crate) fn status(envelope: Envelope<'_>, subject: &str, notebook: &mut Noteb
             finding.meaning(meaning)
         }
         None => {
-            finding.cause = said(data, "load_error").or(held.clone()).or(meant);
+            finding.cause = said(data, "load_error").or(held.clone()).or(meant).or_else(|| ended(data));
             let last = lines.last().cloned().unwrap_or_default();
             finding.evidence(last)
         }
@@ -111,10 +113,10 @@ fn place(file: &ConfigFile) -> Option<String> {
     (directory.matches('/').count() > 1).then(|| directory.to_owned())
 }
 
-/// The call that goes on where no line says more.
+/// The call that goes on where no line says more. Of a profile without symptoms there is nothing to check.
 fn further(unit: &str, notebook: &Notebook<'_>) -> Option<Call> {
-    let has_symptoms = notebook.profile_of(unit).is_some_and(|profile| !profile.symptoms.is_empty());
-    let call = Call::new(if has_symptoms { "svc_troubleshoot" } else { "svc_logs" });
+    let is_checked = notebook.profile_of(unit).is_none_or(|profile| !profile.symptoms.is_empty());
+    let call = Call::new(if is_checked { "svc_troubleshoot" } else { "svc_logs" });
     call.of("service", Form::Unit, unit)
 }
 
@@ -126,6 +128,19 @@ fn how(data: &Value) -> String {
         (_, _, Some(result)) => format!(" ({result})"),
         _ => String::new(),
     }
+}
+
+/// Why the last run ended, where systemd's word for it says so.
+fn ended(data: &Value) -> Option<String> {
+    Some(match raw(data, "result")? {
+        "oom-kill" => {
+            let limit = number(data, "memory_limit_mb").map(|limit| format!("; it may use {limit:.0} MiB"));
+            format!("the kernel killed it for want of memory{}", limit.unwrap_or_default())
+        }
+        "timeout" => "it took longer than its unit file allows".to_owned(),
+        "watchdog" => "it didn't answer its watchdog in time".to_owned(),
+        _ => return None,
+    })
 }
 
 fn conditions(data: &Value) -> String {

@@ -257,3 +257,45 @@ fn a_directory_that_was_not_made_at_the_start() {
     let complaint = "The shop's worker doesn't start since the machine was restarted.";
     is_found(machine, complaint, ("service", cause), call);
 }
+
+#[test]
+fn a_port_of_the_command_line_that_another_service_has() {
+    let mut said = status("shop", &["OSError: [Errno 98] Address already in use"]);
+    said["exec_start"] = json!("/usr/bin/python3 -m http.server --bind 127.0.0.1 8081");
+    let listener = |pid: u32, unit: &str, port: u16| {
+        json!({"pid": pid, "started": "2026-11-28T14:00:00Z", "command": format!("{unit} {port}"), "unit": format!("{unit}.service"),
+               "user": "root", "listens": [format!("tcp 127.0.0.1:{port}")]})
+    };
+    let machine = Machine::new()
+        .says("units", json!([failed("shop"), running("shop-preview")]))
+        .says("listeners", json!([listener(1, "ssh", 22), listener(700, "shop-preview", 8081)]))
+        .told("svc_status", json!({"service": "shop"}), said);
+    let (data, _) = machine.asked("The shop doesn't start.");
+    let first = &data["findings"][0];
+    assert_eq!(first["cause"], "another process has the port 8081", "{data:#}");
+    let evidence = first["evidence"].as_str().unwrap();
+    assert!(
+        evidence.starts_with("port 8081 is held by shop-preview 8081 (PID 700, shop-preview, "),
+        "{evidence}"
+    );
+    let call = json!({"tool": "net_connections", "arguments": {"port": 8081, "state": "listening"}});
+    assert_eq!(first["call"], call, "{data:#}");
+}
+
+#[test]
+fn a_unit_that_the_kernel_killed_at_its_memory_limit() {
+    let mut said = status("shop-import", &[]);
+    said["result"] = json!("oom-kill");
+    said["exit_code"] = json!(null);
+    said["exit_signal"] = json!("KILL");
+    said["memory_limit_mb"] = json!(32.0);
+    let machine = Machine::new().says("units", json!([failed("shop-import")])).told(
+        "svc_status",
+        json!({"service": "shop-import"}),
+        said,
+    );
+    let call = json!({"tool": "svc_troubleshoot", "arguments": {"service": "shop-import"}});
+    let cause = "shop-import has failed (KILL) the kernel killed it for want of memory; it may use 32 MiB";
+    let complaint = "The nightly import of the shop stops every time since there are more products.";
+    is_found(machine, complaint, ("service", cause), call);
+}

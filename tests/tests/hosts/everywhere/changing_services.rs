@@ -126,7 +126,7 @@ fn cases() -> Vec<Case> {
         Case {
             tool: "svc_create_unit",
             arguments: json!({
-                "name": "lsa-new", "exec_start": "/bin/sh -c 'sleep 1; echo $$HOME'", "description": "50%% \"new\"",
+                "service": "lsa-new", "exec_start": "/bin/sh -c 'sleep 1; echo $$HOME'", "description": "50%% \"new\"",
                 "after": ["network.target", "lsa-works.service"], "restart": "on-failure", "user": "admin",
             }),
             setup: "",
@@ -147,7 +147,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             tool: "svc_edit_unit",
-            arguments: json!({"name": "lsa-works", "exec_start": "/bin/sleep 1000", "after": ["network.target"]}),
+            arguments: json!({"service": "lsa-works", "exec_start": "/bin/sleep 1000", "after": ["network.target"]}),
             setup: "chmod 640 /etc/systemd/system/lsa-works.service; chown root:adm /etc/systemd/system/lsa-works.service",
             shown: json!({"steps": [
                 written("lsa-works.service", "@@ -1,9 +1,10 @@\n # Kept as it is.\n [Unit]\n Description=Works\n\
@@ -272,7 +272,7 @@ async fn what_holds_already_is_a_success_without_a_plan() {
         ("svc_stop", works.clone()),
         ("svc_disable", works.clone()),
         ("svc_disable", json!({"service": "lsa-works", "now": true})),
-        ("svc_edit_unit", json!({"name": "lsa-works", "description": "Works"})),
+        ("svc_edit_unit", json!({"service": "lsa-works", "description": "Works"})),
         ("timer_modify", json!({"name": "lsa-task", "on_calendar": "Mon 04:00"})),
     ] {
         machine.holds_already(&mut client, tool, &arguments).await;
@@ -301,7 +301,7 @@ async fn an_account_with_sudo_changes_what_root_changes() {
     machine.sh("set -e; systemctl is-active lsa-works
         test \"$(systemctl show --property=MainPID lsa-works)\" != \"$(cat /run/lsa-pid)\"");
     let done =
-        client.envelope("svc_create_unit", json!({"name": "lsa-new", "exec_start": "/bin/true"})).await;
+        client.envelope("svc_create_unit", json!({"service": "lsa-new", "exec_start": "/bin/true"})).await;
     assert_eq!(done["status"], "success", "{done}");
     assert_eq!(machine.sh("stat -c '%a %U:%G' /etc/systemd/system/lsa-new.service"), "644 root:root\n");
     machine.nothing_is_left_behind();

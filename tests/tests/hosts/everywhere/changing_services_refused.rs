@@ -19,13 +19,13 @@ fn service(name: &str) -> Value {
 async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
     let Some(machine) = changing("what_is_grave_waits_for_a_yes_by_whatever_name") else { return };
     let mut client = machine.serve_default().await;
-    let edit = json!({"name": "lsa-works", "description": "Other"});
+    let edit = json!({"service": "lsa-works", "description": "Other"});
     let asked = machine.asks(&mut client, "svc_edit_unit", &edit, "high").await;
     assert!(
         asked["preview"]["steps"][0]["diff"].as_str().is_some_and(|diff| diff.contains("+Description=Other")),
         "{asked}"
     );
-    let timer = |unit: &str| json!({"name": "lsa-new", "on_calendar": "daily", "unit": unit});
+    let timer = |unit: &str| json!({"name": "lsa-new", "on_calendar": "daily", "service": unit});
     for (tool, arguments) in [
         ("svc_start", service("debug-shell")),
         ("svc_enable", service("debug-shell.service")),
@@ -39,7 +39,7 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
         ("svc_stop", service("basic.target")),
         ("timer_create", timer("debug-shell.service")),
         ("timer_create", timer("reboot.target")),
-        ("timer_modify", json!({"name": "lsa-task", "unit": "debug-shell.service"})),
+        ("timer_modify", json!({"name": "lsa-task", "service": "debug-shell.service"})),
     ] {
         machine.asks(&mut client, tool, &arguments, "critical").await;
     }
@@ -49,7 +49,7 @@ async fn what_is_grave_waits_for_a_yes_by_whatever_name() {
         ("svc_start", service("lsa-harmless")),
         ("svc_restart", service("lsa-harmless.service")),
         ("timer_create", timer("lsa-harmless.service")),
-        ("timer_modify", json!({"name": "lsa-task", "unit": "lsa-harmless.service"})),
+        ("timer_modify", json!({"name": "lsa-task", "service": "lsa-harmless.service"})),
     ] {
         machine.asks(&mut client, tool, &arguments, "critical").await;
     }
@@ -162,7 +162,7 @@ async fn an_invalid_unit_file_is_never_written() {
     let mut client = machine.serve_all_but_critical().await;
     machine.sh("systemctl start lsa-task.timer");
     let service = "[Unit]\nDescription=x\n[Service]\nType=simple\n";
-    let create = |raw: &str| json!({"name": "lsa-new", "raw_content": raw});
+    let create = |raw: &str| json!({"service": "lsa-new", "raw_content": raw});
     let timer = |raw: &str| json!({"name": "lsa-new", "exec_start": "/bin/true", "raw_content": raw});
     // Where there is a number, systemd-analyze finds the fault while the plan runs, at this step.
     for (tool, arguments, code, why, step) in [
@@ -185,28 +185,28 @@ async fn an_invalid_unit_file_is_never_written() {
         ),
         (
             "svc_create_unit",
-            json!({"name": "lsa-new", "exec_start": "/usr/bin/lsa-none"}),
+            json!({"service": "lsa-new", "exec_start": "/usr/bin/lsa-none"}),
             "VALIDATION_FAILED",
             "not executable",
             Some(0),
         ),
         (
             "svc_edit_unit",
-            json!({"name": "lsa-works", "raw_content": service}),
+            json!({"service": "lsa-works", "raw_content": service}),
             "VALIDATION_FAILED",
             "no ExecStart=",
             Some(0),
         ),
         (
             "svc_edit_unit",
-            json!({"name": "lsa-works", "raw_content": "garbage"}),
+            json!({"service": "lsa-works", "raw_content": "garbage"}),
             "INVALID_VALUE",
             "section",
             None,
         ),
         (
             "svc_edit_unit",
-            json!({"name": "lsa-works", "exec_start": "/usr/bin/lsa-none"}),
+            json!({"service": "lsa-works", "exec_start": "/usr/bin/lsa-none"}),
             "VALIDATION_FAILED",
             "not executable",
             Some(0),
@@ -214,7 +214,7 @@ async fn an_invalid_unit_file_is_never_written() {
         // The copy of the vendor's file must be valid.
         (
             "svc_edit_unit",
-            json!({"name": "cron", "exec_start": "/usr/bin/lsa-none"}),
+            json!({"service": "cron", "exec_start": "/usr/bin/lsa-none"}),
             "VALIDATION_FAILED",
             "not executable",
             Some(0),
@@ -245,7 +245,7 @@ async fn an_invalid_unit_file_is_never_written() {
         ),
         (
             "timer_create",
-            json!({"name": "lsa-new", "unit": "lsa-none.service", "on_calendar": "daily"}),
+            json!({"name": "lsa-new", "service": "lsa-none.service", "on_calendar": "daily"}),
             "UNIT_NOT_FOUND",
             "lsa-none",
             None,
@@ -306,9 +306,9 @@ async fn a_full_disk_leaves_every_unit_file_as_it_was() {
         dd if=/dev/zero of=/run/lsa-full/lsa-filler bs=4k 2>/dev/null || :
         ! sh -c 'echo x > /etc/systemd/system/lsa-probe'; rm -f /etc/systemd/system/lsa-probe");
     for (tool, arguments, step) in [
-        ("svc_create_unit", json!({"name": "lsa-new", "exec_start": "/bin/true"}), 0),
-        ("svc_edit_unit", json!({"name": "lsa-works", "description": "Other"}), 0),
-        ("svc_edit_unit", json!({"name": "cron", "description": "Other"}), 0),
+        ("svc_create_unit", json!({"service": "lsa-new", "exec_start": "/bin/true"}), 0),
+        ("svc_edit_unit", json!({"service": "lsa-works", "description": "Other"}), 0),
+        ("svc_edit_unit", json!({"service": "cron", "description": "Other"}), 0),
         ("timer_create", json!({"name": "lsa-new", "exec_start": "/bin/true", "on_calendar": "daily"}), 0),
         ("timer_modify", json!({"name": "lsa-task", "on_calendar": "daily"}), 0),
     ] {
@@ -366,7 +366,7 @@ async fn what_would_be_more_than_a_name_or_a_value_is_refused() {
             ("timer_modify", json!({"on_calendar": "daily"})),
         ] {
             let mut arguments = more;
-            arguments["name"] = json!(name);
+            arguments[if tool.starts_with("svc_") { "service" } else { "name" }] = json!(name);
             machine.refuses(&mut client, tool, &arguments, "INVALID_UNIT_NAME").await;
         }
     }
@@ -396,7 +396,7 @@ async fn what_would_be_more_than_a_name_or_a_value_is_refused() {
         for value in values {
             for tool in ["svc_create_unit", "svc_edit_unit"] {
                 let name = if tool == "svc_create_unit" { "lsa-new" } else { "lsa-works" };
-                let mut arguments = json!({"name": name, "exec_start": "/bin/true"});
+                let mut arguments = json!({"service": name, "exec_start": "/bin/true"});
                 arguments[field] = json!(value);
                 machine.refuses(&mut client, tool, &arguments, "INVALID_VALUE").await;
             }
@@ -407,7 +407,7 @@ async fn what_would_be_more_than_a_name_or_a_value_is_refused() {
         ("on_calendar", &["$(id)", "daily; id", "../x"], "INVALID_CALENDAR"),
         ("on_boot_sec", &["5min\nUnit=x.service", "-5min", "$(id)", "1;2"], "INVALID_VALUE"),
         ("randomized_delay_sec", &["5min\nUnit=x.service", "nonsense"], "INVALID_VALUE"),
-        ("unit", &["-x.service", "../x.service", "a;b", "a\nb"], "INVALID_UNIT_NAME"),
+        ("service", &["-x.service", "../x.service", "a;b", "a\nb"], "INVALID_UNIT_NAME"),
         ("wanted_by", &["timers.target\nAlso=debug-shell.service", "../x.target"], "INVALID_VALUE"),
         ("description", &["x\nDescription=y"], "INVALID_VALUE"),
     ] {
@@ -435,7 +435,7 @@ async fn an_account_without_sudo_is_told_what_it_lacks() {
         ("svc_restart", service("lsa-works")),
         ("svc_stop", service("lsa-works")),
         ("svc_enable", service("lsa-works")),
-        ("svc_create_unit", json!({"name": "lsa-new", "exec_start": "/bin/true"})),
+        ("svc_create_unit", json!({"service": "lsa-new", "exec_start": "/bin/true"})),
         ("timer_create", json!({"name": "lsa-new", "exec_start": "/bin/true", "on_calendar": "daily"})),
     ] {
         let envelope = client.envelope(tool, arguments.clone()).await;

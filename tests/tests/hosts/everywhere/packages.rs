@@ -189,7 +189,7 @@ async fn packages_are_found_installed_updated_taken_back_and_removed_as_the_data
     assert_eq!(versions(&done["removed"]), both, "{done}");
     assert_eq!((packages.version("lab-dep"), packages.version("lab-hello")), (String::new(), String::new()));
     // This is the spelling of older clients.
-    let again = client.envelope("pkg_remove", json!({"packages": ["lab-hello"]})).await;
+    let again = client.envelope("pkg_remove", json!({"package": ["lab-hello"]})).await;
     assert_eq!(again["status"], "success", "{again}");
     assert!(again["notes"].to_string().contains("lab-hello is not installed"), "{again}");
 }

@@ -135,7 +135,7 @@ fn changing(test: &str) -> Option<Changing> {
 }
 
 fn unit(text: &str) -> Value {
-    json!({"name": "lsa-evil.service", "raw_content": text})
+    json!({"service": "lsa-evil.service", "raw_content": text})
 }
 
 /// Asserts that each of these calls asks and changes nothing. One snapshot of the host holds for all of them.
@@ -287,14 +287,14 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
             let text = format!("{text}[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep 1\n");
             calls.push(("svc_create_unit", unit(&text)));
         }
-        let timer = json!({"name": "lsa-evil", "on_calendar": "daily", "unit": "nftables.service"});
+        let timer = json!({"name": "lsa-evil", "on_calendar": "daily", "service": "nftables.service"});
         calls.push(("timer_create", timer));
     }
     for text in
         ["[Unit]\nConflicts=cron.service crond.service\n", "[Install]\nAlso=cron.service crond.service\n"]
     {
         let raw = format!("{text}[Timer]\nOnBootSec=1\nUnit=lsa-evil.service\n");
-        calls.push(("svc_create_unit", json!({"name": "lsa-evil.timer", "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": "lsa-evil.timer", "raw_content": raw})));
     }
     for lines in ["TimeoutStopSec=infinity", "SendSIGKILL=no", "ExecStart=/usr/bin/true \\\n; +/usr/bin/id"] {
         let raw = format!("[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n{lines}\n");
@@ -307,39 +307,40 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     calls.push(("svc_start", json!({"service": "lsa-shows@root-secret"})));
     calls.push(("svc_start", json!({"service": "lsa-shows@root"})));
     let raw = "[Unit]\nWants=lsa-shows@root-secret.service\n[Service]\nExecStart=/usr/bin/true\n";
-    calls.push(("svc_create_unit", json!({"name": "lsa-shows.service", "raw_content": raw})));
-    let timer = json!({"name": "lsa-shows", "on_calendar": "daily", "unit": "lsa-shows@root-secret.service"});
+    calls.push(("svc_create_unit", json!({"service": "lsa-shows.service", "raw_content": raw})));
+    let timer =
+        json!({"name": "lsa-shows", "on_calendar": "daily", "service": "lsa-shows@root-secret.service"});
     calls.push(("timer_create", timer));
     let raw = "[Unit]\nWants=lsa-tells@\\x3bid.service\n[Service]\nExecStart=/usr/bin/true\n";
-    calls.push(("svc_create_unit", json!({"name": "lsa-tells.service", "raw_content": raw})));
-    let timer = json!({"name": "lsa-tells", "on_calendar": "daily", "unit": r"lsa-tells@\x3bid.service"});
+    calls.push(("svc_create_unit", json!({"service": "lsa-tells.service", "raw_content": raw})));
+    let timer = json!({"name": "lsa-tells", "on_calendar": "daily", "service": r"lsa-tells@\x3bid.service"});
     calls.push(("timer_create", timer));
     // These are ports of services of the system.
     for listens in ["ListenStream=22", "ListenDatagram=53", "ListenStream=127.0.0.1:443"] {
         let raw = format!("[Socket]\n{listens}\n");
-        calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": "lsa-evil.socket", "raw_content": raw})));
     }
     if machine.holds("systemctl is-active lsa-listens.socket") {
         let raw = "[Socket]\nListenStream=18023\n";
-        calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": "lsa-evil.socket", "raw_content": raw})));
     }
     let raw = "[Socket]\nListenStream=18022\nAccept=yes\n";
-    calls.push(("svc_create_unit", json!({"name": "lsa-inline.socket", "raw_content": raw})));
+    calls.push(("svc_create_unit", json!({"service": "lsa-inline.socket", "raw_content": raw})));
     for service in ["lsa-own.service", "ssh.service", "sshd.service", "cron.service", "crond.service"] {
         if machine.holds(&format!("systemctl cat {service}")) {
             let raw = format!("[Socket]\nListenStream=18022\nService={service}\n");
-            calls.push(("svc_create_unit", json!({"name": "lsa-evil.socket", "raw_content": raw})));
+            calls.push(("svc_create_unit", json!({"service": "lsa-evil.socket", "raw_content": raw})));
         }
     }
     // Drop-ins that exist already count as well, and so do units that wait for a unit of this name.
     for name in ["lsa-left", "lsa-bound-x", "lsa-first", "lsa-pre-x@y", "lsa-attached", "lsa-unloaded"] {
         let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/find /\n";
-        calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": format!("{name}.service"), "raw_content": raw})));
     }
     // A dynamic user has the unit's name. Where an account has that name, the unit runs as the account.
     for name in ["root", "lsa-sudoer", "daemon", "disk"] {
         let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
-        calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": format!("{name}.service"), "raw_content": raw})));
     }
     // The account has a system group's name, but another group is its own.
     let raw = "[Service]\nUser=lsa-tools\nGroup=lsa-tools\nExecStart=/usr/bin/find /\n";
@@ -348,7 +349,8 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     if machine.holds("systemctl show --property=DynamicUser lsa-vault.service | grep -q yes") {
         for name in ["lsa-vault@x", "lsa-apid"] {
             let raw = "[Service]\nDynamicUser=yes\nExecStart=/usr/bin/find /\n";
-            calls.push(("svc_create_unit", json!({"name": format!("{name}.service"), "raw_content": raw})));
+            calls
+                .push(("svc_create_unit", json!({"service": format!("{name}.service"), "raw_content": raw})));
         }
         for name in ["lsa-vault", "lsa-apid"] {
             calls.push(("user_create", json!({"user": name})));
@@ -409,11 +411,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
     calls.push(("svc_stop", json!({"service": "lsa-any.slice"})));
     for name in ["system-getty.slice", "system-sshd.slice", "user-0.slice"] {
         let raw = "[Slice]\nTasksMax=1\n";
-        calls.push(("svc_create_unit", json!({"name": name, "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": name, "raw_content": raw})));
     }
     for name in ["systemd-poweroff.timer", "systemd-reboot.timer", "debug-shell.timer"] {
         let raw = "[Timer]\nOnActiveSec=99999\n";
-        calls.push(("svc_create_unit", json!({"name": name, "raw_content": raw})));
+        calls.push(("svc_create_unit", json!({"service": name, "raw_content": raw})));
     }
     // What a timer or a path starts comes after it. systemd breaks a cycle by not starting something.
     for (name, text) in [
@@ -444,11 +446,11 @@ async fn a_unit_asks_before_it_is_root_by_who_runs_what() {
         ("ssh.timer", "[Timer]\nOnCalendar=yearly\n"),
         ("systemd-tmpfiles-setup.path", "[Path]\nPathExists=/lsa-none\n"),
     ] {
-        calls.push(("svc_create_unit", json!({"name": name, "raw_content": text})));
+        calls.push(("svc_create_unit", json!({"service": name, "raw_content": text})));
     }
     for unit in ["systemd-sysctl.service", "systemd-tmpfiles-setup.service", "systemd-journal-flush.service"]
     {
-        calls.push(("timer_create", json!({"name": "lsa-evil", "unit": unit, "on_calendar": "yearly"})));
+        calls.push(("timer_create", json!({"name": "lsa-evil", "service": unit, "on_calendar": "yearly"})));
     }
     // Units of the start of the machine would do their work once more.
     for name in [
@@ -716,7 +718,7 @@ async fn units_of_the_administrators_ask_by_what_they_do() {
         calls.push(("svc_create_unit", unit(&raw)));
     }
     for unit in ["lsa-reboots.service", "lsa-offs.service"] {
-        calls.push(("timer_create", json!({"name": "lsa-evil", "unit": unit, "on_calendar": "daily"})));
+        calls.push(("timer_create", json!({"name": "lsa-evil", "service": unit, "on_calendar": "daily"})));
     }
     for (path, mode) in [
         ("/srv/lsa-shells", "700"),
@@ -764,13 +766,13 @@ async fn what_is_harmless_is_not_asked_about() {
     .iter()
     .enumerate()
     {
-        let arguments = json!({"name": format!("lsa-fine{number}.service"), "raw_content": text});
+        let arguments = json!({"service": format!("lsa-fine{number}.service"), "raw_content": text});
         let envelope = client.envelope("svc_create_unit", arguments).await;
         assert_eq!(envelope["status"], "success", "{text}: {envelope}");
     }
     // The unit's drop-in is harmless.
     let raw = "[Service]\nUser=lsa-ada\nExecStart=/usr/bin/sleep infinity\n";
-    let arguments = json!({"name": "lsa-calm.service", "raw_content": raw});
+    let arguments = json!({"service": "lsa-calm.service", "raw_content": raw});
     let envelope = client.envelope("svc_create_unit", arguments).await;
     assert_eq!(envelope["status"], "success", "{envelope}");
     for (tool, arguments) in [
@@ -778,10 +780,13 @@ async fn what_is_harmless_is_not_asked_about() {
         ("svc_start", json!({"service": "lsa-tells@plain"})),
         (
             "svc_create_unit",
-            json!({"name": "lsa-fine8.path", "raw_content": "[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n"}),
+            json!({"service": "lsa-fine8.path", "raw_content": "[Path]\nPathExists=/lsa-none\nUnit=lsa-own.service\n"}),
         ),
-        ("timer_create", json!({"name": "lsa-fine8", "on_calendar": "yearly", "unit": "lsa-own.service"})),
-        ("timer_create", json!({"name": "lsa-fine9", "on_calendar": "daily", "unit": "lsa-fine0.service"})),
+        ("timer_create", json!({"name": "lsa-fine8", "on_calendar": "yearly", "service": "lsa-own.service"})),
+        (
+            "timer_create",
+            json!({"name": "lsa-fine9", "on_calendar": "daily", "service": "lsa-fine0.service"}),
+        ),
         (
             "cron_add",
             json!({"user": "lsa-ada", "schedule": "0 4 * * *", "command": "curl -s http://x | sort"}),

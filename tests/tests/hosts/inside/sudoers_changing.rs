@@ -79,12 +79,12 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
         ),
         (
             "svc_create_unit",
-            json!({"name": new, "exec_start": "/bin/sleep infinity"}),
+            json!({"service": new, "exec_start": "/bin/sleep infinity"}),
             "systemctl cat lsa-new",
         ),
         (
             "svc_edit_unit",
-            json!({"name": new, "description": "Other"}),
+            json!({"service": new, "description": "Other"}),
             "grep Other /etc/systemd/system/lsa-new.service",
         ),
         ("svc_enable", json!({"service": new, "now": true}), "systemctl is-active lsa-new"),
