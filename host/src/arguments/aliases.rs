@@ -245,6 +245,7 @@ mod tests {
     fn a_synonym_is_understood_where_it_can_be_one_argument_only() {
         let tool: Tool = serde_json::from_value(json!({
             "name": "tool", "summary": "", "risk": "low", "shape": "listing", "duration": "quick",
+            "first": false,
             "input_schema": {
                 "type": "object",
                 "properties": {

@@ -68,7 +68,7 @@ impl ModuleToolCaller {
     fn check(&self, request: &mut Request, given: &str) -> Result<Arguments, Problem> {
         request.arguments = parse(given)?;
         let tool = self.modules.registry.tool(&request.tool).filter(|tool| tool.name == request.tool);
-        let tool = tool.ok_or_else(|| self.modules.unknown_tool(&request.tool))?;
+        let tool = tool.ok_or_else(|| self.modules.unknown_tool(&request.tool, &request.arguments))?;
         if tool.risk > Risk::ReadOnly {
             let message = format!("{} changes something: a module calls only tools that look", tool.name);
             return Err(Problem::new("NOT_READ_ONLY", Category::Denied, message));
