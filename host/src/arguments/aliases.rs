@@ -333,7 +333,7 @@ mod tests {
             let (aliases, _, arguments, result) = apply("tool", given);
             result.unwrap();
             let arguments = arguments.as_object().unwrap().clone();
-            crate::arguments::check(&Default::default(), &tool(), arguments, &aliases).unwrap_err()
+            crate::arguments::check(&Default::default(), &tool(), None, arguments, &aliases).unwrap_err()
         };
         let problem = check(json!({"packages": true, "resize_fs": "x", "action": "gone"}));
         for said in ["package (said as packages): true is not", "fs (said as resize_fs): ", "action: "] {

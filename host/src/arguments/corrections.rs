@@ -5,7 +5,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use super::synonyms;
-use host_components::host_arguments::DRY_RUN;
+use host_components::host_arguments::{DRY_RUN, HOST};
 use host_text::redact;
 use host_text::suggestion::closest;
 use host_text::visible::excerpt;
@@ -19,12 +19,22 @@ const LONGEST_TEXT: usize = 100;
 /// The number of values that are named where one of them is to be chosen.
 const MOST_VALUES: usize = 10;
 
-/// The corrections of a call that doesn't fit, and then the call as it should be, where that can be told.
-pub(super) fn steps(tool: &str, schema: &Value, validator: &Validator, instance: &Value) -> Vec<String> {
+/// The beginning of a call: the tool, and the hosts that the call names. Without them, it could be made on another host.
+pub(super) fn begin(tool: &str, hosts: Option<&[String]>) -> String {
+    match hosts {
+        None => tool.to_owned(),
+        Some([one]) => format!("{tool} {HOST}={}", shown(&json!(one))),
+        Some(hosts) => format!("{tool} {HOST}={}", shown(&json!(hosts))),
+    }
+}
+
+/// The corrections of a call that doesn't fit, and then the call as it should be, where that can be told. `begin` is the
+/// beginning of the call.
+pub(super) fn steps(begin: &str, schema: &Value, validator: &Validator, instance: &Value) -> Vec<String> {
     let mut steps: Vec<String> =
         validator.iter_errors(instance).flat_map(|error| suggestions(&error, schema)).collect();
     steps.truncate(MAX_CORRECTIONS);
-    steps.extend(right_call(tool, schema, validator, instance));
+    steps.extend(right_call(begin, schema, validator, instance));
     steps
 }
 
@@ -110,7 +120,7 @@ fn truth(said: &Value, property: Option<&Value>) -> Option<Value> {
 /// An argument that the tool doesn't have is left out. It may have been there for safety, so a call that changes something
 /// is then written as a dry run.
 pub(super) fn right_call(
-    tool: &str,
+    begin: &str,
     schema: &Value,
     validator: &Validator,
     instance: &Value,
@@ -179,7 +189,7 @@ pub(super) fn right_call(
             Some(value) => Some(format!("{name}={}", shown(value))),
             None => open.contains(name).then(|| format!("{name}=<{}>", choice(name, property))),
         });
-    let call: Vec<String> = std::iter::once(tool.to_owned()).chain(said).collect();
+    let call: Vec<String> = std::iter::once(begin.to_owned()).chain(said).collect();
     let call = call.join(" ");
     (call.chars().count() <= LONGEST_CALL).then(|| format!("Call {}", redact::excerpt(&call, LONGEST_CALL)))
 }
