@@ -74,12 +74,14 @@ fn meanings<'a>(said: &str, unexpected: &[String], instance: &Value, schema: &'a
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let missing: Vec<&str> =
         required.filter_map(Value::as_str).filter(|name| instance.get(*name).is_none()).collect();
+    let synonyms = synonyms::meanings(said, &names);
+    let mut close = closest(said, names);
+    close.truncate(1);
     match (&missing[..], unexpected) {
-        ([missing], [_]) => vec![*missing],
-        _ => {
-            let synonyms = synonyms::meanings(said, &names);
-            if synonyms.is_empty() { closest(said, names).into_iter().take(1).collect() } else { synonyms }
-        }
+        // A name that is close to another argument, such as `dryrun`, doesn't mean the missing one.
+        ([missing], [_]) if close.first().is_none_or(|close| close == missing) => vec![*missing],
+        _ if synonyms.is_empty() => close,
+        _ => synonyms,
     }
 }
 
@@ -268,6 +270,12 @@ mod tests {
                 json!({"service": "nginx", "count": 0, "user": "x".repeat(200)}),
                 &["count: say at least 1", "Call t service=nginx count=1 user=…"],
             ),
+            // What is close to another argument isn't the missing one.
+            (
+                json!({"dryrun": true}),
+                &["Say dry_run instead of dryrun", "Call t service=<service> dry_run=true"],
+            ),
+            (json!({"dryrun": "yes"}), &["Say dry_run instead of dryrun"]),
             // It is never read as it isn't said, but it is told how it is said.
             (json!({"service": "nginx", "dry_run": "true"}), &["Call t service=nginx dry_run=true"]),
             (json!({"service": "nginx", "dry_run": "yes"}), &["Call t service=nginx dry_run=<dry_run>"]),
