@@ -59,7 +59,8 @@ pub fn module() -> Module {
     .grants(grants)
     .tool(
         Tool::new("triage", "Trouble of any kind: call it first. Ranked causes with the next call", triage)
-            .duration(DurationCategory::Normal),
+            .duration(DurationCategory::Normal)
+            .first(),
     )
 }
 

@@ -45,7 +45,7 @@
     "\00\00\00\00\00\00\00\00\00\00\00\00" ;; license
     "\00\04\00\00\03\00\00\00" ;; domain
     "\00\00\00\00\00\00\00\00" ;; serves
-    "\00\0c\00\00\03\00\00\00") ;; tools; then no capabilities, and none of the first tools
+    "\00\0c\00\00\03\00\00\00") ;; tools; then no capabilities, and no hints
 
   ;; name, summary, input schema; read-only, instant, single, on the target; no aliases
   (data (i32.const 3072)

@@ -54,7 +54,7 @@ async fn a_short_list_begins_with_a_dozen_tools_in_8_kb() {
         assert!(bytes <= 8000, "{bytes} bytes: {list}");
         let names = names(&list);
         assert!((10..=16).contains(&names.len()), "{names:?}");
-        for name in [FIND, "sysadmin_session_info"] {
+        for name in [FIND, "sysadmin_session_info", "triage"] {
             assert!(names.contains(name), "{name} is not in {names:?}");
         }
         client.close().await;

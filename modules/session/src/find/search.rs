@@ -154,7 +154,7 @@ fn stem(word: &str) -> String {
 mod tests {
     use super::*;
 
-    // Tools that are written by hand. tests/needs.yaml has needs for the tools that there are.
+    // Tools that are written by hand. `found_by` in the modules' expected.yaml has needs for the tools that there are.
     fn tools() -> Vec<ListedTool> {
         [
             ("disk_list", "Disks and partitions: size, mounts", "storage", "Disks and what fills them"),
