@@ -110,7 +110,7 @@ const NEXT: &[(&str, &str, Form)] = &[
 pub(crate) fn next(text: &str) -> Option<Call> {
     match text {
         "machine_set ntp=true" => return Some(Call::new("machine_set").with("ntp", json!(true))),
-        "pkg_install packages=chrony" => {
+        "pkg_install package=chrony" => {
             return Some(Call::new("pkg_install").with("package", json!("chrony")));
         }
         _ => {}
@@ -162,7 +162,7 @@ mod tests {
             Some(json!({"tool": "svc_start", "arguments": {"service": "chrony.service"}}))
         );
         assert_eq!(
-            read("pkg_install packages=chrony"),
+            read("pkg_install package=chrony"),
             Some(json!({"tool": "pkg_install", "arguments": {"package": "chrony"}}))
         );
         for text in

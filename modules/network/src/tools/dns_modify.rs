@@ -204,7 +204,7 @@ fn place(interface: Option<&str>, cx: &Context) -> Result<Place> {
         Some(("systemd-resolved", _)) if !is_active => {
             let message = format!("{RESOLV_CONF} is systemd-resolved's, which isn't running");
             Err(Problem::new("RESOLVER_DOWN", Category::State, message)
-                .remedy("svc_status unit=systemd-resolved tells why, and svc_start starts it"))
+                .remedy("svc_status service=systemd-resolved tells why, and svc_start starts it"))
         }
         Some(("systemd-resolved", _)) => {
             let settings = resolved::settings(&cx.run(resolved::MANAGER.command())?);

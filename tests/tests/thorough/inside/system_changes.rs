@@ -36,7 +36,7 @@ fn further() -> Vec<(&'static str, Value, &'static str)> {
         ),
         (
             "pkg_install",
-            json!({"packages": "dos2unix"}),
+            json!({"package": "dos2unix"}),
             "dpkg --status dos2unix | grep --quiet 'Version: 1:99'",
         ),
         ("pkg_update", json!({"refresh_only": true}), "true"),
