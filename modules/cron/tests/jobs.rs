@@ -649,7 +649,7 @@ fn what_is_not_exactly_one_entry_is_an_error_that_names_them() {
 }
 
 #[test]
-fn the_systems_jobs_are_not_edited() {
+fn a_job_of_the_system_is_not_taken_for_one_of_an_account() {
     for (arguments, place) in [
         (json!({"command": "cd / && run-parts --report /etc/cron.hourly"}), "line 18 of /etc/crontab"),
         (json!({"schedule": "10 3 * * *"}), "line 2 of /etc/cron.d/e2scrub_all"),
