@@ -57,6 +57,7 @@ impl AppliedAliases {
         for (argument, aliases) in &tool.aliases.values {
             let Some(value) = arguments.get_mut(argument) else { continue };
             if let Value::Bool(said) = *value
+                && ![CONFIRMED, DRY_RUN].contains(&argument.as_str())
                 && let Some(meant) = aliases.get(&said.to_string())
             {
                 *value = meant.clone().into();
@@ -290,6 +291,21 @@ mod tests {
         }
         let problem = apply(json!({"username": "ann", "user": "bob"})).unwrap_err();
         assert!(problem.message.contains("user and username are one argument"), "{}", problem.message);
+    }
+
+    #[test]
+    fn a_dry_run_is_never_read_otherwise_whatever_a_tool_declares() {
+        let tool: Tool = serde_json::from_value(json!({
+            "name": "tool", "summary": "", "risk": "low", "shape": "single", "duration": "quick",
+            "first": false,
+            "input_schema": {"type": "object", "properties": {"dry_run": {"enum": ["plan", "apply"]}}},
+            "aliases": {"values": {"dry_run": {"true": "apply"}}},
+        }))
+        .unwrap();
+        let given = json!({"dry_run": true});
+        let mut arguments = given.as_object().unwrap().clone();
+        AppliedAliases::default().apply(&tool, &mut "tool".to_owned(), &mut arguments).unwrap();
+        assert_eq!(Value::Object(arguments), given);
     }
 
     #[test]
