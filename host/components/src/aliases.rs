@@ -77,7 +77,11 @@ impl Aliases {
             if !takes(validator, &argument, &value) {
                 return Err(format!("{alias} stands for {value}, which {argument} doesn't take"));
             }
-            if takes(validator, &argument, &alias) {
+            // An alias such as `true` also stands for the truth value.
+            let truth = alias.parse::<bool>().ok().map(Value::from);
+            if takes(validator, &argument, &alias)
+                || truth.is_some_and(|truth| takes_value(validator, &argument, truth))
+            {
                 return Err(format!("{argument} takes {alias} as it is"));
             }
             let values = aliases.values.entry(argument).or_default();
@@ -97,13 +101,15 @@ impl Aliases {
 
 /// Whether an argument takes this text, alone or in a list, apart from the schema's other demands on a call.
 fn takes(validator: &Validator, argument: &str, text: &str) -> bool {
+    [json!(text), json!([text])].into_iter().any(|value| takes_value(validator, argument, value))
+}
+
+fn takes_value(validator: &Validator, argument: &str, value: Value) -> bool {
     let its = format!("/{argument}");
-    [json!(text), json!([text])].into_iter().any(|value| {
-        let call = json!({argument: value});
-        let at_fault =
-            |at: String| at.strip_prefix(&its).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        !validator.iter_errors(&call).any(|error| at_fault(error.instance_path().to_string()))
-    })
+    let call = json!({argument: value});
+    let at_fault =
+        |at: String| at.strip_prefix(&its).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    !validator.iter_errors(&call).any(|error| at_fault(error.instance_path().to_string()))
 }
 
 /// Checks the form of an alias, which notes and errors show as it is.
@@ -135,6 +141,7 @@ mod tests {
                 "action": {"$ref": "#/$defs/action"},
                 "actions": {"type": "array", "items": {"$ref": "#/$defs/action"}},
                 "text": {"type": "string"},
+                "either": {"anyOf": [{"type": "boolean"}, {"enum": ["all"]}]},
             },
             "required": ["package"],
             "additionalProperties": false,
@@ -198,6 +205,7 @@ mod tests {
             (&[], &[], &[("action", "open", "close")], "action takes open as it is"),
             (&[], &[], &[("actions", "open", "close")], "actions takes open as it is"),
             (&[], &[], &[("text", "shut", "close")], "text takes shut as it is"),
+            (&[], &[], &[("either", "true", "all")], "either takes true as it is"),
             (
                 &[],
                 &[],

@@ -57,6 +57,7 @@ impl AppliedAliases {
         for (argument, aliases) in &tool.aliases.values {
             let Some(value) = arguments.get_mut(argument) else { continue };
             if let Value::Bool(said) = *value
+                && ![CONFIRMED, DRY_RUN].contains(&argument.as_str())
                 && let Some(meant) = aliases.get(&said.to_string())
             {
                 *value = meant.clone().into();
@@ -245,6 +246,7 @@ mod tests {
     fn a_synonym_is_understood_where_it_can_be_one_argument_only() {
         let tool: Tool = serde_json::from_value(json!({
             "name": "tool", "summary": "", "risk": "low", "shape": "listing", "duration": "quick",
+            "first": false,
             "input_schema": {
                 "type": "object",
                 "properties": {
@@ -292,6 +294,21 @@ mod tests {
     }
 
     #[test]
+    fn a_dry_run_is_never_read_otherwise_whatever_a_tool_declares() {
+        let tool: Tool = serde_json::from_value(json!({
+            "name": "tool", "summary": "", "risk": "low", "shape": "single", "duration": "quick",
+            "first": false,
+            "input_schema": {"type": "object", "properties": {"dry_run": {"enum": ["plan", "apply"]}}},
+            "aliases": {"values": {"dry_run": {"true": "apply"}}},
+        }))
+        .unwrap();
+        let given = json!({"dry_run": true});
+        let mut arguments = given.as_object().unwrap().clone();
+        AppliedAliases::default().apply(&tool, &mut "tool".to_owned(), &mut arguments).unwrap();
+        assert_eq!(Value::Object(arguments), given);
+    }
+
+    #[test]
     fn two_names_of_one_thing_are_an_error_that_names_both_and_nothing_is_guessed() {
         for (given, said) in [
             (
@@ -332,7 +349,7 @@ mod tests {
             let (aliases, _, arguments, result) = apply("tool", given);
             result.unwrap();
             let arguments = arguments.as_object().unwrap().clone();
-            crate::arguments::check(&Default::default(), &tool(), arguments, &aliases).unwrap_err()
+            crate::arguments::check(&Default::default(), &tool(), None, arguments, &aliases).unwrap_err()
         };
         let problem = check(json!({"packages": true, "resize_fs": "x", "action": "gone"}));
         for said in ["package (said as packages): true is not", "fs (said as resize_fs): ", "action: "] {

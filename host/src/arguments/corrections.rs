@@ -5,7 +5,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use super::synonyms;
-use host_components::host_arguments::DRY_RUN;
+use host_components::host_arguments::{DRY_RUN, HOST};
 use host_text::redact;
 use host_text::suggestion::closest;
 use host_text::visible::excerpt;
@@ -19,12 +19,22 @@ const LONGEST_TEXT: usize = 100;
 /// The number of values that are named where one of them is to be chosen.
 const MOST_VALUES: usize = 10;
 
-/// The corrections of a call that doesn't fit, and then the call as it should be, where that can be told.
-pub(super) fn steps(tool: &str, schema: &Value, validator: &Validator, instance: &Value) -> Vec<String> {
+/// The beginning of a call: the tool, and the hosts that the call names. Without them, it could be made on another host.
+pub(super) fn begin(tool: &str, hosts: Option<&[String]>) -> String {
+    match hosts {
+        None => tool.to_owned(),
+        Some([one]) => format!("{tool} {HOST}={}", shown(&json!(one))),
+        Some(hosts) => format!("{tool} {HOST}={}", shown(&json!(hosts))),
+    }
+}
+
+/// The corrections of a call that doesn't fit, and then the call as it should be, where that can be told. `begin` is the
+/// beginning of the call.
+pub(super) fn steps(begin: &str, schema: &Value, validator: &Validator, instance: &Value) -> Vec<String> {
     let mut steps: Vec<String> =
         validator.iter_errors(instance).flat_map(|error| suggestions(&error, schema)).collect();
     steps.truncate(MAX_CORRECTIONS);
-    steps.extend(right_call(tool, schema, validator, instance));
+    steps.extend(right_call(begin, schema, validator, instance));
     steps
 }
 
@@ -64,12 +74,14 @@ fn meanings<'a>(said: &str, unexpected: &[String], instance: &Value, schema: &'a
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let missing: Vec<&str> =
         required.filter_map(Value::as_str).filter(|name| instance.get(*name).is_none()).collect();
+    let synonyms = synonyms::meanings(said, &names);
+    let mut close = closest(said, names);
+    close.truncate(1);
     match (&missing[..], unexpected) {
-        ([missing], [_]) => vec![*missing],
-        _ => {
-            let synonyms = synonyms::meanings(said, &names);
-            if synonyms.is_empty() { closest(said, names).into_iter().take(1).collect() } else { synonyms }
-        }
+        // A name that is close to another argument, such as `dryrun`, doesn't mean the missing one.
+        ([missing], [_]) if close.first().is_none_or(|close| close == missing) => vec![*missing],
+        _ if synonyms.is_empty() => close,
+        _ => synonyms,
     }
 }
 
@@ -110,7 +122,7 @@ fn truth(said: &Value, property: Option<&Value>) -> Option<Value> {
 /// An argument that the tool doesn't have is left out. It may have been there for safety, so a call that changes something
 /// is then written as a dry run.
 pub(super) fn right_call(
-    tool: &str,
+    begin: &str,
     schema: &Value,
     validator: &Validator,
     instance: &Value,
@@ -179,7 +191,7 @@ pub(super) fn right_call(
             Some(value) => Some(format!("{name}={}", shown(value))),
             None => open.contains(name).then(|| format!("{name}=<{}>", choice(name, property))),
         });
-    let call: Vec<String> = std::iter::once(tool.to_owned()).chain(said).collect();
+    let call: Vec<String> = std::iter::once(begin.to_owned()).chain(said).collect();
     let call = call.join(" ");
     (call.chars().count() <= LONGEST_CALL).then(|| format!("Call {}", redact::excerpt(&call, LONGEST_CALL)))
 }
@@ -258,6 +270,12 @@ mod tests {
                 json!({"service": "nginx", "count": 0, "user": "x".repeat(200)}),
                 &["count: say at least 1", "Call t service=nginx count=1 user=…"],
             ),
+            // What is close to another argument isn't the missing one.
+            (
+                json!({"dryrun": true}),
+                &["Say dry_run instead of dryrun", "Call t service=<service> dry_run=true"],
+            ),
+            (json!({"dryrun": "yes"}), &["Say dry_run instead of dryrun"]),
             // It is never read as it isn't said, but it is told how it is said.
             (json!({"service": "nginx", "dry_run": "true"}), &["Call t service=nginx dry_run=true"]),
             (json!({"service": "nginx", "dry_run": "yes"}), &["Call t service=nginx dry_run=<dry_run>"]),

@@ -146,16 +146,20 @@ impl Validators {
 pub fn written_out(validators: &Validators, tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
     let (mut name, mut arguments) = (tool.name.clone(), arguments.clone());
     AppliedAliases::default().apply(tool, &mut name, &mut arguments).ok()?;
-    arguments.retain(|name, _| ![AGENT, CONFIRMED, HOST].contains(&name.as_str()));
+    let hosts = take_host(tool, &mut arguments).ok()?;
+    let is_own = |name: &str| declares(&tool.input_schema, name);
+    arguments.retain(|name, _| is_own(name) || ![AGENT, CONFIRMED, HOST].contains(&name.as_str()));
     let compiled = validators.get(tool).ok()?;
-    corrections::right_call(&tool.name, &compiled.schema, &compiled.validator, &Value::Object(arguments))
+    let begin = corrections::begin(&tool.name, hosts.as_deref());
+    corrections::right_call(&begin, &compiled.schema, &compiled.validator, &Value::Object(arguments))
 }
 
 /// Checks all arguments, then takes the common ones out. Other names have been replaced before; `aliases` has them for the
-/// messages about violations.
+/// messages about violations, and `hosts` is what the call names as its hosts.
 pub fn check(
     validators: &Validators,
     tool: &Tool,
+    hosts: Option<&[String]>,
     arguments: Map<String, Value>,
     aliases: &AppliedAliases,
 ) -> Result<Arguments, Problem> {
@@ -178,7 +182,8 @@ pub fn check(
         validator.iter_errors(&instance).map(|error| violation(&error, aliases)).collect();
     if !violations.is_empty() {
         let mut problem = invalid_arguments(tool, violations);
-        problem.remediation.splice(0..0, corrections::steps(&tool.name, schema, validator, &instance));
+        let begin = corrections::begin(&tool.name, hosts);
+        problem.remediation.splice(0..0, corrections::steps(&begin, schema, validator, &instance));
         return Err(problem);
     }
     let Value::Object(mut arguments) = instance else { return Err(invalid_arguments(tool, violations)) };
@@ -237,7 +242,7 @@ mod tests {
     use serde_json::json;
 
     fn check(tool: &Tool, arguments: Map<String, Value>) -> Result<Arguments, Problem> {
-        super::check(&Validators::default(), tool, arguments, &AppliedAliases::default())
+        super::check(&Validators::default(), tool, None, arguments, &AppliedAliases::default())
     }
 
     fn tool(shape: &str, properties: Value) -> Tool {
@@ -292,6 +297,32 @@ mod tests {
             let expected = correction.into_iter().chain([call.as_str(), "t takes unit, state, count"]);
             assert_eq!(remediation, expected.collect::<Vec<_>>(), "{given}");
         }
+    }
+
+    #[test]
+    fn the_right_call_is_one_on_the_same_hosts() {
+        let looking = tool("single", json!({"unit": {"type": "string"}}));
+        for (hosts, call) in [
+            (&[][..], "Call t unit=<unit>"),
+            (&["web1"], "Call t host=web1 unit=<unit>"),
+            (&["web1", "db*"], r#"Call t host=["web1","db*"] unit=<unit>"#),
+        ] {
+            let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+            let hosts = (!hosts.is_empty()).then_some(&*hosts);
+            let aliases = AppliedAliases::default();
+            let problem = super::check(&Validators::default(), &looking, hosts, Map::new(), &aliases);
+            assert_eq!(problem.unwrap_err().remediation[0], call);
+        }
+        let called = |given: Value| written_out(&Validators::default(), &looking, &arguments(given));
+        let given = json!({"unit": "a", "host": "web1", "confirmed": true, "agent_id": "x"});
+        assert_eq!(called(given).as_deref(), Some("Call t host=web1 unit=a"));
+        // Without its host, the call could be made on another one.
+        assert_eq!(called(json!({"unit": "a", "host": 7})), None);
+        let mut own = tool("single", json!({"unit": {"type": "string"}, "host": {"type": "string"}}));
+        own.on_controller = true;
+        let given = arguments(json!({"unit": "a", "host": "web1"}));
+        let called = written_out(&Validators::default(), &own, &given);
+        assert_eq!(called.as_deref(), Some("Call t unit=a host=web1"));
     }
 
     #[test]

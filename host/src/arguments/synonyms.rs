@@ -44,6 +44,8 @@ mod tests {
             (&["service", "units"], "unit", None),
             (&["pattern", "query"], "search", None),
             (&["rename"], "username", None),
+            (&["host"], "target_host", Some("host")),
+            (&["target", "host"], "target_host", None),
             (&["user"], "User", None),
         ] {
             let found = of_unknown([said.to_owned()].iter(), known);

@@ -302,7 +302,7 @@ mod tests {
         });
         let tool = json!({
             "name": "web_restart", "summary": "Restart a site, or start it", "risk": risk, "shape": shape,
-            "duration": "quick", "aliases": {}, "input_schema": input_schema,
+            "duration": "quick", "first": false, "aliases": {}, "input_schema": input_schema,
         });
         serde_json::from_value(tool).unwrap()
     }

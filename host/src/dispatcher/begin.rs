@@ -62,8 +62,13 @@ impl Dispatcher {
         request.aliases.apply(tool, &mut request.tool, &mut request.arguments)?;
         let says_confirmed = arguments::take_confirmed(tool, &mut request.arguments, request.two_step)?;
         let hosts = arguments::take_host(tool, &mut request.arguments)?;
-        let arguments =
-            arguments::check(&modules.validators, tool, request.arguments.clone(), &request.aliases);
+        let arguments = arguments::check(
+            &modules.validators,
+            tool,
+            hosts.as_deref(),
+            request.arguments.clone(),
+            &request.aliases,
+        );
         let selected = self.select_targets(modules, tool, hosts.as_deref(), request)?;
         let agent_id = request.caller.agent_id.as_deref();
         let key = CallKey::new(&request.tool, &request.arguments, agent_id, selected.names());

@@ -90,7 +90,7 @@ impl ModuleToolCaller {
             return Err(invalid_arguments(tool, decided));
         }
         request.aliases.apply(tool, &mut request.tool, &mut request.arguments)?;
-        arguments::check(&self.modules.validators, tool, request.arguments.clone(), &request.aliases)
+        arguments::check(&self.modules.validators, tool, None, request.arguments.clone(), &request.aliases)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 
-use crate::crontab;
+use crate::crontab::{self, Form};
 use crate::crontab_update::{Changed, CrontabUpdate};
 use crate::dialect;
 use crate::line::{self, NewLine};
@@ -35,6 +35,14 @@ pub(crate) fn cron_modify(args: ModifyArgs, cx: &Context) -> Result<Noted<Change
         Problem::not_found("ENTRY_NOT_FOUND", "the entry has been changed by others just now")
             .remedy("Look the id up: cron_list")
     })?;
+    if place.form() == Form::System && found.job.user.is_none() {
+        // The first word of a new command would be the account that it runs as.
+        let message = format!("line {} of {} names no account and no command", found.line, place.shown());
+        return Err(Problem::validation("INCOMPLETE_ENTRY", message).remedy(format!(
+            "Remove it, and add the whole: cron_remove id={}",
+            crate::problem::echo(&args.id)
+        )));
+    }
     let schedule = args.schedule.as_deref().unwrap_or(&found.job.schedule);
     let command = args.command.as_deref().unwrap_or(&found.job.command);
     let line = NewLine::new(schedule, found.job.user.as_deref(), command, dialect)?;

@@ -27,11 +27,19 @@ const EVERYWHERE: &str = "/bin/sh";
 const MOST: usize = 100;
 
 /// Words that are no programs of their own: the shell's keywords and what it does itself.
-const OF_THE_SHELL: [&str; 38] = [
-    ".", ":", "[", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done", "echo", "eval",
-    "exec", "exit", "export", "false", "fg", "for", "if", "kill", "printf", "pwd", "read", "return", "set",
-    "shift", "test", "time", "trap", "true", "type", "ulimit", "umask", "until", "wait", "while",
+const OF_THE_SHELL: [&str; 52] = [
+    ".", ":", "[", "alias", "bg", "break", "case", "cd", "command", "continue", "do", "done", "echo", "elif",
+    "else", "esac", "eval", "exec", "exit", "export", "false", "fg", "fi", "for", "getopts", "hash", "if",
+    "in", "jobs", "kill", "local", "printf", "pwd", "read", "readonly", "return", "set", "shift", "source",
+    "test", "then", "time", "times", "trap", "true", "type", "ulimit", "umask", "unset", "until", "wait",
+    "while",
 ];
+
+/// What asks whether a program is there. A command that asks needs no program of that name.
+const ASKS: [&str; 5] = ["[", "command", "test", "type", "which"];
+
+/// What stands before a question.
+const BEFORE_QUESTIONS: [&str; 5] = ["!", "elif", "if", "until", "while"];
 
 /// The grants for looking.
 pub(crate) fn grants() -> impl Iterator<Item = PathGrant> {
@@ -115,7 +123,18 @@ fn programs(command: &str) -> Vec<String> {
     let is_simple = !command.contains(['\'', '"', '`', '$', '(', ')', '{', '}', '\\', '#', '<', '>']);
     let parts = command.split(['|', '&', ';']);
     let parts: Vec<&str> = if is_simple { parts.collect() } else { parts.take(1).collect() };
-    parts.into_iter().filter_map(program).collect()
+    let asks = |part: &&str| {
+        let mut words = part.split_whitespace().skip_while(|word| BEFORE_QUESTIONS.contains(word));
+        words.next().is_some_and(|word| ASKS.contains(&word))
+    };
+    let asked: Vec<&str> =
+        command.split(['|', '&', ';']).filter(asks).flat_map(str::split_whitespace).collect();
+    let is_asked = |name: &str| asked.iter().any(|word| file_name(word) == file_name(name));
+    parts.into_iter().filter_map(program).filter(|name| !is_asked(name)).collect()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn program(part: &str) -> Option<String> {
@@ -153,6 +172,10 @@ mod tests {
             // These are no programs, or can't be looked at.
             ("test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.daily )", &[]),
             ("[ -x /usr/bin/a ] && b", &["b"]),
+            ("[ -x /usr/bin/a ] && /usr/bin/a -q", &[]),
+            ("command -v a && a; b", &["b"]),
+            ("if ! which a; then sync; fi; a; make test", &["make"]),
+            ("[ -x /srv/a ] && if [ ! -d /run/systemd/system ]; then /srv/a; else c; fi", &[]),
             ("/opt/backup/run", &[]),
             ("./run", &[]),
             ("$HOME/bin/x", &[]),

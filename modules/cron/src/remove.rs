@@ -39,6 +39,8 @@ impl RemoveArgs {
     fn fits(&self, item: &Entry) -> bool {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         self.id.as_ref().is_none_or(|id| item.id.as_ref() == Some(id))
+            // In a file of the system, each line names its account.
+            && (self.file.is_none() || self.user.as_ref().is_none_or(|user| item.user == *user))
             && self.schedule.as_ref().is_none_or(|schedule| words(schedule) == item.schedule)
             && self.command.as_ref().is_none_or(|command| command.trim() == item.command.trim())
     }

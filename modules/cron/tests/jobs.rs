@@ -649,7 +649,7 @@ fn what_is_not_exactly_one_entry_is_an_error_that_names_them() {
 }
 
 #[test]
-fn the_systems_jobs_are_not_edited() {
+fn a_job_of_the_system_is_not_taken_for_one_of_an_account() {
     for (arguments, place) in [
         (json!({"command": "cd / && run-parts --report /etc/cron.hourly"}), "line 18 of /etc/crontab"),
         (json!({"schedule": "10 3 * * *"}), "line 2 of /etc/cron.d/e2scrub_all"),
@@ -747,6 +747,26 @@ fn a_job_of_the_system_is_changed_and_removed_by_its_id() {
     assert_eq!((&data["entries_before"], &data["entries"]), (&json!(1), &json!(0)));
     let (_, _, made) = done(target(), "cron_remove", json!({"file": path, "schedule": "5 4 * * *"}));
     assert_eq!(made.steps(), written("", path, after).steps());
+    // The line is another account's.
+    let arguments = json!({"file": path, "user": "root", "schedule": "5 4 * * *"});
+    assert_eq!(refusal(target(), "cron_remove", arguments).code, "ENTRY_NOT_FOUND");
+}
+
+#[test]
+fn a_line_of_the_system_without_an_account_gets_no_command() {
+    let path = "/etc/cron.d/backup";
+    let target = || {
+        reached_as("root").file(path, "5 4 * * *\n").file("/var/spool/cron/crontabs/root", "").answer(
+            &["crontab", "-u", "root", "-l"],
+            1,
+            "",
+            "no crontab for root\n",
+        )
+    };
+    let (items, _) = list(target(), json!({}));
+    let item = items.iter().find(|item| item["source"] == path).unwrap();
+    let arguments = json!({"id": item["id"], "command": "root /bin/true"});
+    assert_eq!(refusal(target(), "cron_modify", arguments).code, "INCOMPLETE_ENTRY");
 }
 
 #[test]

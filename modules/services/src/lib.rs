@@ -132,7 +132,6 @@ fn profile_tools(module: Module) -> Module {
                 "A service's own checker on a given main file that isn't written yet",
                 tools::config_check::svc_config_check,
             ))
-            .loses_nothing()
             .risk(Risk::High),
         )
         .tool(Tool::new(
@@ -168,9 +167,8 @@ fn systemd_tools(module: Module) -> Module {
             "A unit's files and drop-ins by line, what overrides what, and the limits in effect with their use",
             tools::show::svc_show,
         )))
-        .tool(changes(
-            Tool::new("svc_start", "Start a unit", tools::start::svc_start).loses_nothing().idempotent(),
-        ))
+        // A unit that is started ends those that it conflicts with.
+        .tool(changes(Tool::new("svc_start", "Start a unit", tools::start::svc_start).idempotent()))
         .tool(changes(Tool::new("svc_stop", "Stop a unit", tools::stop::svc_stop).idempotent()))
         .tool(changes(Tool::new("svc_restart", "Restart a unit, or start it", tools::restart::svc_restart).first()))
         .tool(changes(
@@ -178,9 +176,7 @@ fn systemd_tools(module: Module) -> Module {
                 .loses_nothing(),
         ))
         .tool(changes(
-            Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable)
-                .loses_nothing()
-                .idempotent(),
+            Tool::new("svc_enable", "Have a unit started at boot", tools::enable::svc_enable).idempotent(),
         ))
         .tool(changes(
             Tool::new("svc_disable", "No longer start it at boot", tools::enable::svc_disable).idempotent(),

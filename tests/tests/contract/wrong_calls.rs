@@ -107,8 +107,8 @@ fn the_list_of_tools_takes_little_of_a_models_context() {
 fn a_tool_that_may_lose_something_says_so_and_one_that_looks_has_no_such_hint() {
     // What these words of a name do can't be taken back by the next call.
     let losing = [
-        "delete", "edit", "purge", "reboot", "remove", "resize", "restart", "restore", "rollback",
-        "shutdown", "signal", "stop", "write",
+        "clean", "delete", "edit", "purge", "reboot", "remove", "resize", "restart", "restore", "rollback",
+        "shutdown", "signal", "start", "stop", "write",
     ];
     let mut kept = 0;
     for tool in tools().0 {

@@ -167,10 +167,12 @@ pub(crate) fn exec_start(unit: &Properties<'_>) -> Option<String> {
     command_line::shown(&line.replace(' ', "\0"))
 }
 
+/// The program of a unit. Its path stands in the calls that are told, so that it has to be a plain one.
 fn program(unit: &Properties<'_>) -> Option<String> {
     let (_, rest) = unit.text("ExecStart")?.split_once("path=")?;
     let (path, _) = rest.split_once(" ; ")?;
-    path.starts_with('/').then(|| path.to_owned())
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+@%:".contains(&byte);
+    (path.starts_with('/') && path.bytes().all(is_plain)).then(|| path.to_owned())
 }
 
 /// The sockets on which processes of the unit listen.
@@ -206,6 +208,13 @@ impl Look<'_> {
         let cause = Cause { cause: cause.into(), evidence: evidence.into(), next: next.into() };
         if !self.trouble.causes.contains(&cause) {
             self.trouble.causes.push(cause);
+        }
+    }
+
+    /// Tells what is as it should be by now. A service that tries several times says so each time.
+    fn mend(&mut self, mended: String) {
+        if !self.trouble.mended.contains(&mended) {
+            self.trouble.mended.push(mended);
         }
     }
 
@@ -307,7 +316,7 @@ impl Look<'_> {
         match code {
             Some(203) => return self.program(),
             Some(217) if Account::find(self.unit.text("User"), self.cx).is_some() => {
-                return self.trouble.mended.push("the account that was missing is there now".to_owned());
+                return self.mend("the account that was missing is there now".to_owned());
             }
             _ => {}
         }
@@ -339,9 +348,11 @@ impl Look<'_> {
 
     /// systemd couldn't run the program: it isn't there, or the account may not execute it.
     fn program(&mut self) {
-        let Some(program) = program(self.unit) else { return };
-        let Some(account) = Account::find(self.unit.text("User"), self.cx) else { return };
         let next = format!("svc_show service={}", self.service);
+        let account = Account::find(self.unit.text("User"), self.cx);
+        let Some((program, account)) = program(self.unit).zip(account) else {
+            return self.blame("its program can't be run", "exit code 203", next);
+        };
         match access::check(std::slice::from_ref(&program), &account, self.cx).pop() {
             Some(Access::Missing) => {
                 self.blame("its program isn't there", format!("there is no {program}"), next)
@@ -359,7 +370,7 @@ impl Look<'_> {
                 );
             }
             Some(Access::Readable { .. }) => {
-                self.trouble.mended.push(format!("{program} is there now and can be run"));
+                self.mend(format!("{program} is there now and can be run"));
             }
             _ => self.blame("its program can't be run", "exit code 203", next),
         }
@@ -394,7 +405,7 @@ impl Look<'_> {
                     self.blame(cause, shown, check);
                 }
                 Access::Readable { .. } => {
-                    self.trouble.mended.push(format!("{path} is there now, and {} can use it", account.name));
+                    self.mend(format!("{path} is there now, and {} can use it", account.name));
                 }
                 Access::Unknown => {}
             }
@@ -405,7 +416,7 @@ impl Look<'_> {
         let Some(port) = log_signs::port_in_use(line) else { return };
         let held: Vec<&Socket> = self.sockets.iter().filter(|socket| socket.port == port).collect();
         if held.is_empty() {
-            return self.trouble.mended.push(format!("port {port} is free now"));
+            return self.mend(format!("port {port} is free now"));
         }
         let cause = format!("another program has port {port}");
         self.blame(cause, holders(&held, self.cx), format!("net_connections port={port}"));
@@ -414,7 +425,7 @@ impl Look<'_> {
     fn port_refused(&mut self, line: &str) {
         let Some(port) = log_signs::port_refused(line) else { return };
         if self.sockets.iter().any(|socket| socket.port == port) {
-            return self.trouble.mended.push(format!("something listens on port {port} now"));
+            return self.mend(format!("something listens on port {port} now"));
         }
         let cause = format!("it needs port {port} of this machine, where nothing listens");
         self.blame(cause, line.to_owned(), format!("svc_port_audit, net_connections port={port}"));
@@ -449,5 +460,20 @@ fn severity(data: &UnitTrouble) -> Severity {
         ("failed" | "activating", true) => Severity::High,
         (_, false) | ("inactive", true) => Severity::Warning,
         (_, true) => Severity::Info,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_whose_path_reads_as_several_arguments_is_in_no_call() {
+        for (path, expected) in [("/opt/a/run-1.sh", Some("/opt/a/run-1.sh")), ("/opt/a mode=777", None)] {
+            let shown =
+                format!("Id=a.service\nExecStart={{ path={path} ; argv[]={path} ; ignore_errors=no }}\n");
+            let units = properties::parse(&shown);
+            assert_eq!(program(&units[0]).as_deref(), expected, "{path}");
+        }
     }
 }

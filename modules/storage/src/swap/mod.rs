@@ -18,7 +18,6 @@ pub(crate) fn tools(module: Module) -> Module {
         .tool(Tool::new("swap_list", "Swap areas, fstab, and whose memory is in them", list::list))
         .tool(
             Tool::new("swap_add", "Swap on a new file (size) or a blank partition (device)", add::add)
-                .loses_nothing()
                 .risk(Risk::High)
                 .duration(DurationCategory::Normal),
         )

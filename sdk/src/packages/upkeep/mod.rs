@@ -98,8 +98,7 @@ pub(super) fn tools<B: Backend + 'static>(backend: fn() -> B) -> Vec<Tool> {
         ),
         change(
             tool("pkg_clean", "Remove downloads", backend, clean::clean)
-                .helps("OUT_OF_SPACE", "Remove downloaded packages, which can be had again: pkg_clean")
-                .loses_nothing()
+                .helps("OUT_OF_SPACE", "Remove downloaded packages: pkg_clean")
                 .idempotent(),
             Risk::Moderate,
         ),
