@@ -58,7 +58,7 @@ pub fn module() -> Module {
     .license(env!("CARGO_PKG_LICENSE"))
     .grants(grants)
     .tool(
-        Tool::new("triage", "Trouble of any kind: call it first. Ranked causes with the next call", triage)
+        Tool::new("triage", "Trouble of any kind: ranked causes, each with the next call", triage)
             .duration(DurationCategory::Normal)
             .first(),
     )
