@@ -21,7 +21,6 @@ mod holes;
 mod paths;
 mod version;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -78,8 +77,6 @@ pub struct Fragment {
     pub is_needed: bool,
     /// The number of rules that the account can use.
     pub usable: usize,
-    /// The accounts and the commands that they may already run, without variables.
-    allowed: BTreeSet<(String, String)>,
     text: String,
 }
 
@@ -168,7 +165,6 @@ impl Fragment {
             environments: Vec::new(),
             is_needed: !rules.is_empty(),
             usable: 0,
-            allowed: BTreeSet::new(),
             text: String::new(),
         };
         fragment.heading(module, version, account, exactness);
@@ -232,21 +228,11 @@ impl Fragment {
         self.text.push('\n');
         self.comment(&format!("{number}. {}", rule.pattern.text()));
         self.comment(&format!("as {}, since: {}", excerpt(rule.run_as), excerpt(rule.reason)));
-        let mut prepared = match prepared(rule, exactness) {
+        let prepared = match prepared(rule, exactness) {
             Ok(prepared) => prepared,
             Err(refusal) => return self.comment(&format!("Not allowed: {refusal}")),
         };
         let environment = self.environment(number, rule.pattern);
-        let refusal = unusable(rule, sudo);
-        // sudo reads every rule at every command, and grants of different paths can be one expression.
-        if environment.is_none() && refusal.is_none() {
-            let allowed = &mut self.allowed;
-            prepared.commands.retain(|command| allowed.insert((rule.run_as.to_owned(), command.clone())));
-            if prepared.commands.is_empty() {
-                self.usable += 1;
-                return self.comment("Allowed above.");
-            }
-        }
         for note in prepared.notes {
             self.comment(note);
         }
@@ -264,7 +250,7 @@ impl Fragment {
         // The number is excluded as well, because root may have other names.
         let run_as = if rule.run_as == ANY_USER { "ALL, !root, !#0" } else { rule.run_as };
         lines.push(format!("{account} ALL=({run_as}) NOPASSWD: {name}"));
-        if let Some(refusal) = refusal {
+        if let Some(refusal) = unusable(rule, sudo) {
             self.comment(&format!("Not allowed: {refusal}"));
             lines.iter().for_each(|line| self.comment(&line.replace(" \\\n   ", "")));
             return;

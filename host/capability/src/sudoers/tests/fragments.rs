@@ -56,42 +56,6 @@ fn a_rule_is_an_alias_and_its_use() {
 }
 
 #[test]
-fn one_command_has_one_rule() {
-    let [a, b] = ["head -- <path:/srv/a/*>", "head -- <path:/srv/b/*>"].map(pattern);
-    let [dates, optional, with_variable] = ["date --utc", "date [--utc]", "A=1 date --utc"].map(pattern);
-    let rules = [
-        rule(&a),
-        rule(&b),
-        SudoersRule { run_as: "www-data", ..rule(&b) },
-        rule(&dates),
-        rule(&optional),
-        rule(&with_variable),
-        SudoersRule { refused: Some("others can write there".into()), ..rule(&a) },
-    ];
-    let fragment = Fragment::new("disk-tools", "0.1.0", "ops", Exactness::Server, SUDO, &rules).unwrap();
-    let lines = lines(&fragment);
-    let used: Vec<&String> = lines.iter().filter(|line| line.starts_with("ops ")).collect();
-    assert_eq!(
-        used,
-        [
-            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_1",
-            "ops ALL=(www-data) NOPASSWD: LSA_DISK_TOOLS_3",
-            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_4",
-            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_5",
-            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_6",
-        ]
-    );
-    assert!(lines.contains(&"Cmnd_Alias LSA_DISK_TOOLS_5 = /usr/bin/date \"\"".to_owned()), "{lines:?}");
-    let text = fragment.to_string();
-    assert!(
-        text.contains("# 2. head -- <path:/srv/b/*>\n# as root, since: to do it\n# Allowed above.\n"),
-        "{text}"
-    );
-    assert!(text.contains("# Not allowed: others can write there\n"), "{text}");
-    assert_eq!(fragment.usable, 6);
-}
-
-#[test]
 fn what_no_expression_can_hold_is_a_comment_with_the_reason() {
     let nothing = fragment(&[]);
     assert!(!nothing.is_needed && nothing.to_string().contains("there is nothing to allow"));
