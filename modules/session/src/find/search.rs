@@ -30,7 +30,8 @@ const FITS: f64 = 0.5;
 
 /// Further words by the stem of a word, as stems.
 static ALIKE: LazyLock<BTreeMap<String, Vec<String>>> = LazyLock::new(|| {
-    let lines = MEANINGS.lines().filter_map(|line| line.split_once(": "));
+    let lines =
+        MEANINGS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(": "));
     lines.map(|(word, others)| (stem(word), stems(others))).collect()
 });
 
