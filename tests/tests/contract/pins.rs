@@ -202,6 +202,17 @@ fn tools_of_other_modules_are_asked_about_and_a_declined_one_is_denied() {
 }
 
 #[test]
+fn an_added_module_gives_no_advice_about_other_modules_errors() {
+    let home = Home::new();
+    added(&home, "greeter");
+    assert!(has(&home, "greet"));
+    let (_, envelope) = home.call(&home.modules(), "file_read", json!({"path": "/etc/lsa-none"}));
+    assert_eq!(envelope["error_code"], "FILE_NOT_FOUND", "{envelope}");
+    let advice = envelope["remediation"].to_string();
+    assert!(advice.contains("file_list") && !advice.contains("greet"), "{advice}");
+}
+
+#[test]
 fn an_update_shows_what_is_wider_and_pins_the_new_bytes() {
     let home = Home::new();
     added(&home, "greeter");
