@@ -64,6 +64,17 @@ fn is_filtered_where_it_lists(tool: &Value, fails: &str, envelope: &Value) {
     assert!(takes == lists || takes && !fails.is_empty(), "{} {envelope}", name(tool));
 }
 
+/// Asserts that the plan of a tool which is said to lose nothing takes back each of its commands. Files that a plan writes are
+/// kept by the host.
+#[track_caller]
+fn keeps_what_it_is_said_to_keep(tool: &Value, envelope: &Value) {
+    if tool["annotations"]["destructiveHint"] == false {
+        for step in envelope["data"]["steps"].as_array().into_iter().flatten() {
+            assert!(step.get("run").is_none() || step.get("undo").is_some(), "{}: {envelope}", name(tool));
+        }
+    }
+}
+
 #[tokio::test]
 async fn every_generation_lists_every_tool_and_calls_those_that_only_look() {
     let home = Home::new();
@@ -128,6 +139,7 @@ async fn on_a_systemd_machine_every_tool_answers_in_every_generation() {
             let code = envelope["error_code"].as_str().unwrap_or_default();
             assert_eq!(code, expected.fails, "{version}: {envelope}");
             is_filtered_where_it_lists(&tool, &expected.fails, &envelope);
+            keeps_what_it_is_said_to_keep(&tool, &envelope);
         }
         assert!(client.close().await.0.success());
     }
