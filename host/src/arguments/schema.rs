@@ -25,6 +25,10 @@ pub struct SchemaOptions {
 /// The schema that a client sees: that of the tool, with the common arguments that it does not declare itself.
 pub fn client_schema(tool: &Tool, options: SchemaOptions) -> Map<String, Value> {
     let mut schema = argument_schema(tool);
+    // A client that checks a call itself would refuse the other names of arguments, which the host understands.
+    if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+        schema.remove("additionalProperties");
+    }
     // Its bounds are told where a call is beyond them: they would be in the list for each listing.
     if !declares(&tool.input_schema, LISTING[0])
         && let Some(Value::Object(limit)) =

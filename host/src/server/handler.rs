@@ -202,10 +202,11 @@ impl Handler {
 }
 
 /// A tool as a client sees it. A tool that is read-only here can't change anything: the host accepts no plan from it and
-/// runs no command for it that changes something.
+/// runs no command for it that changes something. Nothing is said of an open world: some tools reach other machines, and no
+/// description says which.
 pub fn describe_tool(tool: &host_components::Tool, options: SchemaOptions) -> Tool {
     let read_only = tool.risk == Risk::ReadOnly;
-    let hints = ToolAnnotations::new().read_only(read_only).open_world(false);
+    let hints = ToolAnnotations::new().read_only(read_only);
     let hints = if read_only { hints } else { hints.destructive(!tool.loses_nothing) };
     let hints = if tool.idempotent && !read_only { hints.idempotent(true) } else { hints };
     Tool::new(tool.name.clone(), tool.summary.clone(), client_schema(tool, options)).with_annotations(hints)

@@ -180,7 +180,7 @@ async fn hints_and_common_arguments_come_from_the_host() {
         assert_eq!(hints["readOnlyHint"], looks, "{tool}");
         // This hint has a meaning only for a tool that changes something.
         assert_eq!(hints["destructiveHint"].is_boolean(), !looks, "{tool}");
-        assert_eq!(hints["openWorldHint"], false, "{tool}");
+        assert!(hints.get("openWorldHint").is_none(), "{tool}");
         let dry_run = tool["inputSchema"]["properties"].get("dry_run");
         assert_eq!(
             dry_run.map(|property| &property["type"]),
@@ -191,7 +191,8 @@ async fn hints_and_common_arguments_come_from_the_host() {
         assert!(!required.contains(&json!("dry_run")), "{tool}");
         seen.extend((!looks).then(|| name.to_owned()));
         assert_eq!(tool["inputSchema"]["type"], "object");
-        assert_eq!(tool["inputSchema"]["additionalProperties"], false);
+        // The host refuses what it doesn't know, and understands more names than the schema has.
+        assert!(tool["inputSchema"].get("additionalProperties").is_none(), "{tool}");
         // Listings take both from the host. Another tool may have a limit of its own, with words about it.
         let of_host =
             |name: &str, words: &str| tool["inputSchema"]["properties"][name]["description"] == words;
