@@ -81,7 +81,7 @@ pub fn module() -> Module {
         .tool(
             Tool::new(
                 "command_run",
-                "Runs commands without a shell. One that only looks runs at once; others ask a person",
+                "Runs commands without a shell. What only looks runs at once; others ask a person",
                 command_run,
             )
             .argument_alias("command", "argv")

@@ -11,25 +11,25 @@ const SECONDS: u32 = 60;
 /// The arguments of the tool.
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct Request {
-    /// One command, word by word; or `pipeline`, or `steps`
+    /// Command's words
     #[schemars(length(min = 1))]
     argv: Option<Vec<String>>,
-    /// Commands joined by pipes
+    /// Piped commands
     #[schemars(length(min = 2, max = 8))]
     pipeline: Option<Vec<Vec<String>>>,
-    /// Commands one after another until one fails, as one plan
+    /// In turn, until one fails
     #[schemars(length(min = 2, max = 32))]
     steps: Option<Vec<Vec<String>>>,
-    /// Text for its standard input
+    /// Text for stdin
     stdin: Option<String>,
-    /// With root's rights
+    /// As root
     #[serde(default)]
     as_root: bool,
-    /// Run as this account
+    /// As this account
     user: Option<String>,
-    /// Working directory, absolute
+    /// Absolute path
     directory: Option<String>,
-    /// Ended after this
+    /// At most
     #[schemars(range(min = 1, max = 86400))]
     timeout_seconds: Option<u32>,
 }

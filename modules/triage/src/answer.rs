@@ -28,7 +28,7 @@ pub(crate) struct Triage {
     /// The looks that failed, with the reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unseen: Vec<String>,
-    /// What was looked at without a finding.
+    /// What was looked at without a finding, where no finding explains the complaint.
     #[serde(skip_serializing_if = "String::is_empty")]
     fine: String,
 }
@@ -73,11 +73,15 @@ pub(crate) fn answer(mut notebook: Notebook<'_>) -> Analysis<Triage> {
     rank::sort(&mut findings, &notebook.complaint);
     let severity = findings.iter().map(|finding| finding.severity).max().unwrap_or(Severity::Info);
     let summary = summary(&findings);
+    let explanation = findings.first().filter(|first| rank::explains(first, &notebook.complaint));
     let (mut shown, mut more, mut bytes) = (Vec::new(), Vec::new(), 0);
     for (at, finding) in findings.iter().enumerate() {
+        // Beside an explanation, what has little to do with the complaint is only named.
+        let is_beside = |first| !rank::is_near(finding, first, &notebook.complaint);
         let one = Shown::of(finding, at == 0);
         bytes += serde_json::to_string(&one).map_or(0, |text| text.len());
-        if at < ALWAYS || (bytes <= BYTES && at < MOST) {
+        let is_room = at < ALWAYS || (bytes <= BYTES && at < MOST);
+        if is_room && !explanation.is_some_and(is_beside) {
             shown.push(one);
         } else {
             more.push(text::excerpt(&finding.what, 60));
@@ -88,15 +92,15 @@ pub(crate) fn answer(mut notebook: Notebook<'_>) -> Analysis<Triage> {
     if left > 0 {
         more.push(format!("and {left} more"));
     }
-    let data = Triage { findings: shown, more, unseen: notebook.all_unseen(), fine: notebook.fine() };
+    let fine = if explanation.is_some() { String::new() } else { notebook.fine() };
+    let data = Triage { findings: shown, more, unseen: notebook.all_unseen(), fine };
     Analysis { data, summary, severity }
 }
 
+/// What the first finding is about. Its cause stands below, with the evidence.
 fn summary(findings: &[Finding]) -> String {
-    let Some(first) = findings.first() else {
-        return "nothing was found that is wrong".to_owned();
-    };
-    let cause =
-        first.cause.as_deref().map(|cause| format!(": {}", text::excerpt(cause, 160))).unwrap_or_default();
-    format!("{}{cause}", text::excerpt(&first.what, 120))
+    match findings.first() {
+        Some(first) => text::excerpt(&first.what, 120),
+        None => "nothing was found that is wrong".to_owned(),
+    }
 }

@@ -21,6 +21,22 @@ const EXACT: u32 = 8;
 /// Something that has to do with it changed shortly before.
 pub(crate) const CHANGED: u32 = 12;
 
+/// The part of the first finding's score, in percent, from which on another one may be the cause as well.
+const NEAR: u32 = 60;
+
+/// Whether the finding explains the complaint: its cause is known, and a line of the machine or the complaint's own words lead to
+/// it.
+pub(crate) fn explains(finding: &Finding, complaint: &Complaint) -> bool {
+    let is_named = share(finding, complaint) == WHOLE;
+    let leads_to_it = finding.is_exact || is_named || finding.weight >= MEANT;
+    finding.cause.is_some() && leads_to_it && (is_named || fits(finding, complaint))
+}
+
+/// Whether this finding may be the cause of the complaint as well as the first one may.
+pub(crate) fn is_near(finding: &Finding, first: &Finding, complaint: &Complaint) -> bool {
+    score(finding, complaint) * 100 >= score(first, complaint) * NEAR
+}
+
 /// Sorts findings, the likeliest cause of the complaint first.
 pub(crate) fn sort(findings: &mut [Finding], complaint: &Complaint) {
     findings.sort_by_cached_key(|finding| {
@@ -35,16 +51,23 @@ fn score(finding: &Finding, complaint: &Complaint) -> u32 {
         Severity::Warning => 10,
         Severity::Info => 0,
     };
-    let fits = complaint.kinds.iter().any(|kind| finding.is_of(*kind));
-    let share = finding.names.iter().map(|name| named(name, complaint)).max().unwrap_or(0);
     // A change by itself explains nothing, and stands behind what is broken.
     let change = if finding.kind == Kind::Change { 0 } else { 1 };
     (severity
-        + u32::from(fits) * FITS
-        + share * NAMED / WHOLE
+        + u32::from(fits(finding, complaint)) * FITS
+        + share(finding, complaint) * NAMED / WHOLE
         + finding.weight
         + u32::from(finding.is_exact) * EXACT)
         * change
+}
+
+fn fits(finding: &Finding, complaint: &Complaint) -> bool {
+    complaint.kinds.iter().any(|kind| finding.is_of(*kind))
+}
+
+/// How far the complaint names what the finding is about.
+fn share(finding: &Finding, complaint: &Complaint) -> u32 {
+    finding.names.iter().map(|name| named(name, complaint)).max().unwrap_or(0)
 }
 
 /// How far the complaint names this: a path by its beginning, anything else by its parts.

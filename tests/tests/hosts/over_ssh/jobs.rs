@@ -185,6 +185,8 @@ async fn a_command_of_the_callers_choice_is_read_while_it_runs_and_ended_with_al
         if is_cancelled {
             let cancelled = client.envelope("job_cancel", json!({"id": id, "wait_seconds": 40})).await;
             assert_eq!(cancelled["data"]["status"], "cancelled", "{cancelled}");
+            // A command that only looks is told to end, and the answer doesn't wait for its end.
+            lab.host(HOST).until(&format!("! {is_run}"));
         } else {
             let (told, said) = ended(&mut client, &id).await;
             let is_row = |line: &&str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
