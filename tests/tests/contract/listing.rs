@@ -150,7 +150,7 @@ async fn a_need_that_says_nothing_finds_nothing_and_one_that_is_none_is_refused(
         json!({}),
         json!({"need": ""}),
         json!({"need": "x".repeat(301)}),
-        json!({"need": ["restart"]}),
+        json!({"need": ["restart", "stop"]}),
         json!({"need": "restart", "more": 1}),
     ] {
         let refused = client.envelope(FIND, wrong.clone()).await;

@@ -526,7 +526,7 @@ async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_ca
     let kept = kept_list(&home).await;
     client.close().await;
     edit_entry(&kept, |kept| {
-        let tools = kept["tools"].as_array_mut().expect("tools");
+        let tools = kept["all"]["tools"].as_array_mut().expect("tools");
         let mut more = tools[0].clone();
         more["name"] = json!("cron_more");
         tools.push(more);
@@ -537,7 +537,7 @@ async fn a_list_that_was_edited_where_it_is_kept_is_taken_back_and_nothing_is_ca
     assert_eq!(listed(&mut client).await, list);
     client.close().await;
     edit_entry(&kept, |kept| {
-        let tools = kept["tools"].as_array_mut().expect("tools");
+        let tools = kept["all"]["tools"].as_array_mut().expect("tools");
         tools.retain(|tool| tool["name"] != "cron_validate");
     });
     // The modules' own descriptions count, and what only the kept list has is gone.
