@@ -239,6 +239,12 @@ mod tests {
             ..waiting(Risk::High)
         };
         let cut = WaitingCall { question: "NOT SHOWN: 3 more lines".to_owned(), ..waiting(Risk::High) };
+        let again = Question::again(&long, "0000");
+        let asked = format!(
+            "\nType {} to approve on web1, of high risk: Replace the configuration of the\n  \
+             resolver by one that forwards every question:",
+            again.word
+        );
         for (question, shown) in [
             (
                 Question::about(&waiting(Risk::Critical)),
@@ -249,11 +255,7 @@ mod tests {
                 "Not all of this plan is shown, see NOT SHOWN above. To approve it all the same,\n  \
                  type the name of its target, web1:",
             ),
-            (
-                Question::again(&long, "0000"),
-                "\nType 0000 to approve on web1, of high risk: Replace the configuration of the\n  \
-                 resolver by one that forwards every question:",
-            ),
+            (again, &asked),
         ] {
             assert_eq!(question.shown(Screen::plain(80)), shown);
         }

@@ -112,7 +112,7 @@ mod tests {
     fn tool(name: &str, summary: &str, risk: &str) -> Tool {
         let tool = json!({
             "name": name, "summary": summary, "risk": risk, "shape": "single", "duration": "quick", "aliases": {},
-            "input_schema": {"type": "object"},
+            "first": false, "input_schema": {"type": "object"},
         });
         serde_json::from_value(tool).unwrap()
     }

@@ -233,7 +233,9 @@ fn the_session_says_what_the_host_is() {
     assert_eq!(data["sudo_available"], true);
     assert_eq!(data["privilege"]["user"], "root");
     let hashes = host.run(&["sha256sum", "/opt/linux-sysadmin/modules/cron.wasm"]);
-    let cron = data["modules"].as_array().expect("a list").iter().find(|module| module["name"] == "cron");
+    let shown = call(&host, "sysadmin_session_info", &json!({"show_modules": true}));
+    let cron =
+        shown["data"]["modules"].as_array().expect("a list").iter().find(|module| module["name"] == "cron");
     assert_eq!(cron.expect("cron")["sha256"], hashes.split(' ').next().expect("a hash"));
 
     // The same holds for ordinary users, with sudo and without.

@@ -36,7 +36,7 @@ async fn wrong_arguments_are_all_named_at_once() {
         ("svc_status", json!({}), &["service", "required"][..]),
         (
             "svc_status",
-            json!({"service": 7, "colour": "red", "size": 1}),
+            json!({"service": true, "colour": "red", "size": 1}),
             &["service", "string", "colour", "size"],
         ),
         ("perf_uptime", json!({"a": 1, "b": 2}), &["'a'", "'b'"]),
