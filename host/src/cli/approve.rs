@@ -255,7 +255,7 @@ mod tests {
                 "Not all of this plan is shown, see NOT SHOWN above. To approve it all the same,\n  \
                  type the name of its target, web1:",
             ),
-            (again, &asked),
+            (again, asked.as_str()),
         ] {
             assert_eq!(question.shown(Screen::plain(80)), shown);
         }
