@@ -133,7 +133,7 @@ async fn a_full_file_system_is_told_and_space_is_all_that_it_takes() {
     let envelope = client.envelope("pkg_install", json!({"package": "lab-hello"})).await;
     assert_eq!(envelope["error_code"], "OUT_OF_SPACE", "{envelope}");
     assert_eq!(envelope["error_category"], "resource", "{envelope}");
-    assert!(remedies(&envelope).iter().any(|step| step.contains("`df -h`")), "{envelope}");
+    assert!(remedies(&envelope).iter().any(|step| step.contains("what fills it: disk_usage")), "{envelope}");
     packages.machine.sh("rm /var/lib/dpkg/info/lsa-filler; dpkg --configure -a");
     works(&packages, &mut client).await;
     packages.machine.sh("cp -a /run/lsa-full/lab-hello.* /run/; umount --lazy /var/lib/dpkg/info; mv /run/lab-hello.* /var/lib/dpkg/info/");
