@@ -193,6 +193,12 @@ mod tests {
                 "/run/lock/shop-backup.lock is held for process 4190000, which may have ended without removing it",
                 json!({"tool": "proc_info", "arguments": {"pid": 4190000}}),
             ),
+            // logrotate 3.21
+            (
+                "error: shop:6 unknown user 'www-date'",
+                "/etc/logrotate.d/shop:6 names the account www-date, which doesn't exist",
+                json!({"tool": "file_search", "arguments": {"path": "/etc/logrotate.d", "pattern": "www-date", "fixed": true}}),
+            ),
             (
                 "User lsa-anna from 127.0.0.1 not allowed because not listed in AllowUsers",
                 "AllowUsers of sshd doesn't name lsa-anna",

@@ -123,14 +123,21 @@ fn deleted_files_that_fill_the_disk_are_freed_by_a_restart_of_their_unit() {
 
 #[test]
 fn an_expired_account_is_named_and_the_call_opens_it() {
+    // What sshd said of somebody else, whom the complaint doesn't name, comes behind it.
+    let refused = "User lsa-anna from 127.0.0.1 not allowed because not listed in AllowUsers";
     let machine = Machine::new()
+        .says("units", json!([running("ssh")]))
+        .told("svc_status", json!({"service": "ssh"}), json!({
+            "service": "ssh", "active_state": "active", "sub_state": "running",
+            "recent_errors": [{"message": refused, "severity": "high"}]
+        }))
         .says("accounts", json!([{"user": "lsa-ben", "uid": 1002, "shell": "/bin/bash", "expired": true, "expires": "2026-11-01"}]))
         .told("user_info", json!({"user": "lsa-ben"}), json!({
             "user": "lsa-ben", "home": {"path": "/home/lsa-ben", "exists": true, "mode": "0755"}, "shell": {"path": "/bin/bash", "login": true},
             "login": {"account_expired": true, "account_expires": "2026-11-01"}
         }))
         .told("perms_check", json!({"path": "/home/lsa-ben/.ssh/authorized_keys"}), json!([{"path": "/home/lsa-ben/.ssh/authorized_keys", "error": "it isn't there"}]));
-    let first = machine.first("lsa-ben can't log in");
+    let first = machine.first("lsa-ben can't log in by SSH");
     assert_eq!(first["cause"], "the account has expired on 2026-11-01", "{first:#}");
     assert_eq!(
         first["call"],

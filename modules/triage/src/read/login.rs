@@ -25,7 +25,9 @@ pub(crate) fn accounts(envelope: Envelope<'_>, _: &str, notebook: &mut Notebook<
         // Everybody's expiry is told with the account that the complaint names.
         if is(item, "expired") && raw(item, "shell").is_some_and(|shell| !shell.ends_with("nologin")) {
             let finding = expired(user, said(item, "expires").as_deref());
-            notebook.add(finding);
+            // Nobody who is told to be unable to log in is let in by an account that has expired.
+            let is_named = notebook.complaint.words.contains(&user.to_lowercase());
+            notebook.add(if is_named { finding.weight(rank::MEANT) } else { finding });
         }
     }
 }
