@@ -137,7 +137,7 @@ fn totals(all: &[Played]) -> [Row; 4] {
 impl Incident {
     /// Makes the incident, mends it in this way, and removes it.
     fn played(&self, mend: impl FnOnce() -> Result<Count>) -> Result<Count> {
-        sh(&format!("set -e\n{}", self.r#break))?;
+        sh(&format!("set -e\n{}\njournalctl --sync", self.r#break))?;
         let counted = mend();
         // Some services reload after the command that asks them to has ended.
         let wait = format!("for i in $(seq 100); do ( {}\n) && exit 0; sleep 0.1; done; exit 1", self.mended);

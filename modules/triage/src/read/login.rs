@@ -25,11 +25,16 @@ pub(crate) fn accounts(envelope: Envelope<'_>, _: &str, notebook: &mut Notebook<
         // Everybody's expiry is told with the account that the complaint names.
         if is(item, "expired") && raw(item, "shell").is_some_and(|shell| !shell.ends_with("nologin")) {
             let finding = expired(user, said(item, "expires").as_deref());
-            // Nobody who is told to be unable to log in is let in by an account that has expired.
-            let is_named = notebook.complaint.words.contains(&user.to_lowercase());
-            notebook.add(if is_named { finding.weight(rank::MEANT) } else { finding });
+            notebook.add(of_account(finding, user, notebook));
         }
     }
+}
+
+/// Adds to a finding about an account what the complaint's own words do for it. A service that the complaint names as well, as in
+/// "can't log in by SSH", comes behind the account.
+fn of_account(finding: Finding, user: &str, notebook: &Notebook<'_>) -> Finding {
+    let is_named = notebook.complaint.words.contains(&user.to_lowercase());
+    if is_named { finding.weight(rank::CONTRADICTS) } else { finding }
 }
 
 fn expired(user: &str, day: Option<&str>) -> Finding {
@@ -66,6 +71,7 @@ pub(crate) fn refused(envelope: Envelope<'_>, _: &str, notebook: &mut Notebook<'
         let mut finding = Finding::new(Kind::Login, grade, what).meaning(meaning).since(since);
         if let Some(user) = user {
             finding = finding.unit(&format!("account {user}")).name(user.clone());
+            finding = of_account(finding, &user, notebook);
             if !is_stranger {
                 notebook.refused.push(user);
             }

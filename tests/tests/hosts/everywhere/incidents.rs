@@ -102,7 +102,8 @@ fn clean(incidents: &[Incident]) -> String {
 /// Makes the incident.
 fn breaks(machine: &Changing, incident: &Incident) {
     let Incident { id, r#break, mended, .. } = incident;
-    machine.sh(&format!("# {id}\nset -e\n{}", r#break));
+    // The journal has what was said until then.
+    machine.sh(&format!("# {id}\nset -e\n{}\njournalctl --sync", r#break));
     assert!(!machine.holds(mended), "{id}: nothing is broken");
 }
 

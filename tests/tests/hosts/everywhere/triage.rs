@@ -24,6 +24,7 @@ head -c 7900000 /dev/zero > /mnt/lsa-full/big.log
 useradd --create-home --shell /bin/sh --expiredate 2020-01-01 lsa-gone
 echo '30 2 * * * root /bin/true' > /etc/cron.d/lsa-report.cron
 test -e /etc/debian_version || chmod 666 /etc/cron.d/lsa-report.cron
+journalctl --sync
 ";
 
 async fn first(client: &mut Client, complaint: &str) -> Value {
