@@ -7,6 +7,7 @@ imports those."""
 from __future__ import annotations
 
 import argparse
+import ast
 import keyword
 import os
 import pathlib
@@ -55,6 +56,8 @@ def build(file: pathlib.Path, output: pathlib.Path) -> None:
         raise BuildError(f"expected a file whose name ends in .py, found {file}")
     if not name.isidentifier() or keyword.iskeyword(name) or name in _TAKEN:
         raise BuildError(f"expected a file name that Python can import, and not one of its own; found {file.name}")
+    if "module" not in _names(file):
+        raise BuildError(f"expected a variable `module` in {file}, which is the Module")
     with tempfile.TemporaryDirectory(prefix="linux-sysadmin-") as folder:
         work = pathlib.Path(folder)
         # The sources are copied, since Python leaves its bytecode beside the files that it reads.
@@ -63,6 +66,24 @@ def build(file: pathlib.Path, output: pathlib.Path) -> None:
         shutil.copytree(_PACKAGE, sources / _PACKAGE.name, ignore=shutil.ignore_patterns("__pycache__", "wit"))
         (sources / f"{_ENTRY}.py").write_text(_entry(name), encoding="utf-8")
         _componentize(sources, output.resolve())
+
+
+def _names(file: pathlib.Path) -> set[str]:
+    """The names that the file itself gives to something, outside of functions and classes."""
+    try:
+        tree = ast.parse(file.read_bytes(), filename=str(file))
+    except SyntaxError as error:
+        raise BuildError(f"{file}, line {error.lineno}: {error.msg}") from None
+    except ValueError as error:
+        raise BuildError(f"{file}: {error}") from None
+    names = set()
+    for statement in tree.body:
+        if isinstance(statement, (ast.Import, ast.ImportFrom)):
+            names.update(alias.asname or alias.name for alias in statement.names)
+        elif isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names.update(target.id for target in targets if isinstance(target, ast.Name))
+    return names
 
 
 def _entry(name: str) -> str:
