@@ -8,6 +8,7 @@ from linux_sysadmin_sdk import (
     Applied,
     Change,
     ChangeFailed,
+    Command,
     CommandLine,
     Context,
     Listing,
@@ -120,6 +121,17 @@ class Modules(unittest.TestCase):
     def test_a_tool_of_another_module_is_answered_from_a_recording(self):
         target = FakeTarget().tool("disk_usage", {}, {"data": []})
         self.assertEqual(target.call(module(), "unit_other"), [{"data": []}])
+
+    def test_a_transcript_is_read_as_it_was_recorded(self):
+        target = FakeTarget().transcript(
+            "A comment.\n$ systemctl show -- 'a b' ''\n[exit 0]\none\n\ntwo\n\n"
+            "$ x\n[exit 3]\n[stderr]\nno\n$ y\n[exit 1]\nout\n[stderr]\nerr\n"
+        )
+        outputs = target.run_all([Command("systemctl", ("show", "--", "a b", "")), Command("x"), Command("y")])
+        said = [(output.exit_code, output.text, output.error_text) for output in outputs]
+        self.assertEqual(said, [(0, "one\n\ntwo\n", ""), (3, "", "no"), (1, "out\n", "err")])
+        with self.assertRaisesRegex(ValueError, "expected a line such as"):
+            FakeTarget().transcript("$ x\nno exit\n")
 
     def test_wrong_words_are_errors_when_the_module_is_made(self):
         made = module()

@@ -8,6 +8,7 @@ It does not check grants, which only the host does: `linux-sysadmin modules insp
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from .change import Applied, Change
@@ -46,6 +47,20 @@ class FakeTarget:
         """Adds the output of one command. The last one that was added counts."""
         data = stdout.encode() if isinstance(stdout, str) else stdout
         self._answers.insert(0, (argv, Output(exit_code, data, stderr.encode(), len(data))))
+        return self
+
+    def transcript(self, text: str) -> FakeTarget:
+        """Adds commands with their outputs, as `linux-sysadmin modules record` writes them. Each begins with a line
+        `$ ARGV` (words with blanks are in single quotes) and a line `[exit CODE]`. Stdout follows, then `[stderr]` and
+        stderr where there is any. Text before the first command is a comment."""
+        for block in f"\n{text}".split("\n$ ")[1:]:
+            line, _, rest = block.partition("\n")
+            exit_line, _, rest = rest.partition("\n")
+            code = re.fullmatch(r"\[exit (-?\d+)\]", exit_line)
+            if code is None:
+                raise ValueError(f"after `$ {line}`: expected a line such as [exit 0], found {exit_line!r}")
+            stdout, _, stderr = f"\n{rest}".partition("\n[stderr]\n")
+            self.answer(_words(line), _ended(stdout[1:]), int(code[1]), _ended(stderr))
         return self
 
     def failure(self, argv: list[str], problem: Problem) -> FakeTarget:
@@ -141,3 +156,14 @@ class FakeTarget:
 
     def progress(self, fraction: float | None, message: str) -> None:
         self.reports.append(message)
+
+
+def _words(line: str) -> list[str]:
+    """Splits a line at blanks outside of single quotes."""
+    return ["".join(part.split("'")) for part in re.findall(r"(?:[^ ']|'[^']*')+", line)]
+
+
+def _ended(text: str) -> str:
+    """The text with one newline at its end, unless it is empty."""
+    stripped = text.rstrip("\n")
+    return f"{stripped}\n" if stripped else ""
