@@ -27,7 +27,7 @@ const BACKEND: &str = "hatchling==1.33.0";
 /// The client's package on PyPI. This version has elicitation in every generation of the protocol.
 const CLIENT: &str = "mcp==2.3.0";
 /// The name of the file that says why there is no component or no client. The tests read it.
-const MISSING: &str = "missing.txt";
+pub(crate) const MISSING: &str = "missing.txt";
 
 /// A component that is made from Python.
 struct Guest {
@@ -38,24 +38,25 @@ struct Guest {
 
 /// Builds the components whose sources have changed, and puts each into a folder of its own below `modules`.
 pub(crate) fn build(target: &Path, modules: &Path) -> Result<()> {
-    let work = target.join("python");
-    files::make_dir(&work)?;
-    let sources = digest(&[SDK.into(), WIT.into(), "xtask/src/python.rs".into()])?;
-    let sdk = install_sdk(&work.join("venv"), &work.join("sdk.stamp"), &sources);
+    let (work, sources) = (target.join("python"), sdk_sources()?);
+    let python = interpreter(target);
     let alone = Guest { name: ALONE.to_owned(), file: workspace::root().join(APP) };
     for guest in std::iter::once(alone).chain(examples()?) {
         let to = modules.join(&guest.name);
         files::make_dir(&to)?;
-        if let Err(error) = &sdk {
-            leave_out(&to, error)?;
-            continue;
-        }
+        let python = match &python {
+            Ok(python) => python,
+            Err(error) => {
+                leave_out(&to, error)?;
+                continue;
+            }
+        };
         let folder = guest.file.parent().context("a component's file is in a folder")?;
         let component = work.join(format!("{}.wasm", guest.name));
         let stamp = work.join(format!("{}.stamp", guest.name));
         let wanted = format!("{sources} {}", digest(&[folder.to_owned()])?);
         if !component.is_file() || fs::read_to_string(&stamp).ok().as_deref() != Some(&wanted) {
-            make(&guest, &work, &component)?;
+            make(&guest, python, &work, &component)?;
             files::write(&stamp, &wanted, 0o644)?;
         }
         fs::remove_file(to.join(MISSING)).ok();
@@ -115,16 +116,27 @@ fn digest(sources: &[PathBuf]) -> Result<String> {
     Ok(hex::encode(hasher.finalize()))
 }
 
-/// Installs the sdk where its sources have changed. The version of componentize-py that it asks for comes with it.
-fn install_sdk(venv: &Path, stamp: &Path, sources: &str) -> Result<()> {
+/// The digest of all that the sdk is made from.
+fn sdk_sources() -> Result<String> {
+    digest(&[SDK.into(), WIT.into(), "xtask/src/python.rs".into()])
+}
+
+/// The Python that has the sdk, which is installed where its sources have changed. The version of componentize-py that it asks
+/// for comes with it.
+pub(crate) fn interpreter(target: &Path) -> Result<PathBuf> {
+    let work = target.join("python");
+    files::make_dir(&work)?;
+    let (venv, stamp, sources) = (work.join("venv"), work.join("sdk.stamp"), sdk_sources()?);
+    let python = venv.join("bin/python3");
     let is_there = || cmd::succeeds(Command::new(venv.join("bin/linux-sysadmin-build")).arg("--help"));
-    if fs::read_to_string(stamp).ok().as_deref() == Some(sources) && is_there() {
-        return Ok(());
+    if fs::read_to_string(&stamp).ok().as_ref() == Some(&sources) && is_there() {
+        return Ok(python);
     }
-    install(venv, BACKEND)?;
-    cmd::output(pip_install(venv).arg("--no-build-isolation").arg(workspace::root().join(SDK)))?;
+    install(&venv, BACKEND)?;
+    cmd::output(pip_install(&venv).arg("--no-build-isolation").arg(workspace::root().join(SDK)))?;
     anyhow::ensure!(is_there(), "{} doesn't hold the sdk for Python", venv.display());
-    files::write(stamp, sources, 0o644)
+    files::write(&stamp, sources, 0o644)?;
+    Ok(python)
 }
 
 /// Installs the client of the pinned version into `to`.
@@ -171,23 +183,24 @@ fn make_venv(venv: &Path) -> Result<()> {
 }
 
 /// Makes the component in a folder outside of the sources, since Python leaves its bytecode beside the files that it reads.
-fn make(guest: &Guest, work: &Path, component: &Path) -> Result<()> {
-    let (folder, programs) = (work.join("sources").join(&guest.name), work.join("venv/bin"));
+fn make(guest: &Guest, python: &Path, work: &Path, component: &Path) -> Result<()> {
+    let folder = work.join("sources").join(&guest.name);
     files::make_dir(&folder)?;
     let file = folder.join(guest.file.file_name().context("a component's file has a name")?);
     files::copy(&guest.file, &file, 0o644)?;
     if guest.name != ALONE {
-        let mut build = Command::new(programs.join("linux-sysadmin-build"));
+        let mut build = Command::new(python.with_file_name("linux-sysadmin-build"));
         return cmd::output(build.arg(&file).arg("--output").arg(component)).map(drop);
     }
-    let mut command = Command::new(programs.join("componentize-py"));
+    let mut command = Command::new(python.with_file_name("componentize-py"));
     command.current_dir(workspace::root()).args(["-d", WIT, "-w", "tool-module", "componentize"]);
     // Without this option the component imports sockets, which no module gets.
     command.args(["--stub-wasi", "app", "-p"]).arg(folder).arg("-o").arg(component);
     cmd::output(&mut command).map(drop)
 }
 
-fn leave_out(to: &Path, error: &anyhow::Error) -> Result<()> {
+/// Leaves the reason why there is no component, in its place.
+pub(crate) fn leave_out(to: &Path, error: &anyhow::Error) -> Result<()> {
     files::remove_components_except(to, &Default::default())?;
     files::write_sums(to)?;
     leave_reason(&to.join(MISSING), &format!("no component in Python could be built: {error:#}"))
