@@ -210,3 +210,24 @@ fn leave_reason(file: &Path, reason: &str) -> Result<()> {
     eprintln!("xtask: {reason}");
     files::write(file, reason.replace('\n', " "), 0o644)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sdk_for_python_has_the_version_of_the_other_crates_and_pins_what_makes_components() {
+        let file = workspace::root().join(SDK).join("pyproject.toml");
+        let text = fs::read_to_string(file).expect("the package's description");
+        let version = concat!("version = \"", env!("CARGO_PKG_VERSION"), "\"");
+        assert!(text.lines().any(|line| line == version), "{version} is not in {text}");
+        assert!(text.contains("\"componentize-py=="), "{text}");
+    }
+
+    #[test]
+    fn each_example_in_python_has_one_file_with_its_tools() {
+        let examples = examples().expect("examples");
+        let names: Vec<&str> = examples.iter().map(|example| example.name.as_str()).collect();
+        assert!(!names.is_empty() && !names.contains(&ALONE), "{names:?}");
+    }
+}
