@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import linux_sysadmin_sdk
-from linux_sysadmin_sdk import Change, CommandLine, Context, Module, Step
+from linux_sysadmin_sdk import Change, CommandLine, Context, Module, Signal, Step
 
 LOOK = CommandLine("uname --kernel-name")
 RESTART = CommandLine("systemctl restart -- <unit>")
@@ -21,6 +21,8 @@ module.read(LOOK, "to look")
 module.change(RESTART, "high", "to restart it")
 module.read_path("/etc/hostname", "its name", rights="user:www-data")
 module.calls_tool("disk_usage")
+module.any_program("to run them")
+module.signals("to end them", rights="caller")
 
 
 @module.tool("Look", loses_nothing=True, argument_aliases={"old": "text"})
@@ -30,7 +32,7 @@ def look(cx: Context, text: str = "x") -> dict:
 
 @module.tool("Change", risk="high")
 def alter(cx: Context) -> dict:
-    change = Change("Do it").lock("systemd").lock("file:/x").guard(30).dry_run(LOOK()).risk("critical")
+    change = Change("Do it").restarts(60).lock("systemd").lock("file:/x").guard(30).dry_run(LOOK()).risk("critical")
     for step in (
         Step.run(RESTART("x").as_root()).undo(RESTART("x")).uninterruptible().success(0, 1),
         Step.write("/a", "b", mode=0o600).sensitive().validate(LOOK()),
@@ -39,6 +41,8 @@ def alter(cx: Context) -> dict:
         Step.remove_directory("/d"),
         Step.move("/a", "/b"),
         Step.attributes("/a", owner="root"),
+        Step.run_pipeline(LOOK(), LOOK(), seconds=9).success(0),
+        Step.send(Signal(15, ((42, 1000),), wait_seconds=5, kill=True)),
     ):
         change.step(step)
     return {"dry_run": cx.apply(change).dry_run}
@@ -48,6 +52,14 @@ def alter(cx: Context) -> dict:
 def fail(cx: Context) -> dict:
     print("before it fails")
     return {}["missing"]
+
+
+@module.tool("Streams")
+def streams(cx: Context) -> dict:
+    pieces = cx.open(LOOK())
+    first = next(pieces).decode()
+    pieces.close()
+    return {"first": first, "last": cx.run_pipeline([LOOK(), LOOK()], 5)[-1].text, "part": cx.read_part("/a", -2, 2).decode()}
 
 
 @module.tool("Files")
@@ -81,6 +93,7 @@ class Components(unittest.TestCase):
         self.exec_command = exec_command
         output = types.Output(0, b"Linux\n", b"", 6, 1, False, 1)
         exec_command.run_all = lambda commands: [Ok(output) for _ in commands]
+        self.output = output
         texts = ["x"] * 15
         distro_context.current = lambda: distro_context.Distro(*texts, True, [("user", "ann")])
         target_files.read_all = lambda requests, rights, place: [Ok(b"hi") for _ in requests]
@@ -117,10 +130,36 @@ class Components(unittest.TestCase):
         self.assertEqual(asked.commands[1].privilege, self.types.Privilege_Root())
         self.assertEqual(asked.paths[0].privilege, self.types.Privilege_User("www-data"))
         self.assertEqual(asked.tools, ["disk_usage"])
+        self.assertEqual([grant.reason for grant in asked.any_program], ["to run them"])
+        self.assertEqual(asked.signals[0].privilege, self.types.Privilege_Caller())
 
     def test_a_call_reaches_the_tool_and_the_tool_the_host(self):
         self.assertEqual(self.call("look", '{"text": "ä"}').data, '{"text": "ä", "said": "Linux\\n", "user": "ann"}')
         self.assertEqual(self.call("files").data, '{"size": 2, "none": null, "text": "hi", "names": ["a"]}')
+
+    def test_a_stream_ends_its_command_when_it_is_closed(self):
+        ended = []
+
+        class Stream:
+            def read(self, length):
+                return b"Linux\n"
+
+            def __enter__(self):
+                return self
+
+            def __exit__(self, *_):
+                ended.append(True)
+
+        self.exec_command.open = lambda command: Stream()
+        self.exec_command.run_pipeline = lambda pipeline: [self.output for _ in pipeline.commands]
+        self.assertEqual(self.call("streams").data, '{"first": "Linux\\n", "last": "Linux\\n", "part": "hi"}')
+        self.assertEqual(ended, [True])
+
+        def denied(_):
+            raise self.Err(self.types.Problem("CAPABILITY_DENIED", self.types.Category.DENIED, "no", []))
+
+        self.exec_command.open = denied
+        self.assertEqual(self.problem("streams").code, "CAPABILITY_DENIED")
 
     def test_a_plan_reaches_the_host_as_a_whole(self):
         plans = []
@@ -134,7 +173,11 @@ class Components(unittest.TestCase):
         [plan] = plans
         kinds = [type(step.action).__name__.removeprefix("Action_") for step in plan.steps]
         expected = ["Run", "WriteFile", "RemoveFile", "MakeDirectory", "RemoveDirectory", "MovePath", "SetAttributes"]
-        self.assertEqual(kinds, expected)
+        self.assertEqual(kinds, [*expected, "RunPipeline", "SignalProcesses"])
+        pipeline, signal = plan.steps[7].action.value, plan.steps[8].action.value
+        self.assertEqual((len(pipeline.pipeline.commands), pipeline.pipeline.seconds, pipeline.any_exit), (2, 9, False))
+        self.assertEqual((signal.signal, signal.processes[0].start_ticks, signal.kill), (15, 1000, True))
+        self.assertEqual(plan.power, self.confirm.PowerChange_Restart(60))
         run, write = plan.steps[0].action.value, plan.steps[1].action.value
         self.assertEqual((run.success, run.interruptible, len(plan.steps[0].undo)), ([0, 1], False, 1))
         self.assertEqual((write.contents, write.mode, write.sensitive), (b"b", 0o600, True))

@@ -118,6 +118,17 @@ class Modules(unittest.TestCase):
         with self.assertRaises(ChangeFailed):
             FakeTarget().outcome(failed).call(module(), "unit_restart", service="nginx")
 
+    def test_pipelines_streams_and_parts_of_files_are_answered_from_recordings(self):
+        target = FakeTarget({"/a": "0123456789"}).answer(["a"], "one\n").answer(["b"], "two\n")
+        cx = Context(target)
+        said = [output.text for output in cx.run_pipeline([Command("a"), Command("b")])]
+        self.assertEqual(said, ["", "two\n"])
+        self.assertEqual(b"".join(cx.open(Command("a"))), b"one\n")
+        self.assertEqual((cx.read_part("/a", 2, 3), cx.read_part("/a", -3, 9)), (b"234", b"789"))
+        for look in (lambda: cx.open(Command("c")), lambda: cx.run_pipeline([Command("a"), Command("c")])):
+            with self.assertRaisesRegex(Problem, "NOT_RECORDED"):
+                look()
+
     def test_a_tool_of_another_module_is_answered_from_a_recording(self):
         target = FakeTarget().tool("disk_usage", {}, {"data": []})
         self.assertEqual(target.call(module(), "unit_other"), [{"data": []}])

@@ -17,7 +17,7 @@ A tool is a function. Its type hints are the arguments that a caller gives:
 `linux-sysadmin-build FILE` makes the component.
 """
 
-from .change import Applied, Change, ChangeFailed, Step
+from .change import Applied, Change, ChangeFailed, Signal, Step
 from .command import Command, CommandLine, Output
 from .context import Context, Facts, Metadata, ToolCall
 from .module import Module
@@ -41,6 +41,7 @@ __all__ = [
     "Noted",
     "Output",
     "Problem",
+    "Signal",
     "Step",
     "ToolCall",
 ]

@@ -16,12 +16,30 @@ from .problem import Problem
 
 
 @dataclasses.dataclass(frozen=True)
+class Signal:
+    """A signal to processes, each named by its number and its start in clock ticks since boot."""
+
+    number: int
+    processes: tuple[tuple[int, int], ...]
+    #: Whether their descendants get it as well.
+    tree: bool = False
+    #: The time in seconds that the host waits for their end.
+    wait_seconds: int = 0
+    #: Whether SIGKILL ends what is left after that time.
+    kill: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Step:
     """One step of a plan. The class methods make steps."""
 
-    #: `run`, `write-file`, `remove-file`, `make-directory`, `remove-directory`, `move-path` or `set-attributes`.
+    #: `run`, `run-pipeline`, `signal-processes`, `write-file`, `remove-file`, `make-directory`, `remove-directory`,
+    #: `move-path` or `set-attributes`.
     kind: str
     command: Command | None = None
+    pipeline: tuple[Command, ...] = ()
+    seconds: int | None = None
+    signal: Signal | None = None
     path: str | None = None
     contents: bytes | None = None
     to: str | None = None
@@ -42,6 +60,16 @@ class Step:
     def run(cls, command: Command) -> Step:
         """Runs a command. It succeeds with exit code 0, unless `success` says otherwise."""
         return cls("run", command=command)
+
+    @classmethod
+    def run_pipeline(cls, *commands: Command, seconds: int | None = None) -> Step:
+        """Runs a pipeline. Any exit code counts as success, unless `success` is told that only 0 does."""
+        return cls("run-pipeline", pipeline=commands, seconds=seconds)
+
+    @classmethod
+    def send(cls, signal: Signal) -> Step:
+        """Sends a signal to processes, with root's rights. It needs `Module.signals`."""
+        return cls("signal-processes", signal=signal)
 
     @classmethod
     def write(
@@ -119,6 +147,8 @@ class Change:
         self.steps: list[Step] = []
         self.commands_after_undo: list[Command] = []
         self.guard_seconds: int | None = None
+        self.restart_seconds: int | None = None
+        self.is_turning_off = False
         self.locks: list[str] = []
         self.raised_risk: str | None = None
         self.warnings: list[str] = []
@@ -139,6 +169,17 @@ class Change:
         """Sets a guard: the target undoes the change by itself, unless the host reaches it by a new connection within
         this many seconds after the last step."""
         self.guard_seconds = seconds
+        return self
+
+    def restarts(self, seconds: int) -> Change:
+        """Says that the last step restarts the machine. Over the network, the host waits at most this many seconds until
+        the machine answers again."""
+        self.restart_seconds = seconds
+        return self
+
+    def turns_off(self) -> Change:
+        """Says that the last step turns the machine off."""
+        self.is_turning_off = True
         return self
 
     def lock(self, lock: str) -> Change:

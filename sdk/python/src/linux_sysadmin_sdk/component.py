@@ -5,8 +5,10 @@ Only this file uses the bindings of the contract, `wit_world`, which there are i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from componentize_py_types import Err, Ok
@@ -31,7 +33,8 @@ from .module import Module, Tool
 from .printed import Printed
 from .problem import Problem
 
-_MOST = 1 << 20
+#: The number of bytes that one read of a stream asks for.
+_PIECE = 64 << 10
 
 _module: Module | None = None
 _printed = Printed()
@@ -81,8 +84,14 @@ class Describe(exports.Describe):
                     for grant in module.paths
                 ],
                 tools=module.called_tools,
-                any_program=[],
-                signals=[],
+                any_program=[
+                    described.AnyProgramGrant(_privilege(rights), types.Place.TARGET, reason)
+                    for rights, reason in module.any_programs
+                ],
+                signals=[
+                    described.SignalGrant(_privilege(rights), types.Place.TARGET, reason)
+                    for rights, reason in module.signal_grants
+                ],
                 own_programs=[],
             ),
             hints=[
@@ -136,8 +145,18 @@ class _Host:
     def run_all(self, commands: list[Command]) -> list[Output | Problem]:
         return [_answer(result, _output) for result in exec_command.run_all([_command(one) for one in commands])]
 
-    def read_all(self, paths: list[str], rights: str) -> list[bytes | Problem]:
-        requests = [target_files.Request(path, 0, _MOST) for path in paths]
+    def run_pipeline(self, commands: list[Command], seconds: int | None) -> list[Output]:
+        with _own_problems():
+            outputs = exec_command.run_pipeline(types.Pipeline([_command(one) for one in commands], seconds))
+        return [_output(output) for output in outputs]
+
+    def open(self, command: Command) -> Iterator[bytes]:
+        with _own_problems():
+            stream = exec_command.open(_command(command))
+        return _pieces(stream)
+
+    def read_all(self, parts: list[tuple[str, int, int]], rights: str) -> list[bytes | Problem]:
+        requests = [target_files.Request(*part) for part in parts]
         return [_answer(result) for result in target_files.read_all(requests, _privilege(rights), types.Place.TARGET)]
 
     def stat_all(self, paths: list[str], rights: str) -> list[Metadata | None | Problem]:
@@ -169,6 +188,26 @@ class _Host:
 
     def progress(self, fraction: float | None, message: str) -> None:
         progress.report(fraction, message)
+
+
+def _pieces(stream: exec_command.OutputStream) -> Iterator[bytes]:
+    """The pieces of a command's output. The command ends with the iterator."""
+    with stream:
+        while True:
+            with _own_problems():
+                piece = stream.read(_PIECE)
+            if not piece:
+                return
+            yield piece
+
+
+@contextlib.contextmanager
+def _own_problems() -> Iterator[None]:
+    """Makes what the bindings raise the package's own problems."""
+    try:
+        yield
+    except Err as error:
+        raise _own(error.value) from None
 
 
 def _answer(result: Any, convert: Any = lambda value: value) -> Any:
@@ -242,13 +281,19 @@ def _change(change: Change) -> confirm.Change:
         steps=[confirm.Step(_action(step), [_command(one) for one in step.undo_commands]) for step in change.steps],
         after_undo=[_command(one) for one in change.commands_after_undo],
         guard=None if change.guard_seconds is None else confirm.Guard(change.guard_seconds),
-        power=None,
+        power=_power(change),
         locks=[_lock(lock) for lock in change.locks],
         risk=_member(types.Risk, change.raised_risk) if change.raised_risk else None,
         warnings=change.warnings,
         affected_services=change.affected_services,
         dry_run=_command(change.simulation) if change.simulation else None,
     )
+
+
+def _power(change: Change) -> confirm.PowerChange | None:
+    if change.is_turning_off:
+        return confirm.PowerChange_Off()
+    return None if change.restart_seconds is None else confirm.PowerChange_Restart(change.restart_seconds)
 
 
 def _lock(lock: str) -> confirm.Lock:
@@ -270,6 +315,21 @@ def _action(step: Step) -> confirm.Action:
     if step.kind == "run":
         return confirm.Action_Run(
             confirm.RunCommand(_command(step.command), list(step.exit_codes), step.is_interruptible)
+        )
+    if step.kind == "run-pipeline":
+        pipeline = types.Pipeline([_command(one) for one in step.pipeline], step.seconds)
+        return confirm.Action_RunPipeline(confirm.RunPipeline(pipeline, step.exit_codes != (0,)))
+    if step.kind == "signal-processes":
+        signal = step.signal
+        return confirm.Action_SignalProcesses(
+            confirm.ProcessSignal(
+                processes=[confirm.Process(pid, start) for pid, start in signal.processes],
+                tree=signal.tree,
+                signal=signal.number,
+                wait_seconds=signal.wait_seconds,
+                kill=signal.kill,
+                privilege=_privilege(step.rights),
+            )
         )
     at = confirm.FilePath(step.path, _privilege(step.rights), types.Place.TARGET)
     match step.kind:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from .change import Applied, Change
@@ -66,7 +66,9 @@ class Target(Protocol):
     """What answers for the target: the host, or in a module's own tests a `FakeTarget`."""
 
     def run_all(self, commands: list[Command]) -> list[Output | Problem]: ...
-    def read_all(self, paths: list[str], rights: str) -> list[bytes | Problem]: ...
+    def run_pipeline(self, commands: list[Command], seconds: int | None) -> list[Output]: ...
+    def open(self, command: Command) -> Iterator[bytes]: ...
+    def read_all(self, parts: list[tuple[str, int, int]], rights: str) -> list[bytes | Problem]: ...
     def stat_all(self, paths: list[str], rights: str) -> list[Metadata | None | Problem]: ...
     def list_all(self, paths: list[str], rights: str) -> list[list[str] | Problem]: ...
     def apply(self, change: Change) -> Applied: ...
@@ -104,6 +106,16 @@ class Context:
             left = left[_AT_ONCE:]
         return outputs
 
+    def run_pipeline(self, commands: Iterable[Command], seconds: int | None = None) -> list[Output]:
+        """Runs up to eight commands at once, each of which reads what the one before it prints. The outputs are in the order
+        of the commands, and only the last one has stdout. `seconds` limits all of them."""
+        return self._target.run_pipeline(list(commands), seconds)
+
+    def open(self, command: Command) -> Iterator[bytes]:
+        """The standard output of a command that looks, piece by piece, where it doesn't fit in memory. Closing the iterator
+        ends the command. The exit code and standard error aren't available."""
+        return self._target.open(command)
+
     def read(self, path: str, rights: str = "caller") -> str:
         """Reads a text file of the target. Bytes that aren't UTF-8 become U+FFFD. A file of 1 MiB or more is a problem."""
         return self.read_bytes(path, rights).decode("utf-8", "replace")
@@ -115,8 +127,12 @@ class Context:
     def read_all(self, paths: Iterable[str], rights: str = "caller") -> list[bytes | Problem]:
         """Reads several files at the same time. The results are in the order of the paths."""
         paths = list(paths)
-        contents = self._target.read_all(paths, privilege(rights))
+        contents = self._target.read_all([(path, 0, _MOST) for path in paths], privilege(rights))
         return [_whole(path, content) for path, content in zip(paths, contents)]
+
+    def read_part(self, path: str, offset: int, length: int, rights: str = "caller") -> bytes:
+        """Reads a part of a file, at most 1 MiB, and less at the end of the file. A negative offset counts from the end."""
+        return _value(self._target.read_all([(path, offset, min(length, _MOST))], privilege(rights))[0])
 
     def stat(self, path: str, rights: str = "caller") -> Metadata | None:
         """The metadata of a path, `None` where it doesn't exist. A symlink isn't followed."""

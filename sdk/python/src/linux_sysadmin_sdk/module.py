@@ -102,6 +102,9 @@ class Module:
         self.tools: dict[str, Tool] = {}
         self.commands: list[CommandGrant] = []
         self.paths: list[PathGrant] = []
+        #: Requests for any program and for signals: whose rights they take at most, and the reason.
+        self.any_programs: list[tuple[str, str]] = []
+        self.signal_grants: list[tuple[str, str]] = []
         self.called_tools: list[str] = []
         #: Pairs of a fact and the values that it may have.
         self.conditions: list[tuple[str, list[str]]] = []
@@ -134,6 +137,15 @@ class Module:
     def write_path(self, glob: str, reason: str, rights: str = "root") -> None:
         """Requests files that plans may write and remove, and that the module may read."""
         self.paths.append(PathGrant(glob, True, privilege(rights), reason))
+
+    def any_program(self, reason: str, rights: str = "caller") -> None:
+        """Requests any program with any arguments, which amounts to full control of the account. The policy then decides
+        which command lines look, which ones a person is asked about, and which are refused."""
+        self.any_programs.append((privilege(rights), reason))
+
+    def signals(self, reason: str, rights: str = "root") -> None:
+        """Requests signals to processes, as steps of plans."""
+        self.signal_grants.append((privilege(rights), reason))
 
     def calls_tool(self, name: str) -> None:
         """Requests a read-only tool of another module, by its exact name, for `Context.call_tools`."""

@@ -7,8 +7,10 @@ It does not check grants, which only the host does: `linux-sysadmin modules insp
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from .change import Applied, Change
@@ -102,8 +104,31 @@ class FakeTarget:
                 return output
         return Problem("NOT_RECORDED", f"no answer was recorded for {command.argv}", "internal")
 
-    def read_all(self, paths: list[str], rights: str) -> list[bytes | Problem]:
-        return [self._read(path) for path in paths]
+    def run_pipeline(self, commands: list[Command], seconds: int | None) -> list[Output]:
+        """Each command has a recording of its own. Only the last one's stdout counts."""
+        outputs = []
+        for output in self.run_all(commands):
+            if isinstance(output, Problem):
+                raise output
+            outputs.append(output)
+        silent = [dataclasses.replace(output, stdout=b"", stdout_bytes=0) for output in outputs[:-1]]
+        return silent + outputs[-1:]
+
+    def open(self, command: Command) -> Iterator[bytes]:
+        output = self._run(command)
+        if isinstance(output, Problem):
+            raise output
+        return iter([output.stdout] if output.stdout else [])
+
+    def read_all(self, parts: list[tuple[str, int, int]], rights: str) -> list[bytes | Problem]:
+        return [self._part(*part) for part in parts]
+
+    def _part(self, path: str, offset: int, length: int) -> bytes | Problem:
+        contents = self._read(path)
+        if isinstance(contents, Problem):
+            return contents
+        begin = offset if offset >= 0 else max(len(contents) + offset, 0)
+        return contents[begin : begin + length]
 
     def _read(self, path: str) -> bytes | Problem:
         if path not in self.files:
