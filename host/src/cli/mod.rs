@@ -94,7 +94,7 @@ enum Command {
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
     Call(call::Call),
-    /// See, add, pin, disable and check modules
+    /// See, add, pin, disable, check and write modules
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),

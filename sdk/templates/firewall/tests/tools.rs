@@ -3,7 +3,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::testkit::{FakeTarget, transcript};
-use module_{{ident}}::module;
+use module_{{identifier}}::module;
 use serde_json::{Value, json};
 
 const ACTIVE: &str = include_str!("recordings/active.txt");

@@ -3,7 +3,7 @@
 
 use linux_sysadmin_sdk::prelude::*;
 use linux_sysadmin_sdk::testkit::{self, FakeTarget};
-use module_{{ident}}::module;
+use module_{{identifier}}::module;
 use serde_json::json;
 
 /// Outputs of commands, and the file as `tail -n +1 -- FILE FILE` prints several.
@@ -16,14 +16,14 @@ fn target() -> FakeTarget {
 
 #[test]
 fn the_kernel_is_told_with_its_time() {
-    let (data, _) = target().call(&module(), "{{ident}}_kernel", json!({})).unwrap();
+    let (data, _) = target().call(&module(), "{{identifier}}_kernel", json!({})).unwrap();
     assert_eq!(data, json!({"release": "6.12.48+deb13-amd64", "up_seconds": 86422}));
 }
 
 #[test]
 fn a_file_in_another_form_is_an_error_and_no_number() {
     let odd = target().file("/proc/uptime", "soon\n");
-    let problem = odd.call(&module(), "{{ident}}_kernel", json!({})).unwrap_err();
+    let problem = odd.call(&module(), "{{identifier}}_kernel", json!({})).unwrap_err();
     assert_eq!(problem.code, "UNEXPECTED_OUTPUT");
 }
 
@@ -31,7 +31,7 @@ fn a_file_in_another_form_is_an_error_and_no_number() {
 fn a_unit_is_restarted_by_one_plan() {
     let target = target();
     let plans = target.plans();
-    let (data, _) = target.call(&module(), "{{ident}}_restart", json!({"service": "nginx"})).unwrap();
+    let (data, _) = target.call(&module(), "{{identifier}}_restart", json!({"service": "nginx"})).unwrap();
     assert_eq!(data, json!({"restarted": true}));
     let restart = Command::new("systemctl").args(["restart", "--", "nginx"]).as_root();
     let expected = Change::new("Restart nginx").step(Step::run(restart).uninterruptible()).affects("nginx");

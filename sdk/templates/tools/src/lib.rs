@@ -17,8 +17,8 @@ pub fn module() -> Module {
         .command(KERNEL.read("which kernel runs"))
         .path(PathGrant::read(UPTIME, "for how long it has run"))
         .command(RESTART.change(Risk::Moderate, "to restart the unit that the caller names"))
-        .tool(Tool::new("{{ident}}_kernel", "The running kernel", kernel).instant())
-        .tool(Tool::new("{{ident}}_restart", "Restart a unit", restart).risk(Risk::Moderate))
+        .tool(Tool::new("{{identifier}}_kernel", "The running kernel", kernel).instant())
+        .tool(Tool::new("{{identifier}}_restart", "Restart a unit", restart).risk(Risk::Moderate))
 }
 
 linux_sysadmin_sdk::export!(module);
