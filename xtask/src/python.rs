@@ -20,7 +20,7 @@ const CLIENT: &str = "mcp==2.3.0";
 const APP: &str = "tests/guests-python/hello/app.py";
 const WIT: &str = "wit";
 /// The name of the file that says why there is no component or no client. The tests read it.
-const MISSING: &str = "missing.txt";
+pub(crate) const MISSING: &str = "missing.txt";
 
 /// Builds the component where its sources have changed, and puts it into `to`.
 pub(crate) fn build(target: &Path, to: &Path) -> Result<()> {
@@ -65,6 +65,13 @@ fn digest() -> Result<String> {
 fn tool(venv: &Path) -> Result<PathBuf> {
     install(venv, COMPONENTIZE)?;
     Ok(venv.join("bin/componentize-py"))
+}
+
+/// The Python that has componentize-py of the pinned version.
+pub(crate) fn interpreter(target: &Path) -> Result<PathBuf> {
+    let venv = target.join("python/venv");
+    install(&venv, COMPONENTIZE)?;
+    Ok(venv.join("bin/python3"))
 }
 
 /// Installs the client of the pinned version into `to`.
@@ -118,7 +125,8 @@ fn componentize(tool: &Path, work: &Path, component: &Path) -> Result<()> {
     cmd::output(&mut command).map(drop)
 }
 
-fn leave_out(to: &Path, error: &anyhow::Error) -> Result<()> {
+/// Leaves the reason why there is no component, in its place.
+pub(crate) fn leave_out(to: &Path, error: &anyhow::Error) -> Result<()> {
     files::remove_components_except(to, &Default::default())?;
     files::write_sums(to)?;
     leave_reason(&to.join(MISSING), &format!("no component in Python could be built: {error:#}"))

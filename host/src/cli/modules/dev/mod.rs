@@ -131,7 +131,7 @@ impl Session<'_> {
         let examined = installer.examine(component, true).await?;
         let description = examined.description();
         let Some((Origin::User, entry)) = installer.entry(&description.name)? else {
-            self.can_ask(&examined)?;
+            can_ask(&installer, &examined)?;
             let added = Add::of(component).add(&installer, &Prompt::default()).await;
             return self.decided(description, added);
         };
@@ -146,7 +146,7 @@ impl Session<'_> {
         let asks_for_more = !by_concern(&description.requests).iter().all(|(_, request)| is_decided(request));
         let conflicts = examined.conflicts.iter().any(|conflict| !is_replaced(conflict, &entry.replaces));
         if !is_ours || asks_for_more || conflicts {
-            self.can_ask(&examined)?;
+            can_ask(&installer, &examined)?;
             let updated = Update::of(&entry.name, component).update(&installer, &Prompt::default()).await;
             return self.decided(description, updated);
         }
@@ -162,14 +162,6 @@ impl Session<'_> {
         Ok(Outcome::Added)
     }
 
-    /// Refuses to go on where there would be a question and nobody to answer it.
-    fn can_ask(&self, examined: &Examined) -> Result<(), DevError> {
-        match Prompt::default().is_possible() {
-            true => Ok(()),
-            false => Err(DevError::NobodyToAsk(examined.path().to_owned(), examined.sha256().to_owned())),
-        }
-    }
-
     /// Keeps what the author was asked about, and says what was done.
     fn decided(
         &mut self,
@@ -181,6 +173,15 @@ impl Session<'_> {
         said.iter().try_for_each(|said| say(said))?;
         Ok(Outcome::Added)
     }
+}
+
+/// Refuses to go on where there would be a question and nobody to answer it.
+fn can_ask(installer: &ModuleInstaller, examined: &Examined) -> Result<(), DevError> {
+    if Prompt::default().is_possible() {
+        return Ok(());
+    }
+    installer.forget(examined);
+    Err(DevError::NobodyToAsk(examined.path().to_owned(), examined.sha256().to_owned()))
 }
 
 /// Whether the conflict is one with a tool of the host that the module takes the place of, as was decided before.
