@@ -123,7 +123,9 @@ impl Folder {
 
     /// Has the next build make a copy of this component.
     fn makes(&self, component: &Path) {
-        fs::write(self.0.join("module.py"), component.to_str().expect("UTF-8")).expect("written");
+        let (new, named) = (self.0.join(".module.py.new"), self.0.join("module.py"));
+        fs::write(&new, component.to_str().expect("UTF-8")).expect("written");
+        fs::rename(new, named).expect("renamed");
     }
 
     /// Has the next build make this component with other bytes, which mean the same.
@@ -135,6 +137,12 @@ impl Folder {
         fs::write(&copy, &bytes).expect("written");
         self.makes(&copy);
         hex::encode(Sha256::digest(bytes))
+    }
+}
+
+async fn until_listed(client: &mut Client, tool: &str) {
+    while !listed(client).await.contains(tool) {
+        list_changed(client).await;
     }
 }
 
@@ -155,8 +163,7 @@ async fn a_module_under_way_is_asked_about_once_and_a_running_server_has_it() {
     // No to the change as root, yes to the other request without a review, and yes to the whole.
     let (success, shown) = typed(&home, &once, "n\ny\ny\n");
     assert!(success && shown.contains("and without 1?"), "{shown}");
-    list_changed(&mut client).await;
-    assert!(listed(&mut client).await.contains("greet_shout"));
+    until_listed(&mut client, "greet_shout").await;
 
     // The same bytes, and others that ask for nothing more than was granted, need nobody.
     let granted = |home: &Home| in_the_list(home, "greeter")["granted"].clone();
@@ -175,8 +182,7 @@ async fn a_module_under_way_is_asked_about_once_and_a_running_server_has_it() {
     assert!(one_line(&output).contains("no terminal to ask at"), "{}", said(&output));
     let (success, shown) = typed(&home, &once, "y\n");
     assert!(success && shown.contains("WIDER"), "{shown}");
-    list_changed(&mut client).await;
-    assert!(listed(&mut client).await.contains("greet_users"));
+    until_listed(&mut client, "greet_users").await;
     assert_eq!(client.close().await.0.code(), Some(0));
 }
 
