@@ -82,11 +82,11 @@ pub(crate) fn components(profile: Profile) -> Result<()> {
     Ok(())
 }
 
-/// Builds the component of Python and installs the client of Python that the tests use.
+/// Builds the components in Python and installs the client in Python that the tests use.
 pub(crate) fn python(profile: Profile) -> Result<()> {
     let target = workspace::target_dir()?;
     let out = target.join(profile.folder());
-    python::build(&target, &out.join("test-modules").join(python::NAME))?;
+    python::build(&target, &out.join("test-modules"))?;
     python::client(&out.join("test-clients"))
 }
 

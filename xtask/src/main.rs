@@ -69,7 +69,8 @@ enum Task {
     Crates,
     /// Check formatting and lints
     Lint,
-    /// Check the links of the documentation and build it (target/book), with mdBook, which is installed where it is missing
+    /// Write the pages that are made from other files, check all links and build the book (target/book), with mdBook, which is
+    /// installed where it is missing
     Docs,
     /// Fuzz what decides which commands and paths a module may use
     Fuzz {
