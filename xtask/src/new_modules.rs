@@ -56,9 +56,8 @@ fn make(program: &Path, work: &Path, name: &str, options: &[&str]) -> Result<Pat
 /// Builds the component of a module in Python by the sdk's own command, and gives its path.
 fn in_python(folder: &Path) -> Result<PathBuf> {
     let component = folder.join("module.wasm");
-    let mut command = Command::new(python::interpreter(&workspace::target_dir()?)?);
-    command.current_dir(folder).env("PYTHONPATH", workspace::root().join("sdk/python/src"));
-    command.args(["-m", "linux_sysadmin_sdk.build", "module.py", "-o"]).arg(&component);
+    let mut command = Command::new(python::builder(&workspace::target_dir()?));
+    command.current_dir(folder).args(["module.py", "-o"]).arg(&component);
     cmd::output(&mut command)?;
     Ok(component)
 }

@@ -127,11 +127,9 @@ fn install_sdk(venv: &Path, stamp: &Path, sources: &str) -> Result<()> {
     files::write(stamp, sources, 0o644)
 }
 
-/// The Python that has componentize-py of the pinned version.
-pub(crate) fn interpreter(target: &Path) -> Result<PathBuf> {
-    let venv = target.join("python/venv");
-    install(&venv, COMPONENTIZE)?;
-    Ok(venv.join("bin/python3"))
+/// The sdk's command that makes components, where [`build`] has installed it.
+pub(crate) fn builder(target: &Path) -> PathBuf {
+    target.join("python/venv/bin/linux-sysadmin-build")
 }
 
 /// Installs the client of the pinned version into `to`.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use host_components::Registry;
+use host_text::visible::visible;
 use name::NewName;
 use sdk::Sdk;
 
@@ -114,7 +115,7 @@ impl New {
     fn done(&self, sdk: &Sdk) -> String {
         let name = self.name.as_str();
         let from = match sdk {
-            Sdk::Folder(folder) => format!("the sdk is taken from {folder}"),
+            Sdk::Folder(folder) => format!("the sdk is taken from {}", visible(folder)),
             Sdk::Published => "the sdk is taken from the registry".to_owned(),
         };
         format!("made {name}; {from}\nnext: `linux-sysadmin modules dev {name}`, or read {name}/README.md")
