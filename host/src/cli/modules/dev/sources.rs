@@ -1,6 +1,6 @@
 //! The sources of a module's folder, and a watch that notices when they change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirEntry};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -31,7 +31,7 @@ type Stamp = (i64, i64, u64, u64);
 #[derive(Default)]
 pub(super) struct State {
     files: BTreeMap<PathBuf, Stamp>,
-    folders: Vec<PathBuf>,
+    folders: BTreeSet<PathBuf>,
 }
 
 /// A folder of sources that is watched.
@@ -76,22 +76,29 @@ impl Sources {
         }
     }
 
-    /// Watches every folder that has sources. One that is watched stays so.
+    /// Watches every folder that has sources, until no new one has come meanwhile. One that is watched stays so.
     fn watch_all(&mut self) -> io::Result<()> {
-        for folder in self.state().folders {
-            match self.watches.add(&folder, EVENTS) {
-                // It was removed just now.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && folder != self.folder => {}
-                watched => drop(watched?),
+        let mut watched = BTreeSet::new();
+        loop {
+            let folders = self.state().folders;
+            if folders == watched {
+                return Ok(());
             }
+            for folder in &folders {
+                match self.watches.add(folder, EVENTS) {
+                    // It was removed just now.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound && *folder != self.folder => {}
+                    added => drop(added?),
+                }
+            }
+            watched = folders;
         }
-        Ok(())
     }
 }
 
 /// Reads the state of the sources in a folder and below it. What can't be read is left out, as if it weren't there.
 fn read(folder: &Path, state: &mut State) {
-    state.folders.push(folder.to_owned());
+    state.folders.insert(folder.to_owned());
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let Ok(metadata) = entry.metadata() else { continue };
         if !is_source(&entry) {
