@@ -2,7 +2,7 @@
 //!
 //! The commands and their output are examples: `{{program}} status` prints `active` or `inactive`, and `{{program}} rules`
 //! prints `ACTION DIRECTION PROTOCOL PORT`. Put those of your firewall in their place, and recordings of a real machine into
-//! `tests/recordings`.
+//! `tests/transcripts`.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::Category;
@@ -128,7 +128,8 @@ impl Backend for Firewall {
     }
 
     fn standing(&self, _: &Kernel, cx: &Context) -> Result<Standing> {
-        Ok(Standing { active: is_active(cx)?, ..Standing::default() })
+        let unit = firewall::unit("{{program}}.service", cx)?;
+        Ok(Standing { active: is_active(cx)?, at_boot: Some(unit.is_enabled), ..Standing::default() })
     }
 
     fn rules(&self, _: &Kernel, cx: &Context) -> Result<Rules> {

@@ -6,8 +6,9 @@ use linux_sysadmin_sdk::testkit::{FakeTarget, transcript};
 use module_{{identifier}}::module;
 use serde_json::{Value, json};
 
-const ACTIVE: &str = include_str!("recordings/active.txt");
-const ADDED: &str = include_str!("recordings/added.txt");
+const ACTIVE: &str = include_str!("transcripts/example/commands.txt");
+/// After a rule for port 8080 has been added.
+const ADDED: &str = "$ {{program}} rules\n[exit 0]\nallow in tcp 22\nlimit in tcp 25 burst 5\nallow in tcp 8080\n";
 
 fn target() -> FakeTarget {
     let mut target = FakeTarget::new().transcript(ACTIVE);
@@ -39,6 +40,7 @@ fn refused(target: FakeTarget, tool: &str, arguments: Value) -> Problem {
 fn the_state_is_told_with_the_rules_in_short() {
     let data = told(target(), "fw_status", json!({}));
     assert_eq!((&data["firewall"], &data["active"]), (&json!("{{program}}"), &json!(true)));
+    assert_eq!(data["at_boot"], json!(true));
     assert_eq!(data["rules"], json!(["allow in 22/tcp", "limit in tcp 25 burst 5"]));
 }
 

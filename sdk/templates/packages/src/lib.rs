@@ -2,7 +2,7 @@
 //!
 //! The commands and their output are examples: `{{program}} list` prints `NAME VERSION`, and a change or its simulation prints
 //! `VERB NAME FROM TO`, where `-` stands for no version. Put those of your package manager in their place, and recordings of a
-//! real machine into `tests/recordings`.
+//! real machine into `tests/transcripts`.
 #![forbid(unsafe_code)]
 
 use linux_sysadmin_sdk::Category;

@@ -6,8 +6,9 @@ use linux_sysadmin_sdk::testkit::{FakeTarget, transcript};
 use module_{{identifier}}::module;
 use serde_json::{Value, json};
 
-const BEFORE: &str = include_str!("recordings/before.txt");
-const AFTER: &str = include_str!("recordings/after.txt");
+const BEFORE: &str = include_str!("transcripts/example/commands.txt");
+/// After the installation of greet-more.
+const AFTER: &str = "$ {{program}} list\n[exit 0]\nbase 1.0\ngreet 1.0\ngreet-more 2.0\n";
 
 fn target() -> FakeTarget {
     let mut target = FakeTarget::new().transcript(BEFORE);
@@ -51,7 +52,7 @@ fn a_list_in_another_form_is_an_error_and_not_a_shorter_list() {
 
 #[test]
 fn the_repositories_are_searched_and_a_package_is_described() {
-    let data = told(target(), "pkg_search", json!({"query": "greet"}));
+    let data = told(target(), "pkg_search", json!({"query": "hello"}));
     let names: Vec<_> = data.as_array().unwrap().iter().map(|found| &found["name"]).collect();
     assert_eq!(names, ["greet", "greet-more"]);
     let data = told(target(), "pkg_info", json!({"package": "greet"}));

@@ -6,9 +6,9 @@ use linux_sysadmin_sdk::testkit::{self, FakeTarget};
 use module_{{identifier}}::module;
 use serde_json::json;
 
-/// Outputs of commands, and the file as `tail -n +1 -- FILE FILE` prints several.
-const COMMANDS: &str = include_str!("recordings/commands.txt");
-const FILES: &str = include_str!("recordings/files.txt");
+/// Outputs of commands, and files as `tail -n +1 -- FILE FILE` prints several.
+const COMMANDS: &str = include_str!("transcripts/example/commands.txt");
+const FILES: &str = include_str!("transcripts/example/proc.files");
 
 fn target() -> FakeTarget {
     FakeTarget::new().transcript(COMMANDS).recording(FILES)

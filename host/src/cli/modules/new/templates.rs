@@ -26,25 +26,30 @@ const RUST: [Template; 4] = [
 /// The file that says where the sdk's sources are.
 const RUST_WITH_FOLDER: Template = (".cargo/config.toml", template!("rust/config.toml"));
 
-const TOOLS: [Template; 4] = [
-    ("src/lib.rs", template!("tools/src/lib.rs")),
-    ("tests/recordings/commands.txt", template!("tools/tests/recordings/commands.txt")),
-    ("tests/recordings/files.txt", template!("tools/tests/recordings/files.txt")),
-    ("tests/tools.rs", template!("tools/tests/tools.rs")),
+const TOOLS: [Template; 2] =
+    [("src/lib.rs", template!("tools/src/lib.rs")), ("tests/tools.rs", template!("tools/tests/tools.rs"))];
+/// What was recorded for the tools of the module without a domain, which are the same in each language.
+const TRANSCRIPTS: [Template; 4] = [
+    ("tests/transcripts/example/calls.yaml", template!("tools/tests/transcripts/example/calls.yaml")),
+    ("tests/transcripts/example/commands.txt", template!("tools/tests/transcripts/example/commands.txt")),
+    ("tests/transcripts/example/machine.yaml", template!("tools/tests/transcripts/example/machine.yaml")),
+    ("tests/transcripts/example/proc.files", template!("tools/tests/transcripts/example/proc.files")),
 ];
 
-const PACKAGES: [Template; 4] = [
+const PACKAGES: [Template; 5] = [
     ("src/lib.rs", template!("packages/src/lib.rs")),
-    ("tests/recordings/after.txt", template!("packages/tests/recordings/after.txt")),
-    ("tests/recordings/before.txt", template!("packages/tests/recordings/before.txt")),
     ("tests/tools.rs", template!("packages/tests/tools.rs")),
+    ("tests/transcripts/example/calls.yaml", template!("packages/tests/transcripts/example/calls.yaml")),
+    ("tests/transcripts/example/commands.txt", template!("packages/tests/transcripts/example/commands.txt")),
+    ("tests/transcripts/example/machine.yaml", template!("packages/tests/transcripts/example/machine.yaml")),
 ];
 
-const FIREWALL: [Template; 4] = [
+const FIREWALL: [Template; 5] = [
     ("src/lib.rs", template!("firewall/src/lib.rs")),
-    ("tests/recordings/active.txt", template!("firewall/tests/recordings/active.txt")),
-    ("tests/recordings/added.txt", template!("firewall/tests/recordings/added.txt")),
     ("tests/tools.rs", template!("firewall/tests/tools.rs")),
+    ("tests/transcripts/example/calls.yaml", template!("firewall/tests/transcripts/example/calls.yaml")),
+    ("tests/transcripts/example/commands.txt", template!("firewall/tests/transcripts/example/commands.txt")),
+    ("tests/transcripts/example/machine.yaml", template!("firewall/tests/transcripts/example/machine.yaml")),
 ];
 
 const PYTHON: [Template; 6] = [
@@ -70,15 +75,15 @@ pub(super) fn files(
     match language {
         Language::Rust => {
             templates.extend(RUST);
-            templates.extend(match domain {
-                None => TOOLS,
-                Some(Domain::Packages) => PACKAGES,
-                Some(Domain::Firewall) => FIREWALL,
-            });
+            match domain {
+                None => templates.extend(TOOLS.into_iter().chain(TRANSCRIPTS)),
+                Some(Domain::Packages) => templates.extend(PACKAGES),
+                Some(Domain::Firewall) => templates.extend(FIREWALL),
+            }
             templates.extend(has_folder.then_some(RUST_WITH_FOLDER));
         }
         Language::Python => {
-            templates.extend(PYTHON);
+            templates.extend(PYTHON.into_iter().chain(TRANSCRIPTS));
             templates.extend(has_folder.then_some(PYTHON_WITH_FOLDER));
         }
     }
