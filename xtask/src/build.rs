@@ -169,6 +169,19 @@ fn build_outside(profile: Profile, name: &str) -> Result<PathBuf> {
     Ok(out.join(artifact(name)))
 }
 
+/// Builds the component of a crate that `modules new` has made, with the dependencies that the workspace has, and puts it into
+/// `to`. Nothing is fetched.
+pub(crate) fn new_module(profile: Profile, folder: &Path, name: &str, to: &Path) -> Result<()> {
+    files::copy(&workspace::root().join("Cargo.lock"), &folder.join("Cargo.lock"), 0o644)?;
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(folder).args(["build", "--offline", "--profile", profile.of_cargo()]);
+    // As the tests are built, so that what it depends on is there already.
+    cargo.args(["--config", "profile.dev.debug=false"]);
+    let out = toolchain_and_folder(profile, &wasm::find()?, &mut cargo)?.with_file_name(profile.folder());
+    cmd::run(&mut cargo)?;
+    place_one(&out.join(artifact(&workspace::package("module", name))), name, to)
+}
+
 /// Gives cargo the toolchain and the target directory; gives the folder of the components. In the dev profile the macros
 /// and build scripts are those of the tests, so both are built in one directory where one compiler builds both.
 fn toolchain_and_folder(
@@ -194,7 +207,7 @@ fn toolchain_and_folder(
     Ok(own.join(wasm::TARGET).join(folder))
 }
 
-fn place_one(component: &Path, name: &str, to: &Path) -> Result<()> {
+pub(crate) fn place_one(component: &Path, name: &str, to: &Path) -> Result<()> {
     files::make_dir(to)?;
     check_component(component)?;
     files::copy(component, &to.join(format!("{name}.wasm")), 0o644)?;

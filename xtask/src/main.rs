@@ -17,6 +17,7 @@ mod image;
 mod install;
 mod lint;
 mod mirror;
+mod new_modules;
 mod python;
 mod run;
 mod tally;
@@ -93,10 +94,12 @@ fn main() -> ExitCode {
 fn run_task(task: Task) -> Result<ExitCode> {
     match task {
         Task::Build { debug } => {
-            match debug {
-                true => build::with_guests(Profile::Dev)?,
-                false => build::build(Profile::Release)?,
-            };
+            if debug {
+                let built = build::with_guests(Profile::Dev)?;
+                new_modules::build(Profile::Dev, &built.binary)?;
+            } else {
+                build::build(Profile::Release)?;
+            }
         }
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,

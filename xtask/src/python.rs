@@ -139,6 +139,11 @@ pub(crate) fn interpreter(target: &Path) -> Result<PathBuf> {
     Ok(python)
 }
 
+/// The sdk's command that makes components, where [`build`] has installed it.
+pub(crate) fn builder(target: &Path) -> PathBuf {
+    target.join("python/venv/bin/linux-sysadmin-build")
+}
+
 /// Installs the client of the pinned version into `to`.
 pub(crate) fn client(to: &Path) -> Result<()> {
     files::make_dir(to)?;

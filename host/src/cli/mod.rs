@@ -94,7 +94,7 @@ enum Command {
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
     Call(call::Call),
-    /// See, add, pin, disable and check modules
+    /// See, add, pin, disable, check and write modules
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
@@ -390,6 +390,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut pages =
             vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("knowledge/README.md")];
+        // The pages that a new module begins with.
+        pages.extend(["rust", "python"].map(|kind| root.join(format!("sdk/templates/{kind}/README.md"))));
         pages.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
         let mut calls = 0;
         for page in pages.iter().filter(|page| page.extension().is_some_and(|kind| kind == "md")) {

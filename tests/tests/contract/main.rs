@@ -15,6 +15,7 @@ mod hostile;
 mod languages;
 mod listing;
 mod modules;
+mod new_modules;
 mod pins;
 mod screens;
 mod terminal;

@@ -10,7 +10,7 @@ use linux_sysadmin_tests::{Client, Home, component, guest, modules};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
@@ -73,7 +73,7 @@ fn terminal(home: &Home, args: &[&str]) -> Command {
 }
 
 /// Runs the program at a terminal and types these lines; gives whether it succeeded, and its output.
-fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
+pub(super) fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
     let mut child = terminal(home, args).spawn().expect("script, of util-linux");
     child.stdin.take().expect("stdin").write_all(lines.as_bytes()).expect("typed");
     let output = child.wait_with_output().expect("it ends");
@@ -112,11 +112,11 @@ async fn open(home: &Home) -> Client {
     Client::open(home, &home.modules(), "2025-06-18").await.0
 }
 
-async fn list_changed(client: &mut Client) {
+pub(super) async fn list_changed(client: &mut Client) {
     client.receive_where(|message| message["method"] == "notifications/tools/list_changed").await;
 }
 
-async fn listed(client: &mut Client) -> String {
+pub(super) async fn listed(client: &mut Client) -> String {
     client.request("tools/list", json!({})).await["result"].to_string()
 }
 

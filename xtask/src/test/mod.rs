@@ -16,7 +16,7 @@ mod units;
 
 use crate::build::{self, Profile};
 use crate::tally::Tally;
-use crate::{apt, cmd, hosts, image, workspace};
+use crate::{apt, cmd, hosts, image, new_modules, workspace};
 use anyhow::{Result, bail};
 use interrupt::Interrupt;
 use selection::Selection;
@@ -110,6 +110,7 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         let binaries = timings.time("program and tests", || binaries::build(profile, &environment))?;
         let program = schedule::program(profile)?;
         python.join().unwrap_or_else(|_| bail!("the build of the parts from Python has panicked"))?;
+        timings.time("new modules", || new_modules::build(profile, &program))?;
         timings.time("compile cache", || {
             let home = schedule::test_home(&program);
             build::warm(&program, Some(&home)).and_then(|()| build::warm_guests(&program, &home))

@@ -1,6 +1,6 @@
 //! Pins a component: the first version of a module, or an update.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ use host_capability::{Concern, Request, Requests, by_concern};
 use host_components::{Conflict, Examined, InstallError, ModuleInstaller, Origin};
 use host_text::visible::visible;
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(super) struct Pinning {
     /// The SHA-256 that the component must have
     #[arg(long, value_name = "HEX")]
@@ -51,11 +51,16 @@ pub(super) struct Update {
 type Outcome = Result<Option<String>, InstallError>;
 
 impl Add {
+    /// Adds this component for the account itself, with every question.
+    pub(super) fn of(file: &Path) -> Self {
+        Self { file: file.to_owned(), pinning: Pinning::default(), system: false }
+    }
+
     pub(super) async fn run(self, workshop: &ModuleInstaller, prompt: &Prompt) -> anyhow::Result<Outcome> {
         Ok(self.add(workshop, prompt).await)
     }
 
-    async fn add(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
+    pub(super) async fn add(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
         let examined = workshop.examine(&self.file, false).await?;
         let added = self.decide(workshop, prompt, &examined);
         finished(workshop, &examined, added).await
@@ -80,11 +85,16 @@ impl Add {
 }
 
 impl Update {
+    /// Updates the module to this component, with every question.
+    pub(super) fn of(name: &str, file: &Path) -> Self {
+        Self { name: name.to_owned(), file: file.to_owned(), pinning: Pinning::default() }
+    }
+
     pub(super) async fn run(self, workshop: &ModuleInstaller, prompt: &Prompt) -> anyhow::Result<Outcome> {
         Ok(self.update(workshop, prompt).await)
     }
 
-    async fn update(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
+    pub(super) async fn update(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
         if workshop.entry(&self.name)?.is_none() {
             return Err(InstallError::Unknown(self.name));
         }
@@ -292,7 +302,7 @@ fn done(verb: &str, examined: &Examined) -> String {
 }
 
 /// Says whether the module is used now. Not every pinned module is.
-async fn finished(workshop: &ModuleInstaller, examined: &Examined, done: Outcome) -> Outcome {
+pub(super) async fn finished(workshop: &ModuleInstaller, examined: &Examined, done: Outcome) -> Outcome {
     let Ok(Some(done)) = done else {
         workshop.forget(examined);
         return done;
@@ -303,7 +313,7 @@ async fn finished(workshop: &ModuleInstaller, examined: &Examined, done: Outcome
     }))
 }
 
-fn say(text: &str) -> Result<(), InstallError> {
+pub(super) fn say(text: &str) -> Result<(), InstallError> {
     use std::io::Write;
     writeln!(std::io::stdout().lock(), "{text}").map_err(|error| InstallError::NotAsked(error.to_string()))
 }

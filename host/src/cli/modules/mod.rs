@@ -2,10 +2,13 @@
 //! usage or configuration.
 
 mod add;
+mod dev;
 mod list;
+mod new;
 mod prompt;
 mod view;
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -62,6 +65,10 @@ enum Command {
     },
     /// Print what sudo must allow the modules, and nothing beyond it
     Sudoers(super::sudoers::Sudoers),
+    /// Make the folder of a new module, which builds, tests and loads as it is
+    New(new::New),
+    /// Build a module and add it, and do so again whenever a file of its folder changes
+    Dev(dev::Dev),
 }
 
 #[derive(Args)]
@@ -81,8 +88,10 @@ impl Modules {
         loaded: LoadedConfig,
     ) -> anyhow::Result<ExitCode> {
         let config = &loaded.config.modules;
-        if let Command::Sudoers(command) = self.command {
-            return command.run(places, loaded).await;
+        match self.command {
+            Command::Sudoers(command) => return command.run(places, loaded).await,
+            Command::Dev(command) => return command.run(places, loaded).await,
+            _ => {}
         }
         // Adding a module needs all others compiled, to find every conflict. Looking at modules needs no compiler.
         let cold = match self.command {
@@ -119,7 +128,8 @@ impl Modules {
                 write!(output, "{text}")?;
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }
-            Command::Sudoers(_) => Ok(()),
+            Command::New(command) => return finish(command.run(&workshop.registry)),
+            Command::Sudoers(_) | Command::Dev(_) => Ok(()),
         };
         finish(done.map(|()| None))
     }
@@ -157,7 +167,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Prints the result, or on stderr why the command was refused.
-fn finish(done: Result<Option<String>, InstallError>) -> anyhow::Result<ExitCode> {
+fn finish(done: Result<Option<String>, impl Display>) -> anyhow::Result<ExitCode> {
     match done {
         Ok(said) => {
             if let Some(said) = said {
