@@ -16,6 +16,7 @@ mod languages;
 mod listing;
 mod modules;
 mod pins;
+mod questions;
 mod screens;
 mod terminal;
 mod tool_calls;
