@@ -249,7 +249,7 @@ pub(super) fn heading(concern: Concern) -> &'static str {
             "OTHER MODULES' TOOLS: looks by these with all grants of the modules that have them, and gets their answers"
         }
         Concern::Files => {
-            "Files that it reads. Those known by their paths to hold secrets are left out of every wildcard. In the others that only a wildcard covers, private keys and passwords that are recognized are hidden"
+            "Files that it reads. Those known by their paths to hold secrets are left out of every wildcard. In the others that only a wildcard covers, private keys, passwords and tokens that are recognized are hidden"
         }
         Concern::Reviewed(_) => "Commands reviewed as harmless, whatever they are given",
     }
