@@ -62,8 +62,9 @@ mod tests {
 
     #[test]
     fn a_trap_tells_what_the_guest_printed_last() {
+        let nothing: &[(Stream, &str)] = &[];
         for (printed, expected) in [
-            (&[][..], None),
+            (nothing, None),
             (&[(Stream::Stderr, "one\ntwo\nthree\nfour\n")], Some("\"two | three | four\"")),
             // The last line may have no end, and empty lines say nothing.
             (&[(Stream::Stderr, "\npanicked at x.rs:1\n\nboom")], Some("\"panicked at x.rs:1 | boom\"")),
@@ -81,6 +82,6 @@ mod tests {
             assert_eq!(said, expected, "{}", problem.message);
         }
         let long = "x".repeat(100_000);
-        assert!(after(&[(Stream::Stderr, &long)]).message.len() < 2000);
+        assert!(after(&[(Stream::Stderr, long.as_str())]).message.len() < 2000);
     }
 }

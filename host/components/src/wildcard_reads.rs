@@ -110,8 +110,10 @@ fn masked_part(request: &ReadRequest, part: &[u8], wide: &[u8]) -> Vec<u8> {
         return mask_between(before, part, after);
     }
     let mut masked = mask(part).into_owned();
-    let line = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
-    masked[..line].fill(b'*');
+    if request.offset != 0 {
+        let line = part.iter().position(|byte| *byte == b'\n').unwrap_or(part.len());
+        masked[..line].fill(b'*');
+    }
     masked
 }
 
