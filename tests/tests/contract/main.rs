@@ -17,6 +17,7 @@ mod listing;
 mod modules;
 mod new_modules;
 mod pins;
+mod questions;
 mod screens;
 mod terminal;
 mod tool_calls;

@@ -13,8 +13,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::add::{Add, Update, finished, say};
+use super::add::{Add, Update, finished};
 use super::prompt::Prompt;
+use super::questions::say;
 use super::view::holds;
 use super::{finish, one_line};
 use crate::cli::text::wrap;
@@ -24,6 +25,7 @@ use host_capability::{Request, Requests, by_concern};
 use host_components::{
     CompileMode, Conflict, Description, Examined, InstallError, ModuleDirectories, ModuleInstaller, Origin,
 };
+use host_policy::Policy;
 use host_system_mode::{ACCOUNT, Mode};
 use sources::Sources;
 
@@ -75,11 +77,18 @@ impl Dev {
         places: ModuleDirectories,
         loaded: LoadedConfig,
     ) -> anyhow::Result<ExitCode> {
-        finish(self.follow(&places, &loaded).await.map(|()| None))
+        let configured = Policy::load(&loaded.config.policy)?;
+        let policy = configured.as_deref().unwrap_or_else(|| Policy::builtin());
+        finish(self.follow(&places, &loaded, policy).await.map(|()| None))
     }
 
     /// Builds and adds the module after each change, without end unless it is to be done once.
-    async fn follow(self, places: &ModuleDirectories, loaded: &LoadedConfig) -> Result<(), DevError> {
+    async fn follow(
+        self,
+        places: &ModuleDirectories,
+        loaded: &LoadedConfig,
+        policy: &Policy,
+    ) -> Result<(), DevError> {
         if matches!(host_system_mode::mode(), Mode::System { .. }) {
             return Err(DevError::ServersAccount);
         }
@@ -89,7 +98,7 @@ impl Dev {
         let unwatched = |error| DevError::NotWatched(folder.clone(), error);
         // The watch begins before the first build, so that no change in between is missed.
         let mut sources = Sources::watch(&folder).map_err(unwatched)?;
-        let mut session = Session { places, loaded, asked: Vec::new() };
+        let mut session = Session { places, loaded, policy, asked: Vec::new() };
         loop {
             let built = sources.state();
             let done = match project.build().await {
@@ -118,6 +127,7 @@ impl Dev {
 struct Session<'a> {
     places: &'a ModuleDirectories,
     loaded: &'a LoadedConfig,
+    policy: &'a Policy,
     /// What the author was asked about, so that what was declined is not asked about at each build.
     asked: Vec<Requests>,
 }
@@ -132,7 +142,7 @@ impl Session<'_> {
         let description = examined.description();
         let Some((Origin::User, entry)) = installer.entry(&description.name)? else {
             can_ask(&installer, &examined)?;
-            let added = Add::of(component).add(&installer, &Prompt::default()).await;
+            let added = Add::of(component).add(&installer, &Prompt::default(), self.policy).await;
             return self.decided(description, added);
         };
         if entry.sha256 == examined.sha256() && installer.is_as_pinned(&entry.name) {
@@ -147,7 +157,8 @@ impl Session<'_> {
         let conflicts = examined.conflicts.iter().any(|conflict| !is_replaced(conflict, &entry.replaces));
         if !is_ours || asks_for_more || conflicts {
             can_ask(&installer, &examined)?;
-            let updated = Update::of(&entry.name, component).update(&installer, &Prompt::default()).await;
+            let update = Update::of(&entry.name, component);
+            let updated = update.update(&installer, &Prompt::default(), self.policy).await;
             return self.decided(description, updated);
         }
         let tools: BTreeSet<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
