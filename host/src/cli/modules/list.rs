@@ -59,6 +59,7 @@ pub(super) fn json(workshop: &ModuleInstaller) -> anyhow::Result<String> {
             "origin": module.origin,
             "state": "enabled",
             "sha256": module.sha256,
+            "source": workshop.entry(&description.name).ok().flatten().map(|(_, entry)| entry.source),
             "description_sha256": description.sha256,
             "tools": tools,
             "granted": module.granted(),
