@@ -6,7 +6,6 @@
 
 mod address;
 mod authorization;
-mod client;
 mod credentials;
 mod download;
 mod error;
@@ -14,14 +13,15 @@ mod http;
 mod manifest;
 mod publish;
 mod reference;
-mod session;
+mod registry_client;
+mod repository;
 #[cfg(test)]
 mod test_server;
 
 pub use address::{Source, WebAddress};
-pub use client::{Client, Resolved};
 pub use download::Download;
 pub use error::DistributionError;
-pub use manifest::Facts;
+pub use manifest::Annotations;
 pub use publish::Published;
 pub use reference::Reference;
+pub use registry_client::{RegistryClient, Resolved};

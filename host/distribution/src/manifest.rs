@@ -24,7 +24,7 @@ const CONTRACT: &str = "linux-sysadmin.contract";
 
 /// What a manifest says about a component, for whoever looks at it on the registry. Nothing of it decides anything here.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct Annotations {
     /// The module's name.
     pub name: String,
     /// The module's version.
@@ -100,7 +100,7 @@ pub(crate) struct Made {
 }
 
 /// Makes the manifest and the configuration. The same component gives the same bytes at any time and on any machine.
-pub(crate) fn make(component: &[u8], facts: &Facts) -> serde_json::Result<Made> {
+pub(crate) fn make(component: &[u8], annotations: &Annotations) -> serde_json::Result<Made> {
     let layer = Descriptor::of(COMPONENT, component);
     let config = serde_json::to_vec(&json!({
         // Readers want a time. The true one would make another manifest of the same component.
@@ -108,17 +108,17 @@ pub(crate) fn make(component: &[u8], facts: &Facts) -> serde_json::Result<Made> 
         "architecture": "wasm",
         "os": "wasip2",
         "layerDigests": [layer.digest],
-        "component": {"exports": [], "imports": facts.imports},
+        "component": {"exports": [], "imports": annotations.imports},
     }))?;
     let known = |key: &str| format!("org.opencontainers.image.{key}");
     let annotations = [
-        (known("title"), Some(&facts.name)),
-        (known("version"), Some(&facts.version)),
-        (known("description"), Some(&facts.summary)),
-        (known("licenses"), facts.license.as_ref()),
-        (known("source"), facts.source.as_ref()),
-        (known("url"), facts.homepage.as_ref()),
-        (CONTRACT.to_owned(), Some(&facts.contract)),
+        (known("title"), Some(&annotations.name)),
+        (known("version"), Some(&annotations.version)),
+        (known("description"), Some(&annotations.summary)),
+        (known("licenses"), annotations.license.as_ref()),
+        (known("source"), annotations.source.as_ref()),
+        (known("url"), annotations.homepage.as_ref()),
+        (CONTRACT.to_owned(), Some(&annotations.contract)),
     ];
     let annotations =
         annotations.into_iter().filter_map(|(key, value)| Some((key, value?.clone()))).collect();
@@ -137,21 +137,21 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn facts() -> Facts {
-        Facts {
+    fn annotations() -> Annotations {
+        Annotations {
             name: "pacman".to_owned(),
             version: "1.0.0".to_owned(),
             license: Some("MIT".to_owned()),
             source: Some("https://git.example/pacman".to_owned()),
             contract: "sysadmin:module@0.2.0".to_owned(),
-            ..Facts::default()
+            ..Annotations::default()
         }
     }
 
     #[test]
     fn a_manifest_says_license_source_and_contract_and_is_the_same_every_time() {
-        let made = make(b"bytes", &facts()).unwrap();
-        assert_eq!(make(b"bytes", &facts()).unwrap().manifest, made.manifest);
+        let made = make(b"bytes", &annotations()).unwrap();
+        assert_eq!(make(b"bytes", &annotations()).unwrap().manifest, made.manifest);
         let manifest: Value = serde_json::from_slice(&made.manifest).unwrap();
         let annotations = &manifest["annotations"];
         assert_eq!(annotations["org.opencontainers.image.licenses"], "MIT");
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_not_the_manifest_of_one_component_is_refused() {
-        let made: Value = serde_json::from_slice(&make(b"bytes", &facts()).unwrap().manifest).unwrap();
+        let made: Value = serde_json::from_slice(&make(b"bytes", &annotations()).unwrap().manifest).unwrap();
         let changed = |change: fn(&mut Value)| {
             let mut manifest = made.clone();
             change(&mut manifest);

@@ -3,12 +3,12 @@
 use host_base::sha256;
 use ureq::http::{Method, Uri};
 
-use super::client::{Client, manifest_of};
 use super::error::DistributionError;
 use super::http;
-use super::manifest::{self, Facts, LARGEST_MANIFEST, MANIFEST};
+use super::manifest::{self, Annotations, LARGEST_MANIFEST, MANIFEST};
 use super::reference::Reference;
-use super::session::{Access, Session};
+use super::registry_client::{RegistryClient, manifest_of};
+use super::repository::{Access, Repository};
 
 /// What was published.
 pub struct Published {
@@ -18,26 +18,27 @@ pub struct Published {
     pub was_there: bool,
 }
 
-impl Client {
+impl RegistryClient {
     /// Publishes a component under a reference with a tag.
     pub fn publish(
         &self,
         reference: &Reference,
         component: &[u8],
-        facts: &Facts,
+        annotations: &Annotations,
         moves_tag: bool,
     ) -> Result<Published, DistributionError> {
         if reference.tag.is_none() || reference.digest.is_some() {
             let reason = format!("{reference} can't be published");
             return Err(DistributionError::Address { reason, expected: "`oci://REGISTRY/NAME:TAG`" });
         }
-        let mut session = self.session(reference, Access::Push);
-        let made = manifest::make(component, facts).map_err(|error| session.unfit(error.to_string()))?;
+        let mut repository = self.repository(reference, Access::Push);
+        let made =
+            manifest::make(component, annotations).map_err(|error| repository.unfit(error.to_string()))?;
         let published = reference.at(&sha256::of(&made.manifest));
-        let response = manifest_of(&mut session, reference)?;
+        let response = manifest_of(&mut repository, reference)?;
         if response.status().as_u16() != 404 {
-            let response = session.expect(response, 200, "a request for the manifest")?;
-            let there = http::read(&session.uri("")?, response, LARGEST_MANIFEST, "the manifest")?;
+            let response = repository.expect(response, 200, "a request for the manifest")?;
+            let there = http::read(&repository.uri("")?, response, LARGEST_MANIFEST, "the manifest")?;
             if there == made.manifest {
                 return Ok(Published { reference: published, was_there: true });
             }
@@ -46,33 +47,33 @@ impl Client {
                 return Err(DistributionError::TagTaken { reference: reference.to_string(), found });
             }
         }
-        upload(&mut session, component)?;
-        upload(&mut session, &made.config)?;
+        upload(&mut repository, component)?;
+        upload(&mut repository, &made.config)?;
         let tag = reference.tag.as_deref().unwrap_or_default();
-        let uri = session.uri(&format!("manifests/{tag}"))?;
+        let uri = repository.uri(&format!("manifests/{tag}"))?;
         let headers = [("content-type", MANIFEST)];
-        let response = session.send(&Method::PUT, &uri, &headers, Some(&made.manifest))?;
-        session.expect(response, 201, "the manifest")?;
+        let response = repository.send(&Method::PUT, &uri, &headers, Some(&made.manifest))?;
+        repository.expect(response, 201, "the manifest")?;
         Ok(Published { reference: published, was_there: false })
     }
 }
 
 /// Uploads bytes in one piece, unless the registry has them.
-fn upload(session: &mut Session<'_>, bytes: &[u8]) -> Result<(), DistributionError> {
+fn upload(repository: &mut Repository<'_>, bytes: &[u8]) -> Result<(), DistributionError> {
     let digest = format!("sha256:{}", sha256::of(bytes));
-    let uri = session.uri(&format!("blobs/{digest}"))?;
-    if session.send(&Method::HEAD, &uri, &[], None)?.status().as_u16() == 200 {
+    let uri = repository.uri(&format!("blobs/{digest}"))?;
+    if repository.send(&Method::HEAD, &uri, &[], None)?.status().as_u16() == 200 {
         return Ok(());
     }
-    let uri = session.uri("blobs/uploads/")?;
-    let response = session.send(&Method::POST, &uri, &[], Some(&[]))?;
-    let response = session.expect(response, 202, "the beginning of an upload")?;
-    let location = session.location(&response)?;
+    let uri = repository.uri("blobs/uploads/")?;
+    let response = repository.send(&Method::POST, &uri, &[], Some(&[]))?;
+    let response = repository.expect(response, 202, "the beginning of an upload")?;
+    let location = repository.location(&response)?;
     let joint = if location.query().is_some() { '&' } else { '?' };
     let uri = format!("{location}{joint}digest={digest}");
-    let uri = uri.parse::<Uri>().map_err(|_| session.unfit("no address to upload to".to_owned()))?;
+    let uri = uri.parse::<Uri>().map_err(|_| repository.unfit("no address to upload to".to_owned()))?;
     let headers = [("content-type", "application/octet-stream")];
-    let response = session.send(&Method::PUT, &uri, &headers, Some(bytes))?;
-    session.expect(response, 201, "an upload")?;
+    let response = repository.send(&Method::PUT, &uri, &headers, Some(bytes))?;
+    repository.expect(response, 201, "an upload")?;
     Ok(())
 }

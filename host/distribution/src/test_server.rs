@@ -9,9 +9,9 @@ use std::thread::JoinHandle;
 
 use host_base::sha256;
 
-use super::client::Client;
 use super::http::PATIENCE;
 use super::reference::Reference;
+use super::registry_client::RegistryClient;
 
 /// The number of bytes of the largest component in the tests.
 pub(crate) const LARGEST: u64 = 1 << 20;
@@ -96,15 +96,15 @@ impl TestServer {
     }
 
     /// A client without a file of docker's.
-    pub(crate) fn client(&self) -> Client {
-        Client::with(LARGEST, None, PATIENCE)
+    pub(crate) fn client(&self) -> RegistryClient {
+        RegistryClient::with(LARGEST, None, PATIENCE)
     }
 
     /// A client with docker's file, which has this password for the server.
-    pub(crate) fn client_of(&self, directory: &tempfile::TempDir, entry: &str) -> Client {
+    pub(crate) fn client_of(&self, directory: &tempfile::TempDir, entry: &str) -> RegistryClient {
         let file: PathBuf = directory.path().join("config.json");
         std::fs::write(&file, format!(r#"{{"auths": {{"{}": {entry}}}}}"#, self.address)).unwrap();
-        Client::with(LARGEST, Some(file), PATIENCE)
+        RegistryClient::with(LARGEST, Some(file), PATIENCE)
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use host_base::sha256::is_sha256;
 use host_components::{Examined, InstallError, LARGEST_COMPONENT, ModuleInstaller};
-use host_distribution::{Client, DistributionError, Download, Resolved, Source};
+use host_distribution::{DistributionError, Download, RegistryClient, Resolved, Source};
 
 /// A component that lies on this machine now.
 pub(super) struct Component {
@@ -36,7 +36,7 @@ impl Component {
     }
 
     /// Gets the component that a reference stands for.
-    pub(super) fn pull(client: &Client, resolved: &Resolved) -> Result<Self, InstallError> {
+    pub(super) fn pull(client: &RegistryClient, resolved: &Resolved) -> Result<Self, InstallError> {
         let source = Source::Registry(resolved.reference.clone());
         let download = tokio::task::block_in_place(|| client.pull(resolved));
         Ok(Self::of(download.map_err(|error| elsewhere(&source, &error))?, source.to_string()))
@@ -65,8 +65,8 @@ impl Component {
 }
 
 /// A client that takes what could be a module.
-pub(super) fn client() -> Client {
-    Client::new(LARGEST_COMPONENT)
+pub(super) fn client() -> RegistryClient {
+    RegistryClient::new(LARGEST_COMPONENT)
 }
 
 /// Reads where the operator says a component is.

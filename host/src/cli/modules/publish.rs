@@ -8,7 +8,7 @@ use super::add::{Outcome, say};
 use super::fetch::{client, elsewhere, source_of};
 use crate::cli::text::wrap;
 use host_components::{Examined, InstallError, ModuleInstaller};
-use host_distribution::{Facts, Reference, Source};
+use host_distribution::{Annotations, Reference, Source};
 use host_text::visible::visible;
 
 #[derive(Args)]
@@ -44,7 +44,7 @@ impl Publish {
         let description = examined.description();
         let reference = reference(place, &description.version)?;
         let bytes = examined.bytes()?;
-        let facts = Facts {
+        let annotations = Annotations {
             name: description.name.clone(),
             version: description.version.clone(),
             summary: description.summary.clone(),
@@ -54,14 +54,14 @@ impl Publish {
             contract: Examined::contract(&bytes),
             imports: description.imports.clone(),
         };
-        if facts.license.is_none() {
+        if annotations.license.is_none() {
             say("It says nothing about its license, so nobody knows on which terms it may be used.")?;
         }
-        if facts.source.is_none() {
+        if annotations.source.is_none() {
             say("It has no homepage; `--source URL` says where its sources are.")?;
         }
         let published =
-            tokio::task::block_in_place(|| client().publish(&reference, &bytes, &facts, self.move_tag));
+            tokio::task::block_in_place(|| client().publish(&reference, &bytes, &annotations, self.move_tag));
         let published = published.map_err(|error| elsewhere(&Source::Registry(reference.clone()), &error))?;
         let what = format!("{} {}", description.name, description.version);
         let how = if published.was_there { "is there already, as" } else { "is published as" };

@@ -10,7 +10,7 @@ use super::fetch::{Component, client, elsewhere, source_of};
 use super::prompt::Prompt;
 use crate::cli::text::wrap;
 use host_components::{Examined, InstallError, ModuleInstaller, Origin};
-use host_distribution::{Client, Reference, Resolved, Source};
+use host_distribution::{Reference, RegistryClient, Resolved, Source};
 use host_text::visible::visible;
 
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub(super) struct Update {
 
 /// What the tag of a module's reference stands for now.
 struct Latest {
-    client: Client,
+    client: RegistryClient,
     resolved: Resolved,
     /// The reference that was pinned.
     pinned: Reference,

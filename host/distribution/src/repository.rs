@@ -21,7 +21,7 @@ pub(crate) enum Access {
 }
 
 /// Requests to the repository of a reference.
-pub(crate) struct Session<'a> {
+pub(crate) struct Repository<'a> {
     http: &'a Http,
     docker_config: Option<&'a Path>,
     reference: &'a Reference,
@@ -29,7 +29,7 @@ pub(crate) struct Session<'a> {
     authorization: Option<HeaderValue>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> Repository<'a> {
     pub(crate) fn new(
         http: &'a Http,
         docker_config: Option<&'a Path>,

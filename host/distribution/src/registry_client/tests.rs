@@ -7,28 +7,28 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::address::Source;
-use crate::manifest::Facts;
+use crate::manifest::Annotations;
 use crate::publish::Published;
 use crate::test_server::{Answer, Asked, LARGEST, TestServer};
 
 const COMPONENT: &[u8] = b"\0asm the first version";
 
-fn facts(version: &str) -> Facts {
-    Facts {
+fn annotations(version: &str) -> Annotations {
+    Annotations {
         name: "pacman".to_owned(),
         version: version.to_owned(),
         license: Some("MIT".to_owned()),
         contract: "sysadmin:module@0.2.0".to_owned(),
-        ..Facts::default()
+        ..Annotations::default()
     }
 }
 
 fn published(server: &TestServer, tag: &str, component: &[u8]) -> Published {
-    server.client().publish(&server.reference(tag), component, &facts("1.0.0"), true).unwrap()
+    server.client().publish(&server.reference(tag), component, &annotations("1.0.0"), true).unwrap()
 }
 
 /// The error of resolving a reference and fetching its component.
-fn refused(server: &TestServer, client: &Client, reference: &str) -> String {
+fn refused(server: &TestServer, client: &RegistryClient, reference: &str) -> String {
     let fetched = client.resolve(&server.reference(reference)).and_then(|resolved| client.pull(&resolved));
     fetched.err().expect("it is refused").to_string()
 }
@@ -68,7 +68,7 @@ fn a_tag_is_moved_only_where_that_is_asked_for() {
     let server = TestServer::new();
     let client = server.client();
     let publish = |component: &[u8], moves: bool| {
-        client.publish(&server.reference(":1.0.0"), component, &facts("1.0.0"), moves)
+        client.publish(&server.reference(":1.0.0"), component, &annotations("1.0.0"), moves)
     };
     let first = publish(COMPONENT, false).unwrap();
     assert!(!first.was_there);
@@ -93,7 +93,8 @@ fn only_a_tag_is_published() {
     let server = TestServer::new();
     for rest in [String::new(), format!(":1@sha256:{}", "0".repeat(64))] {
         let reference = server.reference(&rest);
-        let error = server.client().publish(&reference, COMPONENT, &facts("1.0.0"), false).err().unwrap();
+        let error =
+            server.client().publish(&reference, COMPONENT, &annotations("1.0.0"), false).err().unwrap();
         has(&error.to_string(), &["can't be published", "NAME:TAG"]);
     }
     assert!(server.asked().is_empty());
@@ -128,9 +129,9 @@ fn bytes_that_were_changed_on_the_registry_are_refused_by_their_digest() {
     let bytes = {
         let client = server.client();
         let reference = server.reference(":2.0.0");
-        let mut session = client.session(&reference, Access::Pull);
-        let response = manifest_of(&mut session, &reference).unwrap();
-        http::read(&session.uri("").unwrap(), response, LARGEST_MANIFEST, "the manifest").unwrap()
+        let mut repository = client.repository(&reference, Access::Pull);
+        let response = manifest_of(&mut repository, &reference).unwrap();
+        http::read(&repository.uri("").unwrap(), response, LARGEST_MANIFEST, "the manifest").unwrap()
     };
     server.tamper(&digest, &bytes);
     has(&refused(&server, &server.client(), &by_digest), &[&digest, &second, "somebody has changed it"]);
@@ -166,7 +167,7 @@ fn an_answer_that_makes_no_sense_or_is_too_large_is_refused() {
 fn a_registry_that_does_not_answer_is_waited_for_only_so_long() {
     let server = TestServer::new();
     server.before(|_| Some(Answer { is_silent: true, ..Answer::default() }));
-    let client = Client::with(LARGEST, None, Duration::from_millis(200));
+    let client = RegistryClient::with(LARGEST, None, Duration::from_millis(200));
     has(&refused(&server, &client, ":1.0.0"), &["can't be asked", "timeout"]);
 }
 
@@ -211,7 +212,7 @@ fn a_password_is_shown_to_the_registry_alone_and_only_when_it_asks() {
         _ => wants(asked),
     });
     let client = server.client_of(&directory, r#"{"auth": "YWRhOnNlY3JldA=="}"#);
-    assert!(client.publish(&server.reference(":2.0.0"), b"second", &facts("2.0.0"), false).is_err());
+    assert!(client.publish(&server.reference(":2.0.0"), b"second", &annotations("2.0.0"), false).is_err());
     let asked = other.asked();
     assert_eq!(asked.len(), 1, "{asked:?}");
     assert_eq!(asked[0].authorization, None);
@@ -236,7 +237,7 @@ fn a_token_is_asked_for_where_the_registry_says_and_shown_to_it() {
         });
         let directory = tempfile::tempdir().unwrap();
         let client = server.client_of(&directory, entry);
-        client.publish(&server.reference(":1.0.0"), COMPONENT, &facts("1.0.0"), false).unwrap();
+        client.publish(&server.reference(":1.0.0"), COMPONENT, &annotations("1.0.0"), false).unwrap();
         let asked = server.asked();
         let tokens: Vec<&Asked> = asked.iter().filter(|asked| asked.path.starts_with("/token")).collect();
         assert_eq!(tokens.len(), 1, "one token is enough: {asked:?}");

@@ -14,10 +14,10 @@ use super::error::DistributionError;
 use super::http::{self, Http, PATIENCE};
 use super::manifest::{self, Descriptor, LARGEST_MANIFEST, MANIFEST};
 use super::reference::Reference;
-use super::session::{Access, Session};
+use super::repository::{Access, Repository};
 
 /// Fetches components, and publishes them.
-pub struct Client {
+pub struct RegistryClient {
     http: Http,
     docker_config: Option<PathBuf>,
     /// The number of bytes of the largest component.
@@ -31,7 +31,7 @@ pub struct Resolved {
     component: Descriptor,
 }
 
-impl Client {
+impl RegistryClient {
     /// A client that takes components of at most so many bytes.
     pub fn new(largest: u64) -> Self {
         Self::with(largest, credentials::usual_file(), PATIENCE)
@@ -42,21 +42,21 @@ impl Client {
         Self { http: Http::new(patience), docker_config, largest }
     }
 
-    pub(crate) fn session<'a>(&'a self, reference: &'a Reference, access: Access) -> Session<'a> {
-        Session::new(&self.http, self.docker_config.as_deref(), reference, access)
+    pub(crate) fn repository<'a>(&'a self, reference: &'a Reference, access: Access) -> Repository<'a> {
+        Repository::new(&self.http, self.docker_config.as_deref(), reference, access)
     }
 
     /// Finds out which digest a reference stands for. Where it has one, the manifest must have that digest.
     pub fn resolve(&self, reference: &Reference) -> Result<Resolved, DistributionError> {
-        let mut session = self.session(reference, Access::Pull);
-        let response = manifest_of(&mut session, reference)?;
-        let response = session.expect(response, 200, "a request for the manifest")?;
-        let bytes = http::read(&session.uri("")?, response, LARGEST_MANIFEST, "the manifest")?;
+        let mut repository = self.repository(reference, Access::Pull);
+        let response = manifest_of(&mut repository, reference)?;
+        let response = repository.expect(response, 200, "a request for the manifest")?;
+        let bytes = http::read(&repository.uri("")?, response, LARGEST_MANIFEST, "the manifest")?;
         let found = sha256::of(&bytes);
         if let Some(expected) = reference.digest.clone().filter(|expected| *expected != found) {
             return Err(DistributionError::Digest { what: "the manifest", expected, found });
         }
-        let component = manifest::component(&bytes).map_err(|what| session.unfit(what))?;
+        let component = manifest::component(&bytes).map_err(|what| repository.unfit(what))?;
         Ok(Resolved { reference: reference.at(&found), component })
     }
 
@@ -66,10 +66,10 @@ impl Client {
         if component.size > self.largest {
             return Err(DistributionError::TooLarge { what: "the component", limit: self.largest });
         }
-        let mut session = self.session(reference, Access::Pull);
-        let uri = session.uri(&format!("blobs/sha256:{}", component.sha256()))?;
-        let response = session.send(&Method::GET, &uri, &[], None)?;
-        let response = session.expect(response, 200, "a request for the component")?;
+        let mut repository = self.repository(reference, Access::Pull);
+        let uri = repository.uri(&format!("blobs/sha256:{}", component.sha256()))?;
+        let response = repository.send(&Method::GET, &uri, &[], None)?;
+        let response = repository.expect(response, 200, "a request for the component")?;
         saved(&uri, response.into_body(), component.size, component.sha256())
     }
 
@@ -91,7 +91,7 @@ impl Client {
 
 /// Asks for the manifest of a reference.
 pub(crate) fn manifest_of(
-    session: &mut Session<'_>,
+    repository: &mut Repository<'_>,
     reference: &Reference,
 ) -> Result<ureq::http::Response<Body>, DistributionError> {
     let named = match (&reference.digest, &reference.tag) {
@@ -102,8 +102,8 @@ pub(crate) fn manifest_of(
             return Err(DistributionError::Address { reason, expected: "one of them" });
         }
     };
-    let uri = session.uri(&format!("manifests/{named}"))?;
-    session.send(&Method::GET, &uri, &[("accept", MANIFEST)], None)
+    let uri = repository.uri(&format!("manifests/{named}"))?;
+    repository.send(&Method::GET, &uri, &[("accept", MANIFEST)], None)
 }
 
 fn saved(uri: &Uri, body: Body, limit: u64, sha256: &str) -> Result<Download, DistributionError> {
