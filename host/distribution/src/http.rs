@@ -99,8 +99,9 @@ pub(crate) fn no_answer(uri: &Uri, error: &Error) -> DistributionError {
             return DistributionError::Redirect { server: server(uri), to, reason };
         }
         Error::TooManyRedirects => format!("it redirects more than {REDIRECTS} times"),
-        // The address may hold what is as good as a password.
+        // The addresses in these may hold what is as good as a password.
         Error::BadUri(_) => "it names an address that can't be read".to_owned(),
+        Error::Protocol(_) => "its answer doesn't keep to HTTP".to_owned(),
         Error::ConnectProxyFailed(_) => "the proxy didn't connect".to_owned(),
         other => other.to_string(),
     };
