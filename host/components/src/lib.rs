@@ -47,7 +47,7 @@ pub use description::{Description, Shape, Tool};
 pub use install::{Examined, InstallError, ModuleInstaller, Verified};
 pub use limits::CallBudget;
 pub use lock::NAME as LOCK;
-pub use module::{Module, Reply};
+pub use module::{LARGEST as LARGEST_COMPONENT, Module, Reply};
 pub use registry::{CompileMode, Conflict, Registry, Route, kept_list};
 pub use replan::{ReplanCall, ToolCall};
 pub use source::read_sums;

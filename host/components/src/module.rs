@@ -34,7 +34,7 @@ use host_base::sha256;
 use host_capability::{Grants, Requests};
 
 /// The number of bytes of the largest component. A Python guest has 18 MiB.
-const LARGEST: u64 = 128 << 20;
+pub const LARGEST: u64 = 128 << 20;
 /// The time for a description. A module that takes longer waits for something.
 const DESCRIBE: Duration = Duration::from_secs(5);
 /// The number of bytes of a tool's whole answer.

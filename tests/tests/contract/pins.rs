@@ -27,7 +27,7 @@ pub(crate) fn done(home: &Home, args: &[&str]) -> String {
 }
 
 /// Runs the program, which must refuse with these words.
-fn refused(home: &Home, args: &[&str], words: &[&str]) {
+pub(super) fn refused(home: &Home, args: &[&str], words: &[&str]) {
     let output = run(home, args);
     let said = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
@@ -96,7 +96,7 @@ fn tools(home: &Home) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn has(home: &Home, tool: &str) -> bool {
+pub(super) fn has(home: &Home, tool: &str) -> bool {
     tools(home).iter().any(|name| name == tool)
 }
 

@@ -119,6 +119,7 @@ pub(super) fn json(workshop: &ModuleInstaller, here: Option<&Facts>) -> anyhow::
             "origin": module.origin,
             "state": "enabled",
             "sha256": module.sha256,
+            "source": workshop.entry(&description.name).ok().flatten().map(|(_, entry)| entry.source),
             "description_sha256": description.sha256,
             "tools": tools,
             "granted": module.granted(),

@@ -2,16 +2,20 @@
 //! usage or configuration.
 
 mod add;
+mod changes;
 mod dev;
+mod fetch;
 mod list;
 mod new;
 mod prompt;
+mod publish;
 mod questions;
+mod update;
 mod view;
 
 use std::fmt::Display;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -19,8 +23,10 @@ use clap::{Args, Subcommand};
 use super::stdout::stdout;
 use super::text::wrap;
 use crate::config::LoadedConfig;
+use fetch::Component;
 use host_components::Disabled;
 use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin};
+use host_distribution::Source;
 use host_policy::Policy;
 use host_text::visible::visible;
 pub(super) use prompt::Prompt;
@@ -42,14 +48,23 @@ enum Command {
     },
     /// Show what a module is and what it asks for, the gravest first
     Inspect {
-        /// A component's file, or the name of a module that is there
-        #[arg(value_name = "FILE|NAME")]
+        /// A component's file, its reference on a registry, or the name of a module that is there
+        #[arg(value_name = "FILE|ADDRESS|NAME")]
         module: String,
     },
     /// Show what a component asks for, ask, and pin its bytes
     Add(add::Add),
     /// Show what a new version asks for beyond what was accepted, ask, and pin its bytes
-    Update(add::Update),
+    Update(update::Update),
+    /// Copy the pinned component of a third party's module to a file, to add it on a machine without a network
+    Export {
+        /// The module's name
+        name: String,
+        /// The new file [default: NAME-VERSION.wasm]
+        file: Option<PathBuf>,
+    },
+    /// Publish a component on a registry
+    Publish(publish::Publish),
     /// Load a module again that was disabled
     Enable(Switch),
     /// Never load a module, or whatever has these bytes; a running server drops it within a second
@@ -128,6 +143,8 @@ impl Modules {
             Command::Update(command) => {
                 return finish(command.run(&workshop, &Prompt::default(), policy()).await?);
             }
+            Command::Export { name, file } => return finish(export(&workshop, &name, file)),
+            Command::Publish(command) => return finish(command.run(&workshop).await?),
             Command::Enable(Switch { wanted, system }) => {
                 return finish(
                     workshop.enable(&wanted, scope(system)).map(|()| Some(format!("{wanted} is enabled"))),
@@ -159,24 +176,50 @@ fn scope(system: bool) -> Origin {
     if system { Origin::System } else { Origin::User }
 }
 
-/// Shows a component's file, or a module that is there. A name has no dot and no slash, so it can't be taken for a file.
+/// Shows a component's file or one on a registry, or a module that is there. A name has no dot and no slash, so it can't be
+/// taken for a file.
 async fn inspect(workshop: &ModuleInstaller, wanted: &str, policy: &Policy) -> Result<String, InstallError> {
     if let Some(module) = workshop.registry.modules().iter().find(|module| module.description.name == wanted)
     {
         return Ok(ModuleView::of_module(module).held_against(policy).to_string());
     }
-    let path = PathBuf::from(wanted);
     let installed = workshop.installed_file(wanted)?;
     if !wanted.contains(['/', '.']) && installed.is_none() {
         return Err(InstallError::Unknown(wanted.to_owned()));
     }
-    let examined = workshop.examine(installed.as_deref().unwrap_or(&path), installed.is_some()).await?;
+    let source = match &installed {
+        Some(file) => Source::File(file.clone()),
+        None => fetch::source_of(Path::new(wanted))?,
+    };
+    if let Source::Web(address) = &source {
+        let reason = "only `modules add --sha256 HEX` takes an address on the web, and asks before it adds";
+        return Err(InstallError::Elsewhere { address: address.to_string(), reason: reason.to_owned() });
+    }
+    let component = Component::fetch(&source, None)?;
+    let examined = component.examine(workshop, installed.is_some()).await?;
     workshop.forget(&examined);
     let view = ModuleView::of_file(&examined).held_against(policy);
     Ok(match workshop.entry(wanted)? {
         Some((origin, entry)) if installed.is_some() => view.of_unused(origin, entry.grants).to_string(),
         _ => view.to_string(),
     })
+}
+
+/// Copies a module's component to a file, and says how another machine takes exactly these bytes.
+fn export(
+    workshop: &ModuleInstaller,
+    name: &str,
+    file: Option<PathBuf>,
+) -> Result<Option<String>, InstallError> {
+    let file = match (file, workshop.entry(name)?) {
+        (Some(file), _) => file,
+        (None, Some((_, entry))) => PathBuf::from(format!("{name}-{}.wasm", entry.version)),
+        (None, None) => PathBuf::from(format!("{name}.wasm")),
+    };
+    let entry = workshop.export(name, &file)?;
+    let shown = file.display();
+    let add = format!("linux-sysadmin modules add {shown} --sha256 {}", entry.sha256);
+    Ok(Some(format!("{name} {} is in {shown}; on the other machine:\n{add}", entry.version)))
 }
 
 /// Puts a message on one line. It may quote what a third party wrote.

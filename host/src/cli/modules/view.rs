@@ -56,7 +56,7 @@ impl<'a> ModuleView<'a> {
             description: examined.description(),
             sha256: examined.sha256(),
             size: examined.size,
-            file: examined.path().display().to_string(),
+            file: examined.shown_source(),
             origin: None,
             granted: None,
             conflicts: examined.conflicts.iter().map(ToString::to_string).collect(),
@@ -93,7 +93,7 @@ impl Display for ModuleView<'_> {
         writeln!(f, "{}", wrap(&quoted(summary), "  ", "  "))?;
         let mut fact =
             |name: &str, value: &str| writeln!(f, "{}", wrap(value, &format!("  {name:<9}"), "           "));
-        fact("file", &visible(&self.file))?;
+        fact(if self.file.contains("://") { "source" } else { "file" }, &visible(&self.file))?;
         fact("size", &format!("{} bytes", grouped(self.size)))?;
         fact("sha256", self.sha256)?;
         fact("license", &license.as_deref().map_or("it doesn't say".to_owned(), quoted))?;
@@ -201,16 +201,9 @@ fn requests(
     Ok(())
 }
 
-/// Whether this request was accepted.
+/// Whether this request was accepted, whatever its reason was then.
 pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
-    match request {
-        Request::Command(request) => granted.commands.contains(request),
-        Request::Path(request) => granted.paths.contains(request),
-        Request::AnyProgram(request) => granted.any_program.contains(request),
-        Request::Signals(request) => granted.signals.contains(request),
-        Request::OwnProgram(request) => granted.own_programs.contains(request),
-        Request::Tool(request) => granted.tools.contains(request),
-    }
+    granted.ask_for(request)
 }
 
 /// The heading of files that the host's own modules read. Their contents are not looked through: they lose their secrets in
