@@ -4,6 +4,8 @@
 mod add;
 mod list;
 mod prompt;
+mod record;
+mod test;
 mod view;
 
 use std::io::{self, Write};
@@ -60,6 +62,10 @@ enum Command {
         #[arg(long)]
         compiled: bool,
     },
+    /// Test a component in this host, on recordings of real machines
+    Test(test::Test),
+    /// Record what a command prints on a machine, for the tests of a module
+    Record(record::Record),
     /// Print what sudo must allow the modules, and nothing beyond it
     Sudoers(super::sudoers::Sudoers),
 }
@@ -84,6 +90,10 @@ impl Modules {
         if let Command::Sudoers(command) = self.command {
             return command.run(places, loaded).await;
         }
+        if let Command::Record(command) = self.command {
+            return command.run(loaded).await;
+        }
+        let host_modules = places.host.clone();
         // Adding a module needs all others compiled, to find every conflict. Looking at modules needs no compiler.
         let cold = match self.command {
             Command::Add(_) | Command::Update(_) => CompileMode::Now,
@@ -119,7 +129,11 @@ impl Modules {
                 write!(output, "{text}")?;
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }
-            Command::Sudoers(_) => Ok(()),
+            Command::Test(command) => {
+                return command.run(host_modules, &loaded.config, &workshop).await;
+            }
+            // These were run above.
+            Command::Sudoers(_) | Command::Record(_) => Ok(()),
         };
         finish(done.map(|()| None))
     }
