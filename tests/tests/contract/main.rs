@@ -14,6 +14,7 @@ mod grants;
 mod hostile;
 mod languages;
 mod listing;
+mod module_tests;
 mod modules;
 mod pins;
 mod screens;
