@@ -126,12 +126,18 @@ impl Dispatcher {
         let knowledge = LazyKnowledge::new(&config.knowledge, &loaded_config.path, policy.clone());
         let marks = knowledge.clone();
         let looked_for = ServiceFiles::new(move || marks.get().configuration_marks());
+        // A target that only this dispatcher has is locked apart from those of the account's servers.
+        let locks = only.is_some().then(|| audit.directory().join("targets"));
         let targets = Arc::new(match only {
             Some(target) => Targets::only(target)?,
             None => Targets::new(config, looked_for)?,
         });
         let first_run = Arc::new(AtomicBool::new(loaded_config.generated));
-        let gate = Arc::new(Gate::new(config.safety.clone(), policy, knowledge, Arc::new(audit)));
+        let gate = Gate::new(config.safety.clone(), policy, knowledge, Arc::new(audit));
+        let gate = Arc::new(match locks {
+            Some(directory) => gate.with_locks_in(directory),
+            None => gate,
+        });
         Ok(Self {
             modules: RwLock::new(Arc::new(modules)),
             cold,

@@ -107,7 +107,7 @@ async fn check(report: &mut Report, workshop: &Workshop, machines: &[RecordedFol
         standard::check_tools(report, workshop, &stages, machines, &trials).await;
         domains::check(report, description, &trials)?;
     }
-    for (_, stage) in stages {
+    for stage in stages.into_values() {
         stage.close().await;
     }
     Ok(())
