@@ -176,7 +176,7 @@ impl<'a> Base<'a> {
             let mut arguments = self.arguments.clone();
             if let Some(value) = arguments.remove(name) {
                 arguments.insert(alias.clone(), value);
-                tried.push((format!("{alias} for {name}"), &tool.name, arguments));
+                tried.push((format!("{alias} for {name}"), tool.name.as_str(), arguments));
             }
         }
         let mut faults = Vec::new();
