@@ -368,6 +368,10 @@ mod tests {
         command.build();
         let mut command = &command;
         for word in words {
+            // What follows are values, whatever they look like.
+            if word == "--" {
+                return command.get_positionals().next().is_none().then(|| word.clone());
+            }
             if let Some(long) = word.strip_prefix("--") {
                 let name = long.split('=').next().unwrap_or_default();
                 if !command.get_arguments().any(|argument| argument.get_long() == Some(name)) {
@@ -412,6 +416,8 @@ mod tests {
             ("$ sudo -u x /usr/local/bin/linux-sysadmin frobnicate # a comment", Some("frobnicate")),
             ("$ linux-sysadmin policy check rm --recursive /srv | less", None),
             ("$ linux-sysadmin call TOOL --args '{}' --modules DIR", None),
+            ("$ linux-sysadmin modules record --to DIR -- rpm --query", None),
+            ("$ linux-sysadmin modules list -- rpm", Some("--")),
         ] {
             let calls = shown_calls(&format!("```console\n{line}\n```\n"));
             assert_eq!(unknown_word(&calls[0]).as_deref(), unknown, "{line}");

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::Config;
+use crate::config::{Config, Ssh};
 use host_base::problem::{Category, Problem};
 use host_inventory::{Allowed, Inventory, InventoryError};
 use host_openssh::Alias;
@@ -109,6 +109,13 @@ impl Targets {
             known: Mutex::default(),
             session: Mutex::default(),
         })
+    }
+
+    /// Makes the targets of a server that works on this one only. Its calls can name no other host.
+    pub fn only(target: Arc<Target>) -> Result<Self, InventoryError> {
+        let ssh = Ssh { allowed_hosts: Some(Vec::new()), ..Ssh::default() };
+        let only = Self::new(&Config { ssh, ..Config::default() }, ServiceFiles::default())?;
+        Ok(Self { local: target.clone(), usual: target, ..only })
     }
 
     /// The target of calls that name no host, unless their client is connected to another one.

@@ -15,10 +15,11 @@ pub(super) use gather::{LISTING_QUESTION, questions, read};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The facts about a target. The names are those of the `distro-context` interface.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Facts {
     /// `debian`, `rhel`, or the target's own ID where it belongs to neither.
     pub family: String,

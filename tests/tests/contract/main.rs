@@ -15,6 +15,7 @@ mod grants;
 mod hostile;
 mod languages;
 mod listing;
+mod module_tests;
 mod modules;
 mod new_modules;
 mod pins;

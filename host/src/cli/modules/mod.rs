@@ -10,6 +10,8 @@ mod new;
 mod prompt;
 mod publish;
 mod questions;
+mod record;
+mod test;
 mod update;
 mod view;
 
@@ -80,6 +82,10 @@ enum Command {
         #[arg(long)]
         compiled: bool,
     },
+    /// Test a component in this host, on recordings of real machines
+    Test(test::Test),
+    /// Record what a command prints on a machine, for the tests of a module
+    Record(record::Record),
     /// Print what sudo must allow the modules, and nothing beyond it
     Sudoers(super::sudoers::Sudoers),
     /// Make the folder of a new module, which builds, tests and loads as it is
@@ -107,9 +113,11 @@ impl Modules {
         let config = &loaded.config.modules;
         match self.command {
             Command::Sudoers(command) => return command.run(places, loaded).await,
+            Command::Record(command) => return command.run(loaded).await,
             Command::Dev(command) => return command.run(places, loaded).await,
             _ => {}
         }
+        let host_modules = places.host.clone();
         // Adding a module needs all others compiled, to find every conflict. Looking at modules needs no compiler.
         let cold = match self.command {
             Command::Add(_) | Command::Update(_) => CompileMode::Now,
@@ -165,7 +173,11 @@ impl Modules {
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }
             Command::New(command) => return finish(command.run(&workshop.registry)),
-            Command::Sudoers(_) | Command::Dev(_) => Ok(()),
+            Command::Test(command) => {
+                return command.run(host_modules, &loaded.config, &workshop).await;
+            }
+            // These were run above.
+            Command::Sudoers(_) | Command::Record(_) | Command::Dev(_) => Ok(()),
         };
         finish(done.map(|()| None))
     }
