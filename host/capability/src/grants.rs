@@ -19,6 +19,7 @@ use host_base::{Command, Privilege};
 use host_text::visible::excerpt;
 
 mod change;
+mod closest;
 mod redaction;
 
 pub use change::GrantedStep;
@@ -115,6 +116,8 @@ pub struct Grants {
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
     denied: Vec<Arc<Glob>>,
+    /// True where the contents of files that only a wildcard covers are looked through for secrets.
+    looks_through_wildcards: bool,
 }
 
 impl Grants {
@@ -252,6 +255,25 @@ impl Grants {
         Ok(())
     }
 
+    /// Has the contents of files looked through for secrets where only a wildcard grants to read them.
+    #[must_use]
+    pub fn with_wildcards_looked_through(mut self) -> Self {
+        self.looks_through_wildcards = true;
+        self
+    }
+
+    /// Whether the contents of a file are to be looked through for secrets before the module gets them. They are not where
+    /// a grant names the file without a wildcard, or where plans may write it: a plan needs the whole contents to change a
+    /// part of them, and the operator is asked about each such grant.
+    pub fn is_looked_through(&self, path: &str, privilege: &Privilege) -> bool {
+        let mut covering = self
+            .paths
+            .iter()
+            .filter(|grant| covers(&grant.request.privilege, privilege) && grant.glob.admits(path));
+        self.looks_through_wildcards
+            && covering.all(|grant| !grant.request.write && grant.glob.text().contains('*'))
+    }
+
     /// These grants together with others. What any of them denies stays denied.
     pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = self.clone();
@@ -320,13 +342,15 @@ impl Grants {
             let shown = Command { stdin: None, ..command.clone() };
             return Ok(GrantedLook { shown, paths: Vec::new(), is_any_program: true });
         }
-        Err(self.may_not_run(
-            command,
-            match only_for_changes {
-                true => "it changes something, so it runs only as a step of a plan",
-                false => "none of its grants matches",
-            },
-        ))
+        Err(match only_for_changes {
+            true => self.may_not_run(command, "it changes something, so it runs only as a step of a plan"),
+            false => self.matches_none(command),
+        })
+    }
+
+    /// The problem of a command that no grant matches.
+    fn matches_none(&self, command: &Command) -> Problem {
+        self.may_not_run(command, &format!("none of its grants matches{}", self.closest(command)))
     }
 
     /// The grants that match the command, with the values of their holes.

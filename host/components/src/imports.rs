@@ -29,7 +29,7 @@ const STREAMS: usize = 8;
 const MOST_SEEN: usize = 1000;
 
 /// The number of bytes that one read returns at most. After a piece of that size, the file may go on.
-const PIECE: u64 = 1 << 20;
+pub(super) const PIECE: u64 = 1 << 20;
 
 /// The number of characters of a path in a problem.
 const MESSAGE: usize = 300;
@@ -214,10 +214,12 @@ impl target_files::Host for State {
         let check = call.path_check(&privilege, Grants::may_read).await;
         let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
         call.log.looks("read", || requests.iter().map(|request| &request.path).collect());
-        let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
+        let access = call.grants().access(&privilege);
+        let mut answers = call.target.read_all(requests.clone(), &access, check.clone()).await;
         if call.may_have_plan() {
             call.has_read(&requests, &answers);
         }
+        call.look_through(&requests, &privilege, check, &mut answers).await;
         let answers = requests.iter().zip(answers);
         Ok(answers
             .map(|(request, answer)| call.to_guest(reading(answer, &request.path, &privilege)))

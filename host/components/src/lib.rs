@@ -37,6 +37,8 @@ mod system_imports;
 mod system_services;
 mod tool_caller;
 mod tool_calls;
+mod trap;
+mod wildcard_reads;
 
 pub use aliases::Aliases;
 pub use compile::{SUBCOMMAND as COMPILE, child as compile};

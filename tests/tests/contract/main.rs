@@ -17,6 +17,7 @@ mod listing;
 mod module_tests;
 mod modules;
 mod pins;
+mod questions;
 mod screens;
 mod terminal;
 mod tool_calls;

@@ -20,7 +20,7 @@ fn run(home: &Home, args: &[&str]) -> Output {
 }
 
 /// Runs the program, which must succeed; gives its output.
-fn done(home: &Home, args: &[&str]) -> String {
+pub(crate) fn done(home: &Home, args: &[&str]) -> String {
     let output = run(home, args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
     said(&output)
@@ -41,7 +41,7 @@ fn added(home: &Home, name: &str) {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }
 
-fn file(name: &str) -> String {
+pub(crate) fn file(name: &str) -> String {
     component(name).to_str().expect("UTF-8").to_owned()
 }
 
@@ -73,7 +73,7 @@ fn terminal(home: &Home, args: &[&str]) -> Command {
 }
 
 /// Runs the program at a terminal and types these lines; gives whether it succeeded, and its output.
-fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
+pub(crate) fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
     let mut child = terminal(home, args).spawn().expect("script, of util-linux");
     child.stdin.take().expect("stdin").write_all(lines.as_bytes()).expect("typed");
     let output = child.wait_with_output().expect("it ends");

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::prompt::Prompt;
+use super::questions::{self, say};
 use super::scope;
-use super::view::{ModuleView, heading, holds, line};
+use super::view::{ModuleView, heading, holds, line, refusals};
 use crate::cli::text::{risk_name, wrap};
-use host_base::Privilege;
-use host_capability::{Concern, Request, Requests, by_concern};
+use host_capability::{Requests, by_concern};
 use host_components::{Conflict, Examined, InstallError, ModuleInstaller, Origin};
+use host_policy::Policy;
 use host_text::visible::visible;
 
 #[derive(Args)]
@@ -51,17 +52,27 @@ pub(super) struct Update {
 type Outcome = Result<Option<String>, InstallError>;
 
 impl Add {
-    pub(super) async fn run(self, workshop: &ModuleInstaller, prompt: &Prompt) -> anyhow::Result<Outcome> {
-        Ok(self.add(workshop, prompt).await)
+    pub(super) async fn run(
+        self,
+        workshop: &ModuleInstaller,
+        prompt: &Prompt,
+        policy: &Policy,
+    ) -> anyhow::Result<Outcome> {
+        Ok(self.add(workshop, prompt, policy).await)
     }
 
-    async fn add(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
+    async fn add(self, workshop: &ModuleInstaller, prompt: &Prompt, policy: &Policy) -> Outcome {
         let examined = workshop.examine(&self.file, false).await?;
-        let added = self.decide(workshop, prompt, &examined);
+        let added = self.decide(workshop, (prompt, policy), &examined);
         finished(workshop, &examined, added).await
     }
 
-    fn decide(&self, workshop: &ModuleInstaller, prompt: &Prompt, examined: &Examined) -> Outcome {
+    fn decide(
+        &self,
+        workshop: &ModuleInstaller,
+        (prompt, policy): (&Prompt, &Policy),
+        examined: &Examined,
+    ) -> Outcome {
         let name = &examined.description().name;
         let installed = workshop.entry(name)?;
         if installed.is_some_and(|(origin, _)| origin == scope(self.system)) {
@@ -69,7 +80,7 @@ impl Add {
             return Err(refused(examined, format!("a module named {name} is installed; {advice}")));
         }
         let replaces = self.pinning.check(examined)?;
-        say(&ModuleView::of_file(examined).to_string())?;
+        say(&ModuleView::of_file(examined).held_against(policy).to_string())?;
         let asked = &examined.description().requests;
         let Some(accepted) = self.pinning.accept(examined, prompt, asked, &Requests::default())? else {
             return Err(refused(examined, "you said no; nothing was changed".to_owned()));
@@ -80,20 +91,30 @@ impl Add {
 }
 
 impl Update {
-    pub(super) async fn run(self, workshop: &ModuleInstaller, prompt: &Prompt) -> anyhow::Result<Outcome> {
-        Ok(self.update(workshop, prompt).await)
+    pub(super) async fn run(
+        self,
+        workshop: &ModuleInstaller,
+        prompt: &Prompt,
+        policy: &Policy,
+    ) -> anyhow::Result<Outcome> {
+        Ok(self.update(workshop, prompt, policy).await)
     }
 
-    async fn update(self, workshop: &ModuleInstaller, prompt: &Prompt) -> Outcome {
+    async fn update(self, workshop: &ModuleInstaller, prompt: &Prompt, policy: &Policy) -> Outcome {
         if workshop.entry(&self.name)?.is_none() {
             return Err(InstallError::Unknown(self.name));
         }
         let examined = workshop.examine(&self.file, true).await?;
-        let updated = self.decide(workshop, prompt, &examined);
+        let updated = self.decide(workshop, (prompt, policy), &examined);
         finished(workshop, &examined, updated).await
     }
 
-    fn decide(&self, workshop: &ModuleInstaller, prompt: &Prompt, examined: &Examined) -> Outcome {
+    fn decide(
+        &self,
+        workshop: &ModuleInstaller,
+        (prompt, policy): (&Prompt, &Policy),
+        examined: &Examined,
+    ) -> Outcome {
         let theirs = &examined.description().name;
         if *theirs != self.name {
             let reason = format!("it says that its name is {theirs}; {} stays as it is", self.name);
@@ -119,6 +140,10 @@ impl Update {
             say(&format!("  It is disabled and stays so; `linux-sysadmin modules enable {}`", self.name))?;
         }
         say(&differences(workshop, examined, &entry.grants))?;
+        let refusals = refusals(policy, &description.requests);
+        if !refusals.is_empty() {
+            say(refusals.trim_end())?;
+        }
         if !replaces.is_empty() {
             say(&format!("\nTakes the place of the host's own: {}", replaces.join(", ")))?;
         }
@@ -170,7 +195,6 @@ impl Pinning {
     }
 
     /// Asks the operator for the requests, and gives those that are accepted; `None` where the operator declines the module.
-    /// Requests that nobody has reviewed are asked about one by one.
     fn accept(
         &self,
         examined: &Examined,
@@ -187,49 +211,7 @@ impl Pinning {
         if self.yes {
             return Ok(Some(asked.clone()));
         }
-        let mut accepted = Requests::default();
-        let mut declined = 0;
-        for (number, (concern, request)) in by_concern(asked).into_iter().enumerate() {
-            let grave = match (concern, &request) {
-                (Concern::Reviewed(_), _) => false,
-                // With its own account's rights the server shows only what that account can see.
-                (Concern::Files, Request::Path(files)) => files.privilege != Privilege::Caller,
-                _ => true,
-            };
-            if grave && !holds(accepted_before, &request) {
-                let heading = wrap(heading(concern), "", "  ");
-                say(&format!("\n{heading}\n{}", line(number + 1, concern, &request, false).trim_end()))?;
-                let name = &examined.description().name;
-                let is_granted = match request {
-                    Request::AnyProgram(_) => {
-                        prompt.name("     To grant this, type the module's name: ", name)?
-                    }
-                    _ => prompt.yes("     Grant this?")?,
-                };
-                if !is_granted {
-                    declined += 1;
-                    continue;
-                }
-            }
-            match request {
-                Request::Command(request) => accepted.commands.push(request.clone()),
-                Request::Path(request) => accepted.paths.push(request.clone()),
-                Request::AnyProgram(request) => accepted.any_program.push(request.clone()),
-                Request::Signals(request) => accepted.signals.push(request.clone()),
-                Request::OwnProgram(request) => accepted.own_programs.push(request.clone()),
-                Request::Tool(request) => accepted.tools.push(request.clone()),
-            }
-        }
-        let granted = accepted.commands.len()
-            + accepted.paths.len()
-            + accepted.any_program.len()
-            + accepted.signals.len()
-            + accepted.own_programs.len()
-            + accepted.tools.len();
-        let name = &examined.description().name;
-        let without = if declined > 0 { format!(" and without {declined}") } else { String::new() };
-        let question = format!("\nPin {name} with {granted} of its requests{without}?");
-        Ok(prompt.yes(&question)?.then_some(accepted))
+        questions::ask(examined.description(), prompt, asked, accepted_before)
     }
 }
 
@@ -301,9 +283,4 @@ async fn finished(workshop: &ModuleInstaller, examined: &Examined, done: Outcome
         None => format!("{done}; a running server has its tools within a second"),
         Some(why) => wrap(&visible(&format!("{done}; NOT USED: {why}")), "", "  "),
     }))
-}
-
-fn say(text: &str) -> Result<(), InstallError> {
-    use std::io::Write;
-    writeln!(std::io::stdout().lock(), "{text}").map_err(|error| InstallError::NotAsked(error.to_string()))
 }

@@ -4,6 +4,7 @@
 mod add;
 mod list;
 mod prompt;
+mod questions;
 mod record;
 mod test;
 mod view;
@@ -19,6 +20,7 @@ use super::text::wrap;
 use crate::config::LoadedConfig;
 use host_components::Disabled;
 use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin};
+use host_policy::Policy;
 use host_text::visible::visible;
 pub(super) use prompt::Prompt;
 use view::ModuleView;
@@ -31,7 +33,7 @@ pub(super) struct Modules {
 
 #[derive(Subcommand)]
 enum Command {
-    /// List the modules, those that aren't used with the reason
+    /// List the modules, those that aren't used with the reason, what was declined, and what doesn't serve this machine
     List {
         /// Print JSON
         #[arg(long)]
@@ -99,17 +101,34 @@ impl Modules {
             Command::Add(_) | Command::Update(_) => CompileMode::Now,
             _ => CompileMode::Later,
         };
+        // A policy that can't be read keeps nobody from disabling a module.
+        let configured = match self.command {
+            Command::Add(_) | Command::Update(_) | Command::Inspect { .. } => {
+                Policy::load(&loaded.config.policy)?
+            }
+            _ => None,
+        };
+        let policy = || configured.as_deref().unwrap_or_else(|| Policy::builtin());
         let workshop = ModuleInstaller::open(places, config, cold).await;
         let mut output = stdout();
         let done = match self.command {
-            Command::List { json: true } => Ok(writeln!(output, "{}", list::json(&workshop)?)?),
-            Command::List { json: false } => Ok(write!(output, "{}", list::table(&workshop))?),
-            Command::Inspect { module } => match inspect(&workshop, &module).await {
+            Command::List { json } => {
+                let here = list::facts_of_this_machine(&loaded.config).await;
+                match json {
+                    true => Ok(writeln!(output, "{}", list::json(&workshop, here.as_deref())?)?),
+                    false => Ok(write!(output, "{}", list::table(&workshop, here.as_deref()))?),
+                }
+            }
+            Command::Inspect { module } => match inspect(&workshop, &module, policy()).await {
                 Ok(shown) => Ok(write!(output, "{shown}")?),
                 Err(error) => Err(error),
             },
-            Command::Add(command) => return finish(command.run(&workshop, &Prompt::default()).await?),
-            Command::Update(command) => return finish(command.run(&workshop, &Prompt::default()).await?),
+            Command::Add(command) => {
+                return finish(command.run(&workshop, &Prompt::default(), policy()).await?);
+            }
+            Command::Update(command) => {
+                return finish(command.run(&workshop, &Prompt::default(), policy()).await?);
+            }
             Command::Enable(Switch { wanted, system }) => {
                 return finish(
                     workshop.enable(&wanted, scope(system)).map(|()| Some(format!("{wanted} is enabled"))),
@@ -145,10 +164,10 @@ fn scope(system: bool) -> Origin {
 }
 
 /// Shows a component's file, or a module that is there. A name has no dot and no slash, so it can't be taken for a file.
-async fn inspect(workshop: &ModuleInstaller, wanted: &str) -> Result<String, InstallError> {
+async fn inspect(workshop: &ModuleInstaller, wanted: &str, policy: &Policy) -> Result<String, InstallError> {
     if let Some(module) = workshop.registry.modules().iter().find(|module| module.description.name == wanted)
     {
-        return Ok(ModuleView::of_module(module).to_string());
+        return Ok(ModuleView::of_module(module).held_against(policy).to_string());
     }
     let path = PathBuf::from(wanted);
     let installed = workshop.installed_file(wanted)?;
@@ -157,7 +176,7 @@ async fn inspect(workshop: &ModuleInstaller, wanted: &str) -> Result<String, Ins
     }
     let examined = workshop.examine(installed.as_deref().unwrap_or(&path), installed.is_some()).await?;
     workshop.forget(&examined);
-    let view = ModuleView::of_file(&examined);
+    let view = ModuleView::of_file(&examined).held_against(policy);
     Ok(match workshop.entry(wanted)? {
         Some((origin, entry)) if installed.is_some() => view.of_unused(origin, entry.grants).to_string(),
         _ => view.to_string(),
