@@ -16,6 +16,7 @@ use crate::config::{Config, LoadedConfig};
 use crate::dispatcher::{Caller, Dispatched, DispatchedCall, Dispatcher, Request};
 use host_audit::{AuditLog, DecidedBy};
 use host_base::Within;
+use host_capability::Place;
 use host_components::{
     CompileMode, Conflict, Examined, InstallError, ModuleDirectories, ModuleInstaller, Modules, Origin,
 };
@@ -26,7 +27,8 @@ use host_target::recorded::{Asked, Playback, RecordedMachine, Recording};
 /// The name by which the tests call.
 const CLIENT: &str = "linux-sysadmin modules test";
 
-/// The folder with the module that is tested, installed with all its grants. It is removed when this is dropped.
+/// The folder with the module that is tested, installed with all that it asks for on targets. It is removed when this is
+/// dropped.
 pub struct Workshop {
     folder: tempfile::TempDir,
     /// The modules that come with the program, whose tools the module may call.
@@ -38,7 +40,7 @@ pub struct Workshop {
 }
 
 impl Workshop {
-    /// Examines a component and installs it with all that it asks for.
+    /// Examines a component and installs it with all that it asks for on targets.
     pub async fn new(
         file: &Path,
         host_modules: Option<PathBuf>,
@@ -70,7 +72,9 @@ impl Workshop {
         if !examined.conflicts.is_empty() {
             host_modules = None;
         }
-        let asked = (*examined.description().requests).clone();
+        let mut asked = (*examined.description().requests).clone();
+        // A test gives the same result on every machine, and needs no file of this one.
+        asked.paths.retain(|path| path.place == Place::Target);
         if let Err(refused) = installer.install(Origin::User, &examined, None, asked, Vec::new()) {
             return Ok(Err(refused));
         }

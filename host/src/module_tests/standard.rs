@@ -112,6 +112,11 @@ pub async fn check_tools(
             }
             report.add(STANDARD, None, format!("{} changes nothing in a dry run", tool.name), reasons);
         }
+        let has_aliases = !tool.aliases.tool.is_empty() || !tool.aliases.arguments.is_empty();
+        if has_aliases && !calls.is_empty() {
+            let reasons = first.alias_faults(tool).await;
+            report.add(STANDARD, None, format!("{} answers to its older names", tool.name), reasons);
+        }
         let mut reasons = Vec::new();
         for call in hostile::calls(&tool.input_schema, &first.arguments) {
             let answer = first.call(tool, call.arguments.clone(), Playback::AsRecorded).await;
@@ -181,6 +186,29 @@ impl<'a> Base<'a> {
         playback: Playback,
     ) -> super::stage::TriedAnswer {
         self.stage.call(&tool.name, arguments, self.recording.clone(), playback).await
+    }
+
+    /// The aliases by which the call fails.
+    async fn alias_faults(&self, tool: &Tool) -> Vec<String> {
+        let by_tool = tool.aliases.tool.iter();
+        let mut tried: Vec<(String, &str, Map<String, Value>)> =
+            by_tool.map(|alias| (alias.clone(), alias.as_str(), self.arguments.clone())).collect();
+        for (alias, name) in &tool.aliases.arguments {
+            let mut arguments = self.arguments.clone();
+            if let Some(value) = arguments.remove(name) {
+                arguments.insert(alias.clone(), value);
+                tried.push((format!("{alias} for {name}"), tool.name.as_str(), arguments));
+            }
+        }
+        let mut faults = Vec::new();
+        for (alias, called, arguments) in tried {
+            let answer =
+                self.stage.call(called, arguments, self.recording.clone(), Playback::AsRecorded).await;
+            if answer.error().is_some() {
+                faults.push(format!("{alias}: {}", answer.message()));
+            }
+        }
+        faults
     }
 
     /// What a dry run did wrong.

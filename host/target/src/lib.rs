@@ -244,6 +244,9 @@ impl Target {
         if self.test_connection.is_some() {
             return self.facts().await.ok()?.machine_id.clone();
         }
+        if let Machine::Recorded(recorded) = &self.machine {
+            return recorded.facts().machine_id.clone();
+        }
         let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
         let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
         let id =
