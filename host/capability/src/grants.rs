@@ -66,6 +66,9 @@ pub struct GrantedLook {
     /// True where no grant names the command, and the module may run any program. Then the policy alone decides whether
     /// the command looks.
     pub is_any_program: bool,
+    /// Whether its output is to be looked through for secrets before the module gets it: it reads files that only a wildcard
+    /// names.
+    pub is_looked_through: bool,
 }
 
 /// The reason why a request can't be granted. The host refuses the module that makes it.
@@ -116,7 +119,7 @@ pub struct Grants {
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
     denied: Vec<Arc<Glob>>,
-    /// True where the contents of files that only a wildcard covers are looked through for secrets.
+    /// True where what only a wildcard covers is looked through for secrets.
     looks_through_wildcards: bool,
 }
 
@@ -255,7 +258,8 @@ impl Grants {
         Ok(())
     }
 
-    /// Has the contents of files looked through for secrets where only a wildcard grants to read them.
+    /// Has what the module reads looked through for secrets where only a wildcard grants it: the contents of files, and the
+    /// output of commands with such paths.
     #[must_use]
     pub fn with_wildcards_looked_through(mut self) -> Self {
         self.looks_through_wildcards = true;
@@ -332,15 +336,21 @@ impl Grants {
         let mut only_for_changes = false;
         for (grant, matched) in self.matching(command) {
             if grant.request.effect != Effect::Change {
-                let paths = matched.paths().cloned().collect();
+                let paths: Vec<_> = matched.paths().cloned().collect();
                 let shown = without_secrets(command, &matched);
-                return Ok(GrantedLook { shown, paths, is_any_program: false });
+                let is_open = |(hole, _): &(HoleType, String)| match hole {
+                    HoleType::Path(Some(glob)) => glob.text().contains('*'),
+                    _ => true,
+                };
+                let is_looked_through = self.looks_through_wildcards && paths.iter().any(is_open);
+                return Ok(GrantedLook { shown, paths, is_any_program: false, is_looked_through });
             }
             only_for_changes = true;
         }
         if self.may_run_any(command) {
             let shown = Command { stdin: None, ..command.clone() };
-            return Ok(GrantedLook { shown, paths: Vec::new(), is_any_program: true });
+            let (is_any_program, is_looked_through) = (true, false);
+            return Ok(GrantedLook { shown, paths: Vec::new(), is_any_program, is_looked_through });
         }
         Err(match only_for_changes {
             true => self.may_not_run(command, "it changes something, so it runs only as a step of a plan"),

@@ -1,17 +1,18 @@
-//! Looks through the contents of files that a third party's module reads by a wildcard alone. Which files hold secrets is
-//! known by their paths only where programs have fixed ones. What is recognized as a private key or a password is hidden
-//! byte by byte, so that the module still finds everything else in its place.
+//! Looks through what a third party's module reads by a wildcard alone: contents of files, and the output of commands with
+//! such paths. Which files hold secrets is known by their paths only where programs have fixed ones. What is recognized as a
+//! private key or a password is hidden byte by byte, so that the module still finds everything else in its place.
 //!
 //! A module can also ask for a part that begins within a secret. So each part is judged together with what stands around
 //! it.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::imports::PIECE;
 use super::store::Call;
-use host_base::Privilege;
 use host_base::problem::Problem;
+use host_base::{Output, Privilege};
 use host_target::{PathCheck, ReadRequest};
 use host_text::redact::{mask, mask_between};
 
@@ -56,6 +57,25 @@ impl Call {
             *contents = hidden;
         }
     }
+}
+
+/// Hides secrets in what a command has printed.
+pub(super) fn mask_output(output: &mut Output) {
+    for printed in [&mut output.stdout, &mut output.stderr] {
+        if let Cow::Owned(masked) = mask(printed) {
+            *printed = masked;
+        }
+    }
+}
+
+/// The next piece of what a command prints, with its secrets hidden. `before` keeps the end of what was read, by which the
+/// next piece is judged.
+pub(super) fn mask_next(before: &mut Vec<u8>, piece: Vec<u8>) -> Vec<u8> {
+    let masked = mask_between(before, &piece, b"");
+    before.extend_from_slice(&piece);
+    let surplus = before.len().saturating_sub(AROUND as usize);
+    before.drain(..surplus);
+    masked
 }
 
 /// Whether the contents are those of the whole file.
@@ -164,6 +184,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_a_command_prints_shows_no_secret_in_whatever_pieces_it_is_read() {
+        let printed = "user=ada\npassword=hunter2\nport=22\n";
+        let hidden = "user=ada\npassword=*******\nport=22\n";
+        for size in [1, 2, 5, 12, 100] {
+            let (mut before, mut seen) = (Vec::new(), Vec::new());
+            for piece in printed.as_bytes().chunks(size) {
+                seen.extend(mask_next(&mut before, piece.to_vec()));
+            }
+            assert_eq!(String::from_utf8(seen).unwrap(), hidden, "{size}");
+        }
+        let mut output = Output { stdout: printed.into(), stderr: printed.into(), ..Output::default() };
+        mask_output(&mut output);
+        assert_eq!([output.stdout, output.stderr], [hidden.as_bytes(); 2]);
+        let mut before = vec![b'x'; AROUND as usize];
+        mask_next(&mut before, vec![b'y'; 10]);
+        assert_eq!(before.len(), AROUND as usize);
     }
 
     #[test]

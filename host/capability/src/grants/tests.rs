@@ -80,6 +80,24 @@ fn what_only_a_wildcard_grants_to_read_is_looked_through() {
 }
 
 #[test]
+fn the_output_of_a_look_at_files_that_only_a_wildcard_names_is_looked_through() {
+    let mut grants = grants();
+    for pattern in ["cat -- <path:/etc/app.conf>", "head -- <path>"] {
+        grants.command(&request(pattern, Effect::Read, Privilege::Caller)).unwrap();
+    }
+    for (line, is_looked_through) in [
+        ("tail --lines=3 -- /var/log/syslog", true),
+        ("head -- /srv/x", true),
+        ("cat -- /etc/app.conf", false),
+        ("systemctl show -- nginx.service", false),
+    ] {
+        assert!(!grants.may_look(&command(line)).unwrap().is_looked_through, "{line}");
+        let looking = grants.clone().with_wildcards_looked_through();
+        assert_eq!(looking.may_look(&command(line)).unwrap().is_looked_through, is_looked_through, "{line}");
+    }
+}
+
+#[test]
 fn who_holds_a_file_is_asked_only_of_what_may_be_read_or_written() {
     let mut grants = grants();
     grants.path(&PathRequest { write: true, ..files("/srv/*", Privilege::Root) }).unwrap();
