@@ -113,6 +113,31 @@ fn a_command_that_no_grant_allows_is_refused_as_by_a_server() {
 }
 
 #[test]
+fn a_careless_module_fails_by_what_it_does_wrong() {
+    let home = Home::new();
+    let machine = home.path().join("transcripts/some");
+    fs::create_dir_all(&machine).expect("a folder");
+    fs::write(machine.join("machine.yaml"), "facts: {family: debian, user: root}\n").expect("written");
+    fs::write(machine.join("commands.txt"), "$ lookup example.org a\n[exit 0]\nfound\n").expect("written");
+    let calls = "calls:\n- {tool: careless_look, arguments: {name: a}, has: {first: found}}\n";
+    fs::write(machine.join("calls.yaml"), calls).expect("written");
+    let (code, checks) = tested(&home, "careless", &home.path().join("transcripts"));
+    assert_eq!(code, Some(1));
+    let failures = failures(&checks);
+    for expected in [
+        "careless_look refuses hostile arguments",
+        "it became an option of `lookup example.org --hostile`",
+        "careless_look bears commands that print nothing",
+        "MODULE_TRAPPED",
+        "the grant `lookup --never` to look is used",
+    ] {
+        assert!(failures.contains(expected), "{expected}: {failures}");
+    }
+    // The call itself is right.
+    assert!(checks.iter().any(|check| check["suite"] == "calls" && check["outcome"] == "passed"));
+}
+
+#[test]
 fn without_transcripts_the_component_alone_is_checked() {
     let home = Home::new();
     let file = component("greeter");
