@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use host_components::ModuleInstaller;
+use host_policy::Policy;
 use host_target::recorded::{Playback, Recording};
 use report::Report;
 use stage::{Stage, TriedAnswer, Workshop};
@@ -51,6 +52,7 @@ pub async fn run(
 ) -> anyhow::Result<Report> {
     // Transcripts that can't be read are told before the component is compiled, which may take long.
     let machines = transcripts.map(transcripts::read).transpose()?.unwrap_or_default();
+    let policy = Policy::load(&operators.policy)?;
     let mut report = Report::default();
     let workshop = match Workshop::new(file, host_modules, operators).await? {
         Ok(workshop) => workshop,
@@ -60,6 +62,7 @@ pub async fn run(
         }
     };
     report.add(STANDARD, None, "the component loads", Vec::new());
+    standard::check_policy(&mut report, &workshop, policy.as_deref().unwrap_or_else(|| Policy::builtin()));
     let tested = check(&mut report, &workshop, &machines).await;
     workshop.close(accounts);
     tested.map(|()| report)

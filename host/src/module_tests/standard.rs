@@ -13,6 +13,7 @@ use crate::arguments::schema::declares;
 use host_base::Risk;
 use host_components::Tool;
 use host_components::host_arguments::DRY_RUN;
+use host_policy::{Policy, refused_grants};
 use host_target::recorded::{Asked, Playback, Recording};
 
 /// The outputs that no author records, each with what the check says.
@@ -35,6 +36,26 @@ pub async fn check_description(report: &mut Report, workshop: &Workshop) {
         |conflict: &&host_components::Conflict| !matches!(conflict, host_components::Conflict::Name { .. });
     let conflicts = examined.conflicts.iter().filter(own).map(ToString::to_string).collect();
     report.add(STANDARD, None, "it fits beside the modules that come with the program", conflicts);
+}
+
+/// Checks that the policy lets the grants run for the use that they are for.
+pub fn check_policy(report: &mut Report, workshop: &Workshop, policy: &Policy) {
+    let refused = refused_grants(policy, &workshop.examined.description().requests);
+    for grant in &refused {
+        let says = format!("the policy lets `{}` run", grant.pattern);
+        match grant.is_always {
+            true => report.add(STANDARD, None, says, vec![grant.reason.clone()]),
+            false => report.skip(
+                STANDARD,
+                None,
+                says,
+                &format!("it refuses `{}`: {}", grant.example, grant.reason),
+            ),
+        }
+    }
+    if refused.is_empty() {
+        report.add(STANDARD, None, "the policy lets every grant run", Vec::new());
+    }
 }
 
 /// Checks that each recorded command was asked for. One that isn't was recorded for another version of the module.
