@@ -111,6 +111,11 @@ fn what_only_looks_is_reviewed() {
         "sysctl -n vm.swappiness kernel.pid_max",
         "ps -e -o pid -o comm",
         "TZ=UTC systemctl show --property=ActiveEnterTimestamp -- <unit>",
+        "pacman --query",
+        "pacman --query --info -- <package>",
+        "pacman --sync --search -- <text>...",
+        "pacman --sync --list --quiet",
+        "pacman-conf IgnorePkg",
     ] {
         for privilege in [Privilege::Caller, Privilege::RootIfAvailable, Privilege::Root] {
             assert!(is_reviewed(pattern, privilege, Effect::Read), "{pattern}");
@@ -123,6 +128,13 @@ fn what_only_looks_is_reviewed() {
     let simulation = "apt-get --simulate install -- <package>...";
     assert!(is_reviewed(simulation, Privilege::Caller, Effect::DryRun));
     assert!(is_reviewed(simulation, Privilege::Caller, Effect::Read));
+    for simulation in [
+        "pacman --sync --print '--print-format=%n %v %s' --needed -- <package>...",
+        "pacman --sync --sysupgrade --print '--print-format=%n %v %s'",
+        "pacman --remove --cascade --print '--print-format=%n %v %s' -- <package>...",
+    ] {
+        assert!(is_reviewed(simulation, Privilege::Caller, Effect::DryRun), "{simulation}");
+    }
 }
 
 #[test]
@@ -217,6 +229,20 @@ fn what_can_do_more_is_not_reviewed() {
         "dnf --cacheonly --setopt=<text> repoquery <package>",
         "dnf --quiet history info <int>",
         "update-alternatives --set <package> <path>",
+        "pacman --query --config=<path>",
+        "pacman --query --sysroot <path>",
+        "pacman --query --file -- <path>",
+        "pacman --sync --search --hookdir=<path> -- <text>",
+        "pacman --sync --refresh --search -- <text>",
+        "pacman --sync --refresh --print -- <package>",
+        "pacman --sync -- <package>",
+        "pacman --sync --clean --print",
+        "pacman --upgrade --print -- <url>",
+        "pacman --upgrade --print -- <path:/var/cache/pacman/pkg/*>",
+        "pacman --remove -- <package>",
+        "pacman-conf",
+        "pacman-conf Server",
+        "pacman-conf --config=<path> IgnorePkg",
         "sshd",
         "sshd -T -f <path>",
         "nginx -t",
