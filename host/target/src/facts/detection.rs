@@ -184,7 +184,10 @@ mod tests {
             let found = table().package_manager(None, |program| program == manager.program);
             assert_eq!(found, Some(manager.name.as_str()));
             for family in &manager.families {
-                assert_eq!(table().package_manager(Some(family.as_str()), |_| true), Some(manager.name.as_str()));
+                assert_eq!(
+                    table().package_manager(Some(family.as_str()), |_| true),
+                    Some(manager.name.as_str())
+                );
             }
         }
         for system in &table().init_systems {
