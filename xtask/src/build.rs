@@ -83,6 +83,14 @@ pub(crate) fn components(profile: Profile) -> Result<()> {
     Ok(())
 }
 
+/// Builds one of the tests' own components; gives its file.
+pub(crate) fn guest(profile: Profile, name: &str) -> Result<PathBuf> {
+    let package = workspace::package("guest", name);
+    let component = build_components(profile, std::slice::from_ref(&package))?.join(artifact(&package));
+    check_component(&component)?;
+    Ok(component)
+}
+
 /// Builds the component of Python and installs the client of Python that the tests use.
 pub(crate) fn python(profile: Profile) -> Result<()> {
     let target = workspace::target_dir()?;

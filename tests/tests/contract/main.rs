@@ -19,4 +19,5 @@ mod pins;
 mod screens;
 mod terminal;
 mod tool_calls;
+mod versions;
 mod wrong_calls;
