@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn what_stands_beside_a_version_is_no_part_of_it() {
-        // As pacman 6 and 7 print it on Arch Linux.
+        // Groups stand between a version and what is installed.
         let text = "core/gcc 14.2.1-1 (base-devel) [installed]\n    The GNU Compiler Collection - C and C++ frontends\n\
             extra/nginx 1.26.2-1 [installed: 1.24.0-1]\n    Lightweight HTTP server\nextra/vim 9.1-1\n    Vi Improved\n";
         let found = read_search(text);
@@ -268,6 +268,25 @@ mod tests {
             (String::new(), "https://nginx.org".to_owned())
         );
         assert_eq!(list(&fields, "Optional Deps"), ["a: for this"]);
+    }
+
+    /// What pacman 7.1.0 prints of itself on Arch Linux, where Debian's has no such version.
+    #[test]
+    fn pacman_7_describes_a_package_in_the_same_lines() {
+        let text = "Name            : pacman\nVersion         : 7.1.0.r9.g54d9411-1\n\
+            Description     : A library-based package manager with dependency support\nArchitecture    : x86_64\n\
+            URL             : https://www.archlinux.org/pacman/\nLicenses        : GPL-2.0-or-later\nGroups          : None\n\
+            Provides        : libalpm.so=16-64\nDepends On      : bash  coreutils  curl  libcurl.so=4-64\n\
+            Optional Deps   : base-devel: required to use makepkg [installed]\n\
+            \x20                 perl-locale-gettext: translation support in makepkg-template\n\
+            Conflicts With  : None\nReplaces        : None\nInstalled Size  : 5.01 MiB\n\
+            Install Date    : Wed Jan 28 09:24:34 2026\nInstall Reason  : Installed as a dependency for another package\n\
+            Install Script  : No\nValidated By    : Signature\n\n";
+        let fields = blocks(text).remove(0);
+        assert_eq!(self::text(&fields, "Version"), "7.1.0.r9.g54d9411-1");
+        assert_eq!(list(&fields, "Depends On"), ["bash", "coreutils", "curl", "libcurl.so=4-64"]);
+        assert_eq!(list(&fields, "Conflicts With"), Vec::<String>::new());
+        assert_eq!(bytes(&self::text(&fields, "Installed Size")), Some(5_253_365));
     }
 
     #[test]
