@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(list(&fields, "Optional Deps"), ["a: for this"]);
     }
 
-    /// What pacman 7.1.0 prints of itself on Arch Linux, where Debian's has no such version.
+    /// What pacman 7.1.0 prints of itself on Arch Linux.
     #[test]
     fn pacman_7_describes_a_package_in_the_same_lines() {
         let text = "Name            : pacman\nVersion         : 7.1.0.r9.g54d9411-1\n\
