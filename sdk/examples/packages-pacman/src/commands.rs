@@ -41,7 +41,7 @@ macro_rules! pair {
     };
 }
 
-pub const INSTALL: Pair = pair!("--sync", " --needed -- <package>...");
+pub const INSTALL: Pair = pair!("--sync --needed", " -- <package>...");
 const REINSTALL: Pair = pair!("--sync", " -- <package>...");
 /// Packages that need a removed one are removed with it.
 const REMOVE: Pair = pair!("--remove --cascade", " -- <package>...");

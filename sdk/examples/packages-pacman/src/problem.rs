@@ -133,13 +133,13 @@ mod tests {
 
     #[test]
     fn what_pacman_says_besides_is_passed_on() {
-        let kept = remarked(" --needed -- lab-conf");
+        let kept = remarked(" --needed --noconfirm -- lab-conf");
         assert_eq!(kept.kept_config_files, ["/etc/lab-conf.conf"]);
         assert!(kept.notes[0].contains("/etc/lab-conf.conf.pacnew"), "{kept:?}");
         let saved = remarked(" --cascade --noconfirm -- lab-conf");
         assert!(saved.notes[0].contains("/etc/lab-conf.conf.pacsave"), "{saved:?}");
-        let broken = remarked(" --needed -- lab-broken");
+        let broken = remarked(" --needed --noconfirm -- lab-broken");
         assert!(broken.notes[0].contains("a script of a package failed"), "{broken:?}");
-        assert_eq!(remarked(" --noconfirm -- lab-hello"), Remarks::default());
+        assert_eq!(remarked("--sync --noconfirm -- lab-hello"), Remarks::default());
     }
 }

@@ -177,7 +177,7 @@ fn updates_are_told_with_what_is_held() {
 fn the_history_is_told_in_operations() {
     let (data, _) = told(target(NEW), "pkg_history", json!({}));
     let removal = json!({
-        "at": "2026-11-29T07:37:38+0000",
+        "at": "2026-11-29T08:04:48+0000",
         "command": "pacman --remove --cascade --noconfirm -- lab-hello",
         "operations": ["remove lab-dep 1.0-1", "remove lab-hello 2.0-1"],
     });
@@ -209,11 +209,11 @@ fn each_request_is_one_command_beside_its_simulation() {
     };
     let back = || pair("--upgrade", &format!(" -- {CACHED}"));
     let table = [
-        (FRESH, "pkg_install", json!({"package": "lab-dep"}), pair("--sync", " --needed -- lab-dep")),
+        (FRESH, "pkg_install", json!({"package": "lab-dep"}), pair("--sync --needed", " -- lab-dep")),
         (NEW, "pkg_remove", json!({"package": "lab-hello"}), pair("--remove --cascade", " -- lab-hello")),
         (NEW, "pkg_purge", json!({"package": "lab-hello"}), purge()),
         (OLD, "pkg_update", json!({}), pair("--sync --sysupgrade", "")),
-        (OLD, "pkg_update", json!({"package": "lab-hello"}), pair("--sync", " --needed -- lab-hello")),
+        (OLD, "pkg_update", json!({"package": "lab-hello"}), pair("--sync --needed", " -- lab-hello")),
         (NEW, "pkg_rollback", json!({"package": "lab-hello", "version": "1.0"}), back()),
         (NEW, "pkg_rollback", json!({"package": "lab-hello"}), back()),
     ];
@@ -244,7 +244,7 @@ fn a_change_is_shown_with_all_that_comes_and_goes() {
 
 #[test]
 fn what_was_done_is_told_by_pacmans_database() {
-    let installs = then(target(FRESH), NEW).outcome(ran(output(CHANGES, " --needed -- lab-dep")));
+    let installs = then(target(FRESH), NEW).outcome(ran(output(CHANGES, " --needed --noconfirm -- lab-dep")));
     let (data, notes) = told(installs, "pkg_install", json!({"package": "lab-dep"}));
     assert_eq!(versions(&data["installed"]), [("lab-dep", "1.0-1"), ("lab-hello", "2.0-1")]);
     assert_eq!(notes, Vec::<String>::new());
@@ -278,12 +278,12 @@ fn what_stands_in_the_way_is_told_before_anybody_is_asked() {
 #[test]
 fn a_failure_is_told_by_what_pacman_says_of_it() {
     let table = [
-        (" --needed -- lab-broken", "RESOURCE_LOCKED", "could not lock database"),
+        (" --needed --noconfirm -- lab-broken", "RESOURCE_LOCKED", "could not lock database"),
         ("--sync --noconfirm -- lab-hello", "REPOSITORY_UNTRUSTED", "missing required signature"),
         ("--sync --refresh --noconfirm", "REPOSITORY_UNTRUSTED", "missing required signature"),
-        (" --needed -- lab-missing", "DEPENDENCY_CONFLICT", "lab-nowhere"),
-        (" --needed -- lab-nope", "PACKAGE_NOT_FOUND", "target not found: lab-nope"),
-        (" --needed -- lab-clash", "REPOSITORY_UNREACHABLE", "invalid or corrupted package"),
+        (" --needed --noconfirm -- lab-missing", "DEPENDENCY_CONFLICT", "lab-nowhere"),
+        (" --needed --noconfirm -- lab-nope", "PACKAGE_NOT_FOUND", "target not found: lab-nope"),
+        (" --needed --noconfirm -- lab-clash", "REPOSITORY_UNREACHABLE", "invalid or corrupted package"),
     ];
     for (command, code, said) in table {
         let fails = target(FRESH).outcome(broke(output(FAILURES, command)));
@@ -308,7 +308,7 @@ fn a_failure_is_told_by_what_pacman_says_of_it() {
 
 #[test]
 fn a_name_is_a_name_and_nothing_that_pacman_reads_out_of_one() {
-    let target = || target(NEW).outcome(broke(output(FAILURES, " --needed -- lab-nope")));
+    let target = || target(NEW).outcome(broke(output(FAILURES, " --needed --noconfirm -- lab-nope")));
     for name in [
         "lab/lab-hello",
         "lab-hello>=1.0",
