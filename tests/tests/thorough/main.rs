@@ -1,7 +1,7 @@
 //! Tests that take too long to run at every change: each point at which a server can be killed, properties of random plans,
-//! many hosts at once, profiles on real services, each program that may own the settings of an interface, and the package
-//! tools by a third party's module. The module around a test says which hosts it needs. What is in `everywhere` runs in each
-//! way in which a server can reach a host, as `way()` says.
+//! many hosts at once, profiles on real services, and each program that may own the settings of an interface. The module
+//! around a test says which hosts it needs. What is in `everywhere` runs in each way in which a server can reach a host, as
+//! `way()` says.
 
 mod packet_walk;
 
