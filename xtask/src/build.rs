@@ -75,11 +75,20 @@ pub(crate) fn components(profile: Profile) -> Result<()> {
     for (kind, guest) in &guests {
         place(&from, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
-    for name in workspace::outside()? {
-        let component = build_outside(profile, &name)?;
-        place_one(&component, &name, &test_modules.join(&name))?;
+    for folder in workspace::outside()? {
+        let name = folder.rsplit('/').next().unwrap_or(&folder);
+        let component = build_outside(profile, &folder, name)?;
+        place_one(&component, name, &test_modules.join(name))?;
     }
     Ok(())
+}
+
+/// Builds one of the tests' own components; gives its file.
+pub(crate) fn guest(profile: Profile, name: &str) -> Result<PathBuf> {
+    let package = workspace::package("guest", name);
+    let component = build_components(profile, std::slice::from_ref(&package))?.join(artifact(&package));
+    check_component(&component)?;
+    Ok(component)
 }
 
 /// Builds the components in Python and installs the client in Python that the tests use.
@@ -160,9 +169,9 @@ fn build_components(profile: Profile, packages: &[String]) -> Result<PathBuf> {
 
 /// Builds a component of a workspace of its own. It uses the same target directory, where its dependencies are built
 /// already, since their versions and the profile are the same.
-fn build_outside(profile: Profile, name: &str) -> Result<PathBuf> {
+fn build_outside(profile: Profile, folder: &str, name: &str) -> Result<PathBuf> {
     let mut cargo = workspace::cargo();
-    cargo.current_dir(workspace::root().join(workspace::OUTSIDE).join(name));
+    cargo.current_dir(workspace::root().join(folder));
     cargo.args(["build", "--locked", "--profile", profile.of_components()]);
     let out = toolchain_and_folder(profile, &wasm::find()?, &mut cargo)?;
     cmd::run(&mut cargo)?;

@@ -8,6 +8,7 @@ mod apt;
 mod bench;
 mod build;
 mod cmd;
+mod contract;
 mod crates;
 mod docs;
 mod files;
@@ -72,6 +73,8 @@ enum Task {
     /// Write the pages that are made from other files, check all links and build the book (target/book), with mdBook, which is
     /// installed where it is missing
     Docs,
+    /// Freeze the current version of the contract (wit/X.Y), and keep a component that was built for it
+    Freeze,
     /// Fuzz what decides which commands and paths a module may use
     Fuzz {
         /// The number of seconds for which each target is fuzzed
@@ -109,6 +112,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Crates => crates::crates()?,
         Task::Lint => lint::lint()?,
         Task::Docs => docs::docs()?,
+        Task::Freeze => contract::freeze()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,
         Task::Hosts(hosts) => hosts::run(hosts)?,
     }

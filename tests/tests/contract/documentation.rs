@@ -136,7 +136,7 @@ fn written(home: &Home) -> BTreeMap<String, String> {
         let Some((key, value)) = option.split_once(':') else { continue };
         match (key.strip_prefix("  "), value.is_empty()) {
             (None, true) if key == "distro" => section = format!("{key}."),
-            (None, _) if ["hosts", "inventory"].contains(&key) => {
+            (None, _) if ["hosts", "inventory", "distro_of"].contains(&key) => {
                 section.clear();
                 values.insert(key.to_owned(), "none".to_owned());
             }

@@ -23,4 +23,5 @@ mod questions;
 mod screens;
 mod terminal;
 mod tool_calls;
+mod versions;
 mod wrong_calls;

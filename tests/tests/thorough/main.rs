@@ -32,3 +32,7 @@ mod stocked {
     mod knowledge;
     mod network_owners;
 }
+
+mod arch {
+    mod packages_pacman;
+}

@@ -147,7 +147,7 @@ impl Run<'_> {
         let of_kind =
             |needs: Needs| slots.iter().filter(move |slot| slot.needs == needs).flat_map(|slot| &slot.hosts);
         let first = [Needs::Debian, Needs::Rhel, Needs::Lab];
-        for group in [&first[..], &[Needs::Fleet], &[Needs::Stocked]] {
+        for group in [&first[..], &[Needs::Fleet], &[Needs::Stocked], &[Needs::Arch]] {
             let group: Vec<Needs> = group.iter().copied().filter(|needs| kinds.contains(needs)).collect();
             let mut images: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for (image, name) in group.iter().flat_map(|needs| of_kind(*needs)) {
