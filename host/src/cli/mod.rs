@@ -5,6 +5,7 @@ mod audit;
 mod call;
 mod completion;
 mod deny;
+mod doctor;
 mod knowledge;
 mod modules;
 mod pager;
@@ -110,8 +111,13 @@ enum Command {
     Policy(policy::Command),
     /// See which services of this machine have a profile, read profiles, and check one's own
     Knowledge(knowledge::Command),
+    /// Look at everything that the server needs, and say how to put right what isn't; nothing is changed
+    Doctor(doctor::Doctor),
     /// Print what makes a shell complete tools, their arguments, hosts and units
     Completion(completion::Completion),
+    /// Write the manual pages into this directory
+    #[command(hide = true)]
+    Manuals { directory: PathBuf },
     /// Compile the component on stdin within limits
     #[command(name = host_components::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -167,6 +173,10 @@ impl Cli {
             Command::Approve(command) => return command.run().await,
             Command::Deny(command) => return command.run().await,
             Command::Completion(command) => return command.run(),
+            Command::Manuals { directory } => {
+                clap_mangen::generate_to(Self::command(), directory)?;
+                return Ok(ExitCode::SUCCESS);
+            }
             _ => {}
         }
         if let Command::System(command) = self.command {
@@ -175,6 +185,13 @@ impl Cli {
         }
         if matches!(&self.command, Command::Call(command) if command.wants_general_help()) {
             return print_help("call");
+        }
+        // No account's configuration counts for what all accounts share.
+        if matches!(&self.command, Command::Modules(command) if command.is_compile()) {
+            return modules::compile(ModuleDirectories::new(modules_directory(self.modules)?)).await;
+        }
+        if let Command::Doctor(command) = self.command {
+            return command.run(ModuleDirectories::new(modules_directory(self.modules)?)).await;
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         if let Command::Policy(command) = self.command {
@@ -198,6 +215,8 @@ impl Cli {
             | Command::Approve(_)
             | Command::Deny(_)
             | Command::Completion(_)
+            | Command::Doctor(_)
+            | Command::Manuals { .. }
             | Command::Policy(_)
             | Command::Knowledge(_)
             | Command::System(_)

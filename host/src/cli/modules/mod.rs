@@ -2,6 +2,7 @@
 //! usage or configuration.
 
 mod add;
+mod compile;
 mod list;
 mod prompt;
 mod view;
@@ -15,6 +16,7 @@ use clap::{Args, Subcommand};
 use super::stdout::stdout;
 use super::text::wrap;
 use crate::config::LoadedConfig;
+pub(super) use compile::run as compile;
 use host_components::Disabled;
 use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin};
 use host_text::visible::visible;
@@ -60,6 +62,8 @@ enum Command {
         #[arg(long)]
         compiled: bool,
     },
+    /// Compile the modules for every account of this machine, as root; the packages do that when they are installed
+    Compile,
     /// Print what sudo must allow the modules, and nothing beyond it
     Sudoers(super::sudoers::Sudoers),
 }
@@ -75,14 +79,21 @@ struct Switch {
 }
 
 impl Modules {
+    /// Whether this compiles the modules for all accounts, for which no account's configuration counts.
+    pub(super) fn is_compile(&self) -> bool {
+        matches!(self.command, Command::Compile)
+    }
+
     pub(super) async fn run(
         self,
         places: ModuleDirectories,
         loaded: LoadedConfig,
     ) -> anyhow::Result<ExitCode> {
         let config = &loaded.config.modules;
-        if let Command::Sudoers(command) = self.command {
-            return command.run(places, loaded).await;
+        match self.command {
+            Command::Sudoers(command) => return command.run(places, loaded).await,
+            Command::Compile => return compile::run(places).await,
+            _ => {}
         }
         // Adding a module needs all others compiled, to find every conflict. Looking at modules needs no compiler.
         let cold = match self.command {
@@ -119,7 +130,8 @@ impl Modules {
                 write!(output, "{text}")?;
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }
-            Command::Sudoers(_) => Ok(()),
+            // These were run above.
+            Command::Sudoers(_) | Command::Compile => Ok(()),
         };
         finish(done.map(|()| None))
     }
