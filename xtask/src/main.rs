@@ -9,6 +9,7 @@ mod bench;
 mod build;
 mod cmd;
 mod crates;
+mod dist;
 mod docs;
 mod files;
 mod fuzz;
@@ -54,6 +55,8 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         prefix: Option<PathBuf>,
     },
+    /// Build what is handed out: a static program with its modules, as a tarball, a .deb and a .rpm (target/dist)
+    Dist(dist::Options),
     /// Build and run the tests (as root: on real hosts too), and count them in the last line
     Test(test::Options),
     /// Measure, each figure beside its floor
@@ -99,6 +102,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         }
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,
+        Task::Dist(options) => dist::dist(&options)?,
         Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,
