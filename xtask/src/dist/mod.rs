@@ -115,6 +115,7 @@ pub(crate) fn packages_for_tests(program: &Path) -> Result<()> {
         .context("there are no packages for this processor")?;
     let release = Release::of_this_commit()?;
     let out = packages_of(program);
+    files::remove_all(&out)?;
     let work = out.join("work");
     let (texts, stage) = (work.join("texts"), work.join("stage"));
     stage::make_texts(&texts, program, &|program| Ok(Command::new(program)))?;
