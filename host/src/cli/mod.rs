@@ -304,6 +304,8 @@ fn start_logging() -> Logging {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use clap::Arg;
 
     use super::*;
@@ -433,5 +435,45 @@ mod tests {
             let calls = shown_calls(&format!("```console\n{line}\n```\n"));
             assert_eq!(unknown_word(&calls[0]).as_deref(), unknown, "{line}");
         }
+    }
+
+    /// The options of each command, by the words that call it. Those that every command takes are left out.
+    fn commands_below(command: &clap::Command, words: &str) -> BTreeMap<String, BTreeSet<String>> {
+        let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+        if command.has_subcommands() {
+            let of = |below: &clap::Command| commands_below(below, &format!("{words} {}", below.get_name()));
+            return shown.flat_map(of).collect();
+        }
+        let options = command.get_arguments().filter(|argument| {
+            !argument.is_hide_set() && !argument.is_global_set() && argument.get_id() != "help"
+        });
+        let longs = options.filter_map(|argument| Some(format!("--{}", argument.get_long()?)));
+        BTreeMap::from([(words.to_owned(), longs.collect())])
+    }
+
+    #[test]
+    fn the_page_of_commands_has_every_command_with_its_options_and_no_others() {
+        let mut program = Cli::command().disable_help_subcommand(true);
+        program.build();
+        let commands = commands_below(&program, "linux-sysadmin");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let spans =
+            |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<String>>();
+        let rows = page.lines().filter(|line| line.starts_with("| `linux-sysadmin "));
+        let mut documented = BTreeMap::new();
+        for row in rows {
+            let cells: Vec<&str> = row.split('|').collect();
+            let command = cells[1].trim().trim_matches('`').to_owned();
+            assert!(documented.insert(command, spans(cells[2])).is_none(), "two rows: {row}");
+        }
+        for (command, options) in &commands {
+            let options: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
+            let row = format!("| `{command}` | {} | … |", options.join(", "));
+            let found = documented.get(command);
+            assert_eq!(found, commands.get(command), "docs/commands.md: expected the row {row}");
+        }
+        let gone: Vec<_> = documented.keys().filter(|command| !commands.contains_key(*command)).collect();
+        assert!(gone.is_empty(), "docs/commands.md: these are no commands: {gone:?}");
     }
 }
