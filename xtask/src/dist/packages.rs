@@ -15,7 +15,7 @@ const CARGO_DEB: (&str, &str) = ("cargo-deb", "3.8.0");
 const CARGO_GENERATE_RPM: (&str, &str) = ("cargo-generate-rpm", "0.21.1");
 
 /// The manifest that both programs read.
-const MANIFEST: &str = include_str!("../../packages/manifest.toml");
+const MANIFEST: &str = include_str!("../../packages/manifest.template");
 /// The folders of the scripts that a package's installation runs.
 const SCRIPTS: [&str; 2] = ["debian", "rpm"];
 
@@ -69,7 +69,7 @@ fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
 
 /// The manifest with a version and the files of an installation.
 fn manifest_of(stage: &Path, version: &str) -> Result<String> {
-    let mut text = MANIFEST.replace("@VERSION@", version);
+    let (mut of_deb, mut of_rpm) = (String::from("[\n"), String::from("[\n"));
     for file in files::all_below(stage)? {
         let source = stage.join(&file);
         let is_program = fs::metadata(&source)?.permissions().mode() & 0o111 != 0;
@@ -79,12 +79,15 @@ fn manifest_of(stage: &Path, version: &str) -> Result<String> {
         let in_debian = quoted(&format!("usr/{}", path.replace(ZSH.0, ZSH.1)))?;
         let in_rpm = quoted(&format!("/usr/{path}"))?;
         let is_doc = path.starts_with("share/doc/");
-        text.push_str(&format!(
-            "\n[[package.metadata.deb.assets]]\nsource = {source}\ndest = {in_debian}\nmode = \"{mode}\"\n\
-             \n[[package.metadata.generate-rpm.assets]]\nsource = {source}\ndest = {in_rpm}\nmode = \"{mode}\"\ndoc = {is_doc}\n"
+        of_deb.push_str(&format!("    [{source}, {in_debian}, \"{mode}\"],\n"));
+        of_rpm.push_str(&format!(
+            "    {{ source = {source}, dest = {in_rpm}, mode = \"{mode}\", doc = {is_doc} }},\n"
         ));
     }
-    Ok(text)
+    let places =
+        [("VERSION", version.to_owned()), ("DEB_ASSETS", of_deb + "]"), ("RPM_ASSETS", of_rpm + "]")];
+    let fill = |text: String, (name, value): (&str, String)| text.replace(&format!("@{name}@"), &value);
+    Ok(places.into_iter().fold(MANIFEST.to_owned(), fill))
 }
 
 /// A basic string of TOML, which is written as one of JSON.
@@ -125,14 +128,14 @@ mod tests {
         files::write(&stage.join("bin/linux-sysadmin"), "", 0o755)?;
         files::write(&stage.join("share/zsh/site-functions/_linux-sysadmin"), "", 0o644)?;
         let text = manifest_of(stage, "1.2.3")?;
-        assert!(text.contains("\nversion = \"1.2.3\"\n") && !text.contains("@VERSION@"), "{text}");
-        for (dest, mode) in [
-            ("usr/bin/linux-sysadmin", "755"),
-            ("/usr/bin/linux-sysadmin", "755"),
-            ("usr/share/zsh/vendor-completions/_linux-sysadmin", "644"),
-            ("/usr/share/zsh/site-functions/_linux-sysadmin", "644"),
+        assert!(text.contains("\nversion = \"1.2.3\"\n") && !text.contains("_ASSETS@"), "{text}");
+        for line in [
+            "\"usr/bin/linux-sysadmin\", \"755\"],",
+            "dest = \"/usr/bin/linux-sysadmin\", mode = \"755\", doc = false },",
+            "\"usr/share/zsh/vendor-completions/_linux-sysadmin\", \"644\"],",
+            "dest = \"/usr/share/zsh/site-functions/_linux-sysadmin\", mode = \"644\", doc = false },",
         ] {
-            assert!(text.contains(&format!("\ndest = \"{dest}\"\nmode = \"{mode}\"\n")), "{dest}: {text}");
+            assert!(text.contains(line), "{line}: {text}");
         }
         Ok(())
     }
