@@ -102,6 +102,11 @@ pub async fn is_installed_used_and_removed(test: &str, reach: Reach, kind: &Pack
     assert_eq!(envelope["status"], "success", "{envelope}");
     client.close().await;
 
+    let compile = host.command_as(PERSON, &["linux-sysadmin", "modules", "compile"]).output();
+    let compile = compile.expect("xtask runs");
+    let said = String::from_utf8_lossy(&compile.stderr);
+    assert!(compile.status.code() == Some(1) && said.contains("only root"), "{said}");
+
     let health = says(0, &["doctor", "--json"]);
     assert_eq!(health["all_right"], true, "{health}");
     for area in ["configuration", "modules", "cache", "ssh", "sudo", "clients"] {

@@ -8,6 +8,7 @@ mod asking_clients;
 mod asking_terminal;
 mod audit;
 mod cli;
+mod doctor;
 mod documentation;
 mod expected;
 mod grants;
