@@ -33,7 +33,7 @@ pub use hosts::{Host, has_fault_points, host, skipped, warmed, way};
 pub use lab::{Fleet, Key, Lab, SFTP, Sshd};
 pub use loop_disks::{DISKS, NO_DISKS};
 pub use machine::{Helper, Machine, Reach};
-pub use package::{PackageKind, is_installed_used_and_removed};
+pub use package::{InstalledPackage, PackageKind};
 pub use plan::{Plan, Step, line};
 pub use processes::{children_of, peak_memory, processes_with, until_gone};
 pub use raw::{FROZEN, Raw};

@@ -5,6 +5,7 @@
 //! that of the build.
 
 mod arch;
+mod clients;
 mod crates;
 mod licenses;
 mod packages;
@@ -19,6 +20,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+pub(crate) use clients::variables as client_variables;
 
 /// The folder with the packages' manifest and scripts.
 const PACKAGES: &str = "xtask/packages";
@@ -97,6 +100,7 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
         println!("{}", out.join(name).display());
     }
     if options.test {
+        clients::install_all();
         let mut test = Command::new(std::env::current_exe()?);
         test.args(["test", "the_package"]).env(PACKAGES_VARIABLE, &out);
         cmd::run(&mut test)?;
@@ -120,7 +124,9 @@ pub(crate) fn packages_for_tests(program: &Path) -> Result<()> {
     let (texts, stage) = (work.join("texts"), work.join("stage"));
     stage::make_texts(&texts, program, &|program| Ok(Command::new(program)))?;
     stage::fill(&stage, program, &program.with_file_name("modules"), &texts)?;
-    packages::packages(&stage, &release, arch, &work.join(arch.name()), &out)
+    packages::packages(&stage, &release, arch, &work.join(arch.name()), &out)?;
+    clients::install_all();
+    Ok(())
 }
 
 /// The folder of the packages for tests, beside the program.

@@ -1,50 +1,26 @@
 //! Has Claude Code check the plugin: `claude plugin validate`.
 
+use super::clients;
 use super::stage::PLUGIN;
-use crate::{cmd, files, workspace};
+use crate::{cmd, workspace};
 use anyhow::{Result, ensure};
-use std::path::{Path, PathBuf};
 use std::process::Command;
-
-/// The package of Claude Code on the npm registry, which is installed below the target directory where there is none.
-const CLAUDE: &str = "@anthropic-ai/claude-code@2.1.332";
 
 /// Checks the plugin, where Claude Code is there or can be installed. It gets a home of its own, and reads nobody's settings.
 pub(super) fn validate() -> Result<()> {
-    let tools = workspace::target_dir()?.join("tools/claude");
-    let claude = match claude(&tools) {
+    let claude = match clients::claude() {
         Ok(claude) => claude,
         Err(error) => {
             eprintln!("xtask: the plugin is not checked, since there is no Claude Code: {error:#}");
             return Ok(());
         }
     };
-    let home = tools.join("home");
-    files::make_dir(&home)?;
+    let home = tempfile::tempdir()?;
     let mut validate = Command::new(claude);
-    validate.env("HOME", home).args(["plugin", "validate"]).arg(workspace::root().join(PLUGIN));
+    validate.env("HOME", home.path()).args(["plugin", "validate"]).arg(workspace::root().join(PLUGIN));
     let said = cmd::output(&mut validate)?;
     ensure!(said.contains("Validation passed"), "`{}` says: {said}", cmd::describe(&validate));
     Ok(())
-}
-
-fn claude(tools: &Path) -> Result<PathBuf> {
-    if let Some(program) = cmd::find_program("claude") {
-        return Ok(program);
-    }
-    let program = tools.join("node_modules/.bin/claude");
-    let works = || cmd::succeeds(Command::new(&program).arg("--version"));
-    if !works() {
-        files::make_dir(tools)?;
-        let mut install = Command::new("npm");
-        install.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(tools).arg(CLAUDE);
-        cmd::output(&mut install)?;
-        // Newer versions of npm run no scripts of packages, and this one puts the program into place.
-        let script = tools.join("node_modules/@anthropic-ai/claude-code/install.cjs");
-        cmd::output(Command::new("node").arg(script))?;
-    }
-    ensure!(works(), "{} doesn't start", program.display());
-    Ok(program)
 }
 
 #[cfg(test)]

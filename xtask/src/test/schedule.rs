@@ -84,6 +84,7 @@ fn environment(program: &Path, profile: Profile, no_hosts: Option<&str>) -> Resu
     if profile == Profile::Dev {
         variables.push(("LINUX_SYSADMIN_FAULT_POINTS", "1".to_owned()));
     }
+    variables.extend(dist::client_variables()?.iter().map(|(name, program)| (*name, text(program))));
     // `dist --test` says itself where its packages are.
     let packages = dist::packages_of(program);
     if std::env::var_os(dist::PACKAGES_VARIABLE).is_none() && packages.is_dir() {
