@@ -164,6 +164,8 @@ pub(crate) fn shipped_components(target: &Path, flags: &[String], to: &Path) -> 
     let profile = Profile::Release.of_components();
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--locked", "--profile", profile]);
+    // The flags of the environment would make other components.
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     wasm::find()?.apply(&mut cargo, flags);
     cargo.arg("--target-dir").arg(target);
     for module in &modules {
