@@ -303,6 +303,14 @@ mod tests {
     }
 
     #[test]
+    fn the_change_log_speaks_of_this_version() -> Result<()> {
+        let text = fs::read_to_string(workspace::root().join("CHANGELOG.md"))?;
+        let heading = concat!("## ", env!("CARGO_PKG_VERSION"));
+        assert!(text.lines().any(|line| line == heading), "there is no {heading:?}");
+        Ok(())
+    }
+
+    #[test]
     fn builds_that_differ_are_told_with_the_files() -> Result<()> {
         let folder = tempfile::tempdir()?;
         for (name, text) in [("a", "same"), ("b", "same"), ("c", "other")] {
