@@ -439,7 +439,8 @@ mod tests {
 
     /// The options of each command, by the words that call it. Those that every command takes are left out.
     fn commands_below(command: &clap::Command, words: &str) -> BTreeMap<String, BTreeSet<String>> {
-        let shown = command.get_subcommands().filter(|below| !below.is_hide_set());
+        let is_shown = |below: &&clap::Command| !below.is_hide_set() && below.get_name() != "help";
+        let shown = command.get_subcommands().filter(is_shown);
         if command.has_subcommands() {
             let of = |below: &clap::Command| commands_below(below, &format!("{words} {}", below.get_name()));
             return shown.flat_map(of).collect();
