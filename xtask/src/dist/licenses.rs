@@ -12,7 +12,8 @@ const FILES: [&str; 6] = ["license", "licence", "copying", "notice", "unlicense"
 
 const HEAD: &str = "\
 The program and its modules contain code of these packages, each under the license that is named beside it. The texts of the
-licenses follow; each is there once, below the packages that come with it. The program also contains Rust's standard library
+licenses follow; each is there once, below the packages that come with it. Where a package comes without a text, that of its
+license stands below other packages. The program also contains Rust's standard library
 (MIT OR Apache-2.0) and the C library musl (MIT), and the modules contain wasi-libc (MIT).
 ";
 
