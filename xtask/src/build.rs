@@ -167,6 +167,23 @@ fn build_components(profile: Profile, packages: &[String]) -> Result<PathBuf> {
     Ok(out)
 }
 
+/// Builds the modules that ship below a target directory of their own, with further flags of the compiler; puts them into `to`.
+pub(crate) fn shipped_components(target: &Path, flags: &[String], to: &Path) -> Result<()> {
+    let modules = workspace::modules()?;
+    let profile = Profile::Release.of_components();
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--locked", "--profile", profile]);
+    // The flags of the environment would make other components.
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    wasm::find()?.apply(&mut cargo, flags);
+    cargo.arg("--target-dir").arg(target);
+    for module in &modules {
+        cargo.args(["--package", &workspace::package("module", module)]);
+    }
+    cmd::run(&mut cargo)?;
+    place(&target.join(wasm::TARGET).join(profile), "module", &modules, to)
+}
+
 /// Builds a component of a workspace of its own. It uses the same target directory, where its dependencies are built
 /// already, since their versions and the profile are the same.
 fn build_outside(profile: Profile, folder: &str, name: &str) -> Result<PathBuf> {
@@ -198,7 +215,7 @@ fn toolchain_and_folder(
     toolchain: &wasm::Toolchain,
     cargo: &mut Command,
 ) -> Result<PathBuf> {
-    toolchain.apply(cargo);
+    toolchain.apply(cargo, &[]);
     let target = workspace::target_dir()?;
     if profile == Profile::Dev {
         // Modules have to answer within seconds, as those that ship do. Macros and build scripts stay as they are.

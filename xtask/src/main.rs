@@ -10,6 +10,7 @@ mod build;
 mod cmd;
 mod contract;
 mod crates;
+mod dist;
 mod docs;
 mod files;
 mod fuzz;
@@ -56,6 +57,8 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         prefix: Option<PathBuf>,
     },
+    /// Build what is handed out: a static program with its modules, as a tarball, a .deb and a .rpm (target/dist)
+    Dist(dist::Options),
     /// Build and run the tests (as root: on real hosts too), and count them in the last line
     Test(test::Options),
     /// Measure, each figure beside its floor
@@ -106,6 +109,7 @@ fn run_task(task: Task) -> Result<ExitCode> {
         }
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,
+        Task::Dist(options) => dist::dist(&options)?,
         Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,

@@ -120,6 +120,14 @@ pub enum InstallError {
     /// The change affects every account, and this one isn't root.
     #[error("only root changes what holds for everyone: run this with sudo")]
     System,
+    /// The directory for compiled code that all accounts share can't be used.
+    #[error("{} can't be used: {source}", directory.display())]
+    Shared {
+        /// The directory.
+        directory: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
     /// The terminal gave no answer.
     #[error("the question could not be asked ({0}); nothing was changed")]
     NotAsked(String),

@@ -117,9 +117,13 @@ pub(super) struct Loader {
 impl Loader {
     /// A loader with this configuration, and with a cache in this directory.
     pub(super) fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
+        Self::with_cache(config, Cache::open(cache))
+    }
+
+    /// A loader with this configuration and this cache.
+    pub(super) fn with_cache(config: &Modules, cache: Cache) -> Self {
         let engine = LazyEngine::new(config.limits.clone());
-        let (cache, paths) = (Cache::open(cache), config.paths.clone());
-        Self { engine, cache, paths, slots: Slots::default() }
+        Self { engine, cache, paths: config.paths.clone(), slots: Slots::default() }
     }
 }
 

@@ -9,6 +9,7 @@ mod asking_terminal;
 mod audit;
 mod cli;
 mod distribution;
+mod doctor;
 mod documentation;
 mod expected;
 mod grants;

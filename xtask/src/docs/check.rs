@@ -15,8 +15,8 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 const OUTSIDE: [&str; 5] =
     ["README.md", "CONTRIBUTING.md", "knowledge/README.md", "sdk/README.md", "sdk/python/README.md"];
 /// The folders whose files pages name in code spans.
-const FOLDERS: [&str; 9] =
-    ["docs/", "fuzz/", "host/", "knowledge/", "modules/", "sdk/", "tests/", "wit/", "xtask/"];
+const FOLDERS: [&str; 10] =
+    ["docs/", "fuzz/", "host/", "knowledge/", "modules/", "plugin/", "sdk/", "tests/", "wit/", "xtask/"];
 
 /// Returns all faults, each with file and line.
 pub(super) fn wrong(root: &Path) -> Result<Vec<String>> {

@@ -8,7 +8,7 @@ use super::slots::{self, Slot};
 use super::timings::Timings;
 use super::units::{Needs, Program, Unit};
 use crate::build::Profile;
-use crate::{hosts, tally, workspace};
+use crate::{dist, hosts, tally, workspace};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -83,6 +83,12 @@ fn environment(program: &Path, profile: Profile, no_hosts: Option<&str>) -> Resu
     ];
     if profile == Profile::Dev {
         variables.push(("LINUX_SYSADMIN_FAULT_POINTS", "1".to_owned()));
+    }
+    variables.extend(dist::client_variables()?.iter().map(|(name, program)| (*name, text(program))));
+    // `dist --test` says itself where its packages are.
+    let packages = dist::packages_of(program);
+    if std::env::var_os(dist::PACKAGES_VARIABLE).is_none() && packages.is_dir() {
+        variables.push((dist::PACKAGES_VARIABLE, text(&packages)));
     }
     variables.push(match no_hosts {
         None => ("LINUX_SYSADMIN_TEST_HOSTS", text(&hosts::hosts_json())),

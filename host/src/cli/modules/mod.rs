@@ -3,6 +3,7 @@
 
 mod add;
 mod changes;
+mod compile;
 mod dev;
 mod fetch;
 mod list;
@@ -25,6 +26,7 @@ use clap::{Args, Subcommand};
 use super::stdout::stdout;
 use super::text::wrap;
 use crate::config::LoadedConfig;
+pub(super) use compile::run as compile;
 use fetch::Component;
 use host_components::Disabled;
 use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin};
@@ -86,6 +88,8 @@ enum Command {
     Test(test::Test),
     /// Record what a command prints on a machine, for the tests of a module
     Record(record::Record),
+    /// Compile the modules for every account of this machine, as root; the packages do that when they are installed
+    Compile,
     /// Print what sudo must allow the modules, and nothing beyond it
     Sudoers(super::sudoers::Sudoers),
     /// Make the folder of a new module, which builds, tests and loads as it is
@@ -105,6 +109,11 @@ struct Switch {
 }
 
 impl Modules {
+    /// Whether this compiles the modules for all accounts, for which no account's configuration counts.
+    pub(super) fn is_compile(&self) -> bool {
+        matches!(self.command, Command::Compile)
+    }
+
     pub(super) async fn run(
         self,
         places: ModuleDirectories,
@@ -115,6 +124,7 @@ impl Modules {
             Command::Sudoers(command) => return command.run(places, loaded).await,
             Command::Record(command) => return command.run(loaded).await,
             Command::Dev(command) => return command.run(places, loaded).await,
+            Command::Compile => return compile::run(places).await,
             _ => {}
         }
         let host_modules = places.host.clone();
@@ -177,7 +187,7 @@ impl Modules {
                 return command.run(host_modules, &loaded.config, &workshop).await;
             }
             // These were run above.
-            Command::Sudoers(_) | Command::Record(_) | Command::Dev(_) => Ok(()),
+            Command::Sudoers(_) | Command::Record(_) | Command::Compile | Command::Dev(_) => Ok(()),
         };
         finish(done.map(|()| None))
     }
