@@ -24,13 +24,15 @@ rm -rf /var/cache/linux-sysadmin /run/lsa-package.*
 ";
 
 /// What an installation has besides the program and its modules.
-const INSTALLED: [&str; 6] = [
+const INSTALLED: [&str; 8] = [
     "/usr/share/man/man1/linux-sysadmin.1*",
     "/usr/share/man/man1/linux-sysadmin-doctor.1*",
     "/usr/share/bash-completion/completions/linux-sysadmin",
     "/usr/share/fish/vendor_completions.d/linux-sysadmin.fish",
     "/usr/share/zsh/*/_linux-sysadmin",
     "/usr/share/linux-sysadmin/claude-plugin/.claude-plugin/plugin.json",
+    "/usr/share/linux-sysadmin/sdk/Cargo.toml",
+    "/usr/share/linux-sysadmin/sdk/python/pyproject.toml",
 ];
 
 /// Lists what would be left after the removal. The package manager's own records, and what this test makes, may be.

@@ -124,6 +124,7 @@ pub(crate) fn packages_for_tests(program: &Path) -> Result<()> {
     let (texts, stage) = (work.join("texts"), work.join("stage"));
     stage::make_texts(&texts, program, &|program| Ok(Command::new(program)))?;
     stage::fill(&stage, program, &program.with_file_name("modules"), &texts)?;
+    stage::add_sdk(&stage, &work.join("sdk"))?;
     packages::packages(&stage, &release, arch, &work.join(arch.name()), &out)?;
     clients::install_all();
     Ok(())
@@ -150,6 +151,7 @@ fn build_all(archs: &[Arch], release: &Release, build: &Path, out: &Path) -> Res
         check(*arch, &program, &modules)?;
         let stage = build.join("stage").join(arch.name());
         stage::fill(&stage, &program, &modules, &texts)?;
+        stage::add_sdk(&stage, &build.join("sdk"))?;
         let crates = crates::shipped(&arch.triple())?;
         let name = format!("{}-{}-{}", workspace::BINARY, release.version, arch.name());
         let licenses = licenses::licenses(&crates)?;

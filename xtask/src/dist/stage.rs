@@ -3,12 +3,20 @@
 use super::PACKAGES;
 use crate::{cmd, files, workspace};
 use anyhow::{Context, Result, ensure};
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 /// The folder of the plugin for Claude Code, in the workspace and in an installation.
 pub(super) const PLUGIN: &str = "plugin";
 const INSTALLED_PLUGIN: &str = "share/linux-sysadmin/claude-plugin";
+/// The folder of the sdk in the workspace, and in an installation, where `modules new` looks for it.
+const SDK: &str = "sdk";
+const INSTALLED_SDK: &str = "share/linux-sysadmin/sdk";
+/// The name of the sdk's crate.
+const SDK_PACKAGE: &str = "linux-sysadmin-sdk";
+/// The folder in which Python keeps what it has compiled.
+const COMPILED_PYTHON: &str = "__pycache__";
 /// The folder of the documentation in an installation.
 const DOCUMENTATION: &str = "share/doc/linux-sysadmin";
 const MANUALS: &str = "share/man/man1";
@@ -61,10 +69,37 @@ pub(super) fn fill(stage: &Path, program: &Path, modules: &Path, texts: &Path) -
     files::copy_all(&root.join(PLUGIN), &stage.join(INSTALLED_PLUGIN))
 }
 
+/// Adds the sdk as it is published: the crate, which needs no workspace around it, with the package for Python beside it. `work`
+/// is a folder for what cargo makes.
+pub(super) fn add_sdk(stage: &Path, work: &Path) -> Result<()> {
+    files::remove_all(work)?;
+    let mut package = workspace::cargo();
+    package.args(["package", "--package", SDK_PACKAGE, "--no-verify", "--exclude-lockfile", "--allow-dirty"]);
+    cmd::output(package.arg("--offline").arg("--target-dir").arg(work))?;
+    let made = work.join("package");
+    let entries = fs::read_dir(&made).with_context(|| format!("cannot read {}", made.display()))?;
+    let mut paths = entries.flatten().map(|entry| entry.path());
+    let archive = paths.find(|path| path.extension().is_some_and(|ending| ending == "crate"));
+    let archive = archive.with_context(|| format!("cargo made no package of {SDK_PACKAGE}"))?;
+    let to = stage.join(INSTALLED_SDK);
+    files::make_dir(&to)?;
+    let mut unpack = Command::new("tar");
+    unpack.args(["--extract", "--gzip", "--strip-components=1", "--no-same-owner", "--file"]).arg(archive);
+    cmd::output(unpack.arg("--directory").arg(&to))?;
+    let python = workspace::root().join(SDK).join("python");
+    for file in files::all_below(&python)? {
+        if !file.iter().any(|part| part == COMPILED_PYTHON) {
+            let target = to.join("python").join(&file);
+            files::make_dir(target.parent().unwrap_or(&to))?;
+            files::copy(&python.join(&file), &target, 0o644)?;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn an_installation_has_all_that_the_packages_name() {
@@ -90,6 +125,27 @@ mod tests {
         ] {
             assert!(at("stage").join(file).is_file(), "{file}");
         }
+    }
+
+    #[test]
+    fn the_sdk_is_added_with_the_contract_and_without_a_need_for_the_workspace() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let stage = folder.path().join("stage");
+        add_sdk(&stage, &folder.path().join("work")).expect("added");
+        let sdk = stage.join(INSTALLED_SDK);
+        for file in [
+            "src/lib.rs",
+            "src/characters.rs",
+            "wit/module.wit",
+            "python/pyproject.toml",
+            "python/src/linux_sysadmin_sdk/build.py",
+            "python/src/linux_sysadmin_sdk/wit/module.wit",
+        ] {
+            assert!(sdk.join(file).is_file(), "{file}");
+        }
+        let manifest = fs::read_to_string(sdk.join("Cargo.toml")).expect("the manifest");
+        assert!(manifest.contains(&format!("name = \"{SDK_PACKAGE}\"")), "{manifest}");
+        assert!(!manifest.contains("workspace = true"), "{manifest}");
     }
 
     #[test]
