@@ -13,9 +13,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::add::{Add, Update, finished};
+use super::add::{Add, finished};
 use super::prompt::Prompt;
 use super::questions::say;
+use super::update::Update;
 use super::view::holds;
 use super::{finish, one_line};
 use crate::cli::text::wrap;
