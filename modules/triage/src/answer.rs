@@ -13,6 +13,8 @@ const MOST: usize = 12;
 /// The bytes for findings. The first ones are told whatever they take.
 const BYTES: usize = 1000;
 const ALWAYS: usize = 3;
+/// The most findings that are only named, beside an explanation of the complaint and otherwise.
+const NAMED: (usize, usize) = (3, MOST);
 /// The lines of evidence of the first finding and of others, and the characters of a line.
 const LINES: (usize, usize) = (3, 1);
 const LINE: (usize, usize) = (240, 120);
@@ -87,8 +89,9 @@ pub(crate) fn answer(mut notebook: Notebook<'_>) -> Analysis<Triage> {
             more.push(text::excerpt(&finding.what, 60));
         }
     }
-    let left = more.len().saturating_sub(MOST);
-    more.truncate(MOST);
+    let named = if explanation.is_some() { NAMED.0 } else { NAMED.1 };
+    let left = more.len().saturating_sub(named);
+    more.truncate(named);
     if left > 0 {
         more.push(format!("and {left} more"));
     }
