@@ -114,8 +114,8 @@ impl Tool {
         })
     }
 
-    /// Says that no call of the tool loses anything that couldn't be had again. Clients are told so. A tool that removes or
-    /// overwrites data, or ends what runs, is none of these.
+    /// Says that no call of the tool loses anything that couldn't be had again. Clients are told so. Where a tool removes or
+    /// overwrites data, or ends what runs, this isn't so.
     pub fn loses_nothing(mut self) -> Self {
         self.loses_nothing = true;
         self
