@@ -9,6 +9,7 @@ mod calls;
 pub mod cli;
 mod config;
 mod dispatcher;
+mod module_tests;
 mod retry;
 mod server;
 mod signals;

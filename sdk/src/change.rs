@@ -16,6 +16,9 @@
 //! The host shows the plan, asks for a confirmation where one is needed, and executes the steps. Where a step fails, it
 //! undoes those that had succeeded. So a tool looks first, then applies one plan, and then reports the outcome.
 
+#[cfg(not(target_family = "wasm"))]
+mod accessors;
+
 use crate::bindings::sysadmin::module::confirm;
 use crate::{Command, Output, Pipeline, Place, Privilege, Problem, Risk};
 
@@ -46,12 +49,6 @@ impl Change {
     pub fn step(mut self, step: Step) -> Self {
         self.0.steps.push(step.0);
         self
-    }
-
-    /// The steps, for a module's own tests.
-    #[cfg(not(target_family = "wasm"))]
-    pub fn steps(&self) -> Vec<Step> {
-        self.0.steps.iter().cloned().map(Step).collect()
     }
 
     /// Adds a command that runs after every undo, such as `systemctl daemon-reload`.

@@ -122,6 +122,21 @@ pub use reply::{Analysis, IntoReply, Listing, Noted, Severity, Single};
 pub use tool::Tool;
 pub use tool_call::ToolCall;
 
+/// The crates whose derives a tool's types have, in the versions that this crate understands.
+///
+/// A module that depends on `serde` and `schemars` by itself needs nothing of this. One that depends on this crate alone
+/// tells the derives where they are:
+///
+/// ```
+/// use linux_sysadmin_sdk::prelude::*;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(crate = "linux_sysadmin_sdk::serde")]
+/// #[schemars(crate = "linux_sysadmin_sdk::schemars")]
+/// struct LoadArgs {}
+/// ```
+pub use {schemars, serde, serde_json};
+
 /// The result of a tool: its reply, or a problem.
 pub type Result<T> = std::result::Result<T, Problem>;
 
@@ -134,6 +149,7 @@ pub mod prelude {
     };
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
+    pub use serde_json::json;
 }
 
 /// The arguments of a tool that takes none.

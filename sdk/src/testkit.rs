@@ -8,6 +8,11 @@
 //! let cx = target.context();
 //! assert_eq!(cx.read("/proc/loadavg").unwrap(), "0.10 0.20 0.30 1/99 4242\n");
 //! ```
+//!
+//! The fake target checks no grants unless [`FakeTarget::checks_grants`] says so, and then as far as that goes without the
+//! host. `linux-sysadmin modules test` tries the component itself, under its real grants and the policy.
+
+mod grants;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +67,9 @@ pub struct FakeTarget {
     requested_tools: Option<BTreeSet<String>>,
     /// The number of calls of other modules' tools.
     tool_calls: Cell<usize>,
+    checks_grants: bool,
+    /// The command lines that the module asks for. None where they aren't checked.
+    granted: Option<grants::Grants>,
 }
 
 /// The plans that a tool handed over. They outlive the fake target, which a call consumes.
@@ -113,6 +121,8 @@ impl Default for FakeTarget {
             tool_results: Vec::new(),
             requested_tools: None,
             tool_calls: Cell::new(0),
+            checks_grants: false,
+            granted: None,
         }
     }
 }
@@ -249,6 +259,15 @@ impl FakeTarget {
         self
     }
 
+    /// Has [`FakeTarget::call`] refuse commands that no grant of the module allows, with the code `CAPABILITY_DENIED`: those
+    /// by which a tool looks, and those of its plans. The words of a command count, its rights, variables and input, and
+    /// what the values of all holes have in common. Whether a value is a unit or a package is not checked, nor are paths,
+    /// grants by profiles, and the policy: only the host knows these.
+    pub fn checks_grants(mut self) -> Self {
+        self.checks_grants = true;
+        self
+    }
+
     /// Adds the profile of a service that the target has.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profiles.push(profile);
@@ -300,6 +319,9 @@ impl FakeTarget {
         let found = module.tools.iter().find(|candidate| candidate.name == tool);
         let found = found.ok_or_else(|| Problem::new("UNKNOWN_TOOL", Category::Internal, tool))?;
         self.requested_tools = Some(module.requested_tools());
+        if self.checks_grants {
+            self.granted = Some(grants::Grants::new(&module.description().capabilities.commands));
+        }
         let reply = (found.run)(&arguments.to_string(), &self.context())?;
         let data = serde_json::from_str(&reply.data)
             .map_err(|error| Problem::new("INVALID_JSON", Category::Internal, error.to_string()))?;
@@ -318,6 +340,10 @@ impl FakeTarget {
     }
 
     pub(crate) fn apply(&self, change: Change) -> std::result::Result<confirm::Applied, confirm::Failure> {
+        if let Some(Err(problem)) = self.granted.as_ref().map(|granted| granted.check_plan(&change.0)) {
+            let (outputs, undone, not_undone) = Default::default();
+            return Err(confirm::Failure { problem, step: 0, outputs, undone, not_undone, uncertain: false });
+        }
         self.applied.borrow_mut().push(change);
         if self.outcome.as_ref().is_ok_and(|applied| !applied.dry_run) {
             self.has_run.set(true);
@@ -380,6 +406,7 @@ impl FakeTarget {
     }
 
     pub(crate) fn whole_output(&self, command: &Command) -> Result<Output> {
+        self.granted.as_ref().map_or(Ok(()), |granted| granted.check_look(command))?;
         let argv = std::iter::once(&command.program).chain(&command.args).cloned().collect::<Vec<_>>();
         if let Some((_, problem)) = self.failures.iter().find(|(recorded, _)| *recorded == argv) {
             return Err(problem.clone());
@@ -616,6 +643,27 @@ mod tests {
     }
 
     #[test]
+    fn the_sample_that_the_host_reads_is_read_alike() {
+        let read = transcript(include_str!("../tests/data/transcript.txt"));
+        let read: Vec<_> = read
+            .iter()
+            .map(|(argv, said)| {
+                (argv.join("|"), said.exit_code, said.text().into_owned(), said.stderr.clone())
+            })
+            .collect();
+        let expected = [
+            ("a|--x= y", 0, "one\n\ntwo\n", ""),
+            ("b", 3, "", "no\n"),
+            ("b", 0, "", ""),
+            ("c|", 1, "x\n", "y\n"),
+        ];
+        let expected = expected.map(|(argv, code, stdout, stderr)| {
+            (argv.to_owned(), code, stdout.to_owned(), stderr.as_bytes().to_vec())
+        });
+        assert_eq!(read, expected);
+    }
+
+    #[test]
     fn parts_of_files_and_pieces_of_output_are_what_was_asked_for() {
         let cx = FakeTarget::new().file("/a", b"0123456789").answer(&["a"], 0, "0123456789", "").context();
         let parts = [("/a", 2, 3), ("/a", -2, 5), ("/a", -20, 4), ("/a", 9, 5), ("/a", 10, 5)];
@@ -688,6 +736,35 @@ mod tests {
         let (data, _) = all.call(&module, "look", json!({})).unwrap();
         assert_eq!(data, json!({"told": [{"tool": "a"}, {"tool": "b"}, "CAPABILITY_DENIED"]}));
         assert_eq!(module.description().capabilities.tools, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_command_without_a_grant_is_denied_where_grants_are_checked() {
+        fn look(_: crate::NoArgs, cx: &Context) -> Result<crate::Single<serde_json::Value>> {
+            let told = cx.run_all(vec![Command::new("a"), Command::new("b")]).into_iter();
+            let told = told.map(|output| match output {
+                Ok(output) => output.text().into_owned(),
+                Err(problem) => problem.code,
+            });
+            Ok(crate::Single(json!({"told": told.collect::<Vec<_>>()})))
+        }
+        fn change(_: crate::NoArgs, cx: &Context) -> Result<crate::Single<serde_json::Value>> {
+            cx.apply(Change::new("Change it").step(crate::Step::run(Command::new("a").as_root())))?;
+            Ok(crate::Single(json!({})))
+        }
+        let module = Module::new("look", "1.0.0", "test", "Looks")
+            .command(crate::CommandGrant::read("a", "to look"))
+            .tool(crate::Tool::new("look", "Look", look))
+            .tool(crate::Tool::new("change", "Change", change).risk(crate::Risk::Low));
+        let target = || FakeTarget::new().answer(&["a"], 0, "A", "").answer(&["b"], 0, "B", "");
+        let told = |target: FakeTarget| target.call(&module, "look", json!({})).unwrap().0;
+        assert_eq!(told(target()), json!({"told": ["A", "B"]}));
+        assert_eq!(told(target().checks_grants()), json!({"told": ["A", "CAPABILITY_DENIED"]}));
+        assert!(target().call(&module, "change", json!({})).is_ok());
+        let target = target().checks_grants();
+        let plans = target.plans();
+        assert_eq!(target.call(&module, "change", json!({})).unwrap_err().code, "CAPABILITY_DENIED");
+        assert!(plans.borrow().is_empty());
     }
 
     #[test]

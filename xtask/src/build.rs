@@ -75,18 +75,27 @@ pub(crate) fn components(profile: Profile) -> Result<()> {
     for (kind, guest) in &guests {
         place(&from, kind, std::slice::from_ref(guest), &test_modules.join(guest))?;
     }
-    for name in workspace::outside()? {
-        let component = build_outside(profile, &name)?;
-        place_one(&component, &name, &test_modules.join(&name))?;
+    for folder in workspace::outside()? {
+        let name = folder.rsplit('/').next().unwrap_or(&folder);
+        let component = build_outside(profile, &folder, name)?;
+        place_one(&component, name, &test_modules.join(name))?;
     }
     Ok(())
 }
 
-/// Builds the component of Python and installs the client of Python that the tests use.
+/// Builds one of the tests' own components; gives its file.
+pub(crate) fn guest(profile: Profile, name: &str) -> Result<PathBuf> {
+    let package = workspace::package("guest", name);
+    let component = build_components(profile, std::slice::from_ref(&package))?.join(artifact(&package));
+    check_component(&component)?;
+    Ok(component)
+}
+
+/// Builds the components in Python and installs the client in Python that the tests use.
 pub(crate) fn python(profile: Profile) -> Result<()> {
     let target = workspace::target_dir()?;
     let out = target.join(profile.folder());
-    python::build(&target, &out.join("test-modules").join(python::NAME))?;
+    python::build(&target, &out.join("test-modules"))?;
     python::client(&out.join("test-clients"))
 }
 
@@ -158,15 +167,45 @@ fn build_components(profile: Profile, packages: &[String]) -> Result<PathBuf> {
     Ok(out)
 }
 
+/// Builds the modules that ship below a target directory of their own, with further flags of the compiler; puts them into `to`.
+pub(crate) fn shipped_components(target: &Path, flags: &[String], to: &Path) -> Result<()> {
+    let modules = workspace::modules()?;
+    let profile = Profile::Release.of_components();
+    let mut cargo = workspace::cargo();
+    cargo.args(["build", "--locked", "--profile", profile]);
+    // The flags of the environment would make other components.
+    cargo.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
+    wasm::find()?.apply(&mut cargo, flags);
+    cargo.arg("--target-dir").arg(target);
+    for module in &modules {
+        cargo.args(["--package", &workspace::package("module", module)]);
+    }
+    cmd::run(&mut cargo)?;
+    place(&target.join(wasm::TARGET).join(profile), "module", &modules, to)
+}
+
 /// Builds a component of a workspace of its own. It uses the same target directory, where its dependencies are built
 /// already, since their versions and the profile are the same.
-fn build_outside(profile: Profile, name: &str) -> Result<PathBuf> {
+fn build_outside(profile: Profile, folder: &str, name: &str) -> Result<PathBuf> {
     let mut cargo = workspace::cargo();
-    cargo.current_dir(workspace::root().join(workspace::OUTSIDE).join(name));
+    cargo.current_dir(workspace::root().join(folder));
     cargo.args(["build", "--locked", "--profile", profile.of_components()]);
     let out = toolchain_and_folder(profile, &wasm::find()?, &mut cargo)?;
     cmd::run(&mut cargo)?;
     Ok(out.join(artifact(name)))
+}
+
+/// Builds the component of a crate that `modules new` has made, with the dependencies that the workspace has, and puts it into
+/// `to`. Nothing is fetched.
+pub(crate) fn new_module(profile: Profile, folder: &Path, name: &str, to: &Path) -> Result<()> {
+    files::copy(&workspace::root().join("Cargo.lock"), &folder.join("Cargo.lock"), 0o644)?;
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(folder).args(["build", "--offline", "--profile", profile.of_cargo()]);
+    // As the tests are built, so that what it depends on is there already.
+    cargo.args(["--config", "profile.dev.debug=false"]);
+    let out = toolchain_and_folder(profile, &wasm::find()?, &mut cargo)?.with_file_name(profile.folder());
+    cmd::run(&mut cargo)?;
+    place_one(&out.join(artifact(&workspace::package("module", name))), name, to)
 }
 
 /// Gives cargo the toolchain and the target directory; gives the folder of the components. In the dev profile the macros
@@ -176,7 +215,7 @@ fn toolchain_and_folder(
     toolchain: &wasm::Toolchain,
     cargo: &mut Command,
 ) -> Result<PathBuf> {
-    toolchain.apply(cargo);
+    toolchain.apply(cargo, &[]);
     let target = workspace::target_dir()?;
     if profile == Profile::Dev {
         // Modules have to answer within seconds, as those that ship do. Macros and build scripts stay as they are.
@@ -194,7 +233,7 @@ fn toolchain_and_folder(
     Ok(own.join(wasm::TARGET).join(folder))
 }
 
-fn place_one(component: &Path, name: &str, to: &Path) -> Result<()> {
+pub(crate) fn place_one(component: &Path, name: &str, to: &Path) -> Result<()> {
     files::make_dir(to)?;
     check_component(component)?;
     files::copy(component, &to.join(format!("{name}.wasm")), 0o644)?;

@@ -1,8 +1,12 @@
-//! Builds the book of `docs/` with mdBook. Before, it checks what mdBook doesn't: links, files that pages name, and pages
-//! that the summary doesn't list.
+//! Builds the book of `docs/` with mdBook. Before, it writes the pages that are made from other files, and checks what mdBook
+//! doesn't: links, files that pages name, and pages that the summary doesn't list.
 
 mod check;
+mod contract;
+mod generated;
+mod holes;
 mod markdown;
+mod wrap;
 
 use crate::{cmd, workspace};
 use anyhow::{Result, bail};
@@ -12,8 +16,9 @@ use std::process::Command;
 /// The version that is installed where there is no mdBook.
 const VERSION: &str = "0.5.4";
 
-/// Checks the pages and builds the book.
+/// Writes the pages that are made from other files, checks all pages and builds the book.
 pub(crate) fn docs() -> Result<()> {
+    generated::write(workspace::root())?;
     let wrong = check::wrong(workspace::root())?;
     if !wrong.is_empty() {
         bail!("the documentation is wrong:\n{}", wrong.join("\n"));

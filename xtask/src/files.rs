@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a temporary file beside the path and renames it.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>, mode: u32) -> Result<()> {
@@ -19,17 +19,57 @@ pub(crate) fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
 }
 
 /// The name of the file that holds what `sha256sum *.wasm` prints. The host loads only components that it names.
-const SUMS: &str = "SHA256SUMS";
+pub(crate) const SUMS: &str = "SHA256SUMS";
 
 /// Writes the sums of a folder's *.wasm files beside them.
 pub(crate) fn write_sums(dir: &Path) -> Result<()> {
+    write_sums_of(dir, &components(dir)?)
+}
+
+/// Writes the sums of these files of a folder beside them.
+pub(crate) fn write_sums_of(dir: &Path, names: &BTreeSet<String>) -> Result<()> {
     let mut sums = String::new();
-    for name in components(dir)? {
-        let path = dir.join(&name);
+    for name in names {
+        let path = dir.join(name);
         let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         sums.push_str(&format!("{}  {name}\n", hex::encode(Sha256::digest(bytes))));
     }
     write(&dir.join(SUMS), sums, 0o644)
+}
+
+/// The regular files below a folder, by their paths from there, in order.
+pub(crate) fn all_below(dir: &Path) -> Result<BTreeSet<PathBuf>> {
+    let (mut found, mut open) = (BTreeSet::new(), vec![dir.to_owned()]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).with_context(|| format!("cannot read {}", folder.display()))? {
+            let path = entry?.path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => found.extend(path.strip_prefix(dir).map(Path::to_owned)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Copies a folder with everything below it.
+pub(crate) fn copy_all(from: &Path, to: &Path) -> Result<()> {
+    for file in all_below(from)? {
+        let target = to.join(&file);
+        make_dir(target.parent().unwrap_or(to))?;
+        copy(&from.join(&file), &target, 0o644)?;
+    }
+    Ok(())
+}
+
+/// Removes a folder and everything in it, where it is there.
+pub(crate) fn remove_all(dir: &Path) -> Result<()> {
+    match fs::remove_dir_all(dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove {}", dir.display()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Copies `from`'s *.wasm files and their sums into `to` and removes those in `to` that `from` doesn't have.

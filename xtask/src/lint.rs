@@ -9,9 +9,7 @@ pub(crate) const FUZZ: &str = "fuzz/Cargo.toml";
 /// Checks that all sources are formatted, also in the workspaces beside this one.
 pub(crate) fn formatting() -> Result<()> {
     let mut manifests = vec!["Cargo.toml".to_owned(), FUZZ.to_owned()];
-    manifests.extend(
-        workspace::outside()?.into_iter().map(|name| format!("{}/{name}/Cargo.toml", workspace::OUTSIDE)),
-    );
+    manifests.extend(workspace::outside()?.into_iter().map(|folder| format!("{folder}/Cargo.toml")));
     let calls =
         manifests.iter().map(|manifest| vec!["fmt", "--all", "--manifest-path", manifest, "--", "--check"]);
     all_clean(calls.collect())

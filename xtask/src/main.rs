@@ -8,7 +8,9 @@ mod apt;
 mod bench;
 mod build;
 mod cmd;
+mod contract;
 mod crates;
+mod dist;
 mod docs;
 mod files;
 mod fuzz;
@@ -17,6 +19,7 @@ mod image;
 mod install;
 mod lint;
 mod mirror;
+mod new_modules;
 mod python;
 mod run;
 mod tally;
@@ -54,6 +57,8 @@ enum Task {
         #[arg(long, value_name = "DIR")]
         prefix: Option<PathBuf>,
     },
+    /// Build what is handed out: a static program with its modules, as a tarball, a .deb and a .rpm (target/dist)
+    Dist(dist::Options),
     /// Build and run the tests (as root: on real hosts too), and count them in the last line
     Test(test::Options),
     /// Measure, each figure beside its floor
@@ -68,8 +73,11 @@ enum Task {
     Crates,
     /// Check formatting and lints
     Lint,
-    /// Check the links of the documentation and build it (target/book), with mdBook, which is installed where it is missing
+    /// Write the pages that are made from other files, check all links and build the book (target/book), with mdBook, which is
+    /// installed where it is missing
     Docs,
+    /// Freeze the current version of the contract (wit/X.Y), and keep a component that was built for it
+    Freeze,
     /// Fuzz what decides which commands and paths a module may use
     Fuzz {
         /// The number of seconds for which each target is fuzzed
@@ -92,19 +100,23 @@ fn main() -> ExitCode {
 fn run_task(task: Task) -> Result<ExitCode> {
     match task {
         Task::Build { debug } => {
-            match debug {
-                true => build::with_guests(Profile::Dev)?,
-                false => build::build(Profile::Release)?,
-            };
+            if debug {
+                let built = build::with_guests(Profile::Dev)?;
+                new_modules::build(Profile::Dev, &built.binary)?;
+            } else {
+                build::build(Profile::Release)?;
+            }
         }
         Task::Run => run::run()?,
         Task::Install { prefix } => install::install(prefix.as_deref())?,
+        Task::Dist(options) => dist::dist(&options)?,
         Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,
         Task::Crates => crates::crates()?,
         Task::Lint => lint::lint()?,
         Task::Docs => docs::docs()?,
+        Task::Freeze => contract::freeze()?,
         Task::Fuzz { seconds } => fuzz::fuzz(seconds)?,
         Task::Hosts(hosts) => hosts::run(hosts)?,
     }

@@ -41,15 +41,16 @@ pub(crate) enum Toolchain {
 }
 
 impl Toolchain {
-    /// Adds the target and everything else that this toolchain needs to a cargo call.
-    pub(crate) fn apply(&self, cargo: &mut Command) {
+    /// Adds the target and everything else that this toolchain needs to a cargo call, with further flags of the compiler.
+    pub(crate) fn apply(&self, cargo: &mut Command, more: &[String]) {
         cargo.args(["--target", TARGET]);
+        let flags = [&[FLAGS.to_owned()][..], more].concat().join(" ");
         let Toolchain::Debian { linkers } = self else {
-            cargo.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", FLAGS);
+            cargo.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", flags);
             return;
         };
         cargo.arg("-Zbuild-std=std,panic_abort");
-        cargo.env_remove("CARGO_ENCODED_RUSTFLAGS").envs(debian_environment(linkers));
+        cargo.env_remove("CARGO_ENCODED_RUSTFLAGS").envs(debian_environment(linkers, &flags));
     }
 }
 
@@ -63,7 +64,7 @@ pub(crate) fn find() -> Result<Toolchain> {
     }
     let mut refusals = Vec::new();
     if choice != "debian" {
-        match rustup() {
+        match ensure_target(TARGET) {
             Ok(how) => {
                 eprintln!("xtask: components are built by rustup's {TARGET} ({how})");
                 return Ok(Toolchain::Rustup);
@@ -87,22 +88,27 @@ pub(crate) fn find() -> Result<Toolchain> {
     )
 }
 
-/// Whether rustup's target is installed. Nothing is fetched.
+/// Whether rustup's target for components is installed. Nothing is fetched.
 pub(crate) fn rustup_target_is_installed() -> bool {
-    cmd::output(Command::new("rustup").args(["target", "list", "--installed"]))
-        .is_ok_and(|list| list.lines().any(|line| line.trim() == TARGET))
+    is_installed(TARGET)
 }
 
-fn rustup() -> Result<&'static str> {
+fn is_installed(target: &str) -> bool {
+    cmd::output(Command::new("rustup").args(["target", "list", "--installed"]))
+        .is_ok_and(|list| list.lines().any(|line| line.trim() == target))
+}
+
+/// Has rustup add a target where it is missing, and says how it comes to be there.
+pub(crate) fn ensure_target(target: &str) -> Result<&'static str> {
     if cmd::find_program("rustup").is_none() {
         bail!("there is no rustup");
     }
-    if rustup_target_is_installed() {
+    if is_installed(target) {
         return Ok("installed");
     }
-    eprintln!("xtask: rustup target add {TARGET} (at most {} s)", ADD_TIMEOUT.as_secs());
+    eprintln!("xtask: rustup target add {target} (at most {} s)", ADD_TIMEOUT.as_secs());
     let mut add = Command::new("rustup");
-    add.args(["target", "add", TARGET]).stdin(Stdio::null()).stdout(Stdio::null());
+    add.args(["target", "add", target]).stdin(Stdio::null()).stdout(Stdio::null());
     let mut child = add.spawn().context("cannot start rustup")?;
     let deadline = Instant::now() + ADD_TIMEOUT;
     loop {
@@ -148,7 +154,7 @@ fn debian() -> Result<Toolchain> {
     Ok(Toolchain::Debian { linkers })
 }
 
-fn debian_environment(linkers: &Path) -> [(&'static str, String); 4] {
+fn debian_environment(linkers: &Path, flags: &str) -> [(&'static str, String); 4] {
     let ld = linkers.join("gcc-ld/wasm-ld");
     [
         ("RUSTC", DEBIAN_RUSTC.to_owned()),
@@ -157,7 +163,7 @@ fn debian_environment(linkers: &Path) -> [(&'static str, String); 4] {
         ("CARGO_TARGET_WASM32_WASIP2_LINKER", linkers.join("wasm-component-ld").display().to_string()),
         // Because of --target these flags reach no build script. Without the second one, wasm-component-ld looks for wasm-ld
         // beside Debian's rustc, where there is none.
-        ("RUSTFLAGS", format!("{FLAGS} -L native={DEBIAN_LIBC} -C link-arg=--wasm-ld-path={}", ld.display())),
+        ("RUSTFLAGS", format!("{flags} -L native={DEBIAN_LIBC} -C link-arg=--wasm-ld-path={}", ld.display())),
     ]
 }
 
@@ -180,7 +186,7 @@ mod tests {
 
     #[test]
     fn debians_rustc_is_told_where_the_linker_is() {
-        let environment = debian_environment(Path::new("/t/bin"));
+        let environment = debian_environment(Path::new("/t/bin"), FLAGS);
         let flags = &environment[3].1;
         assert!(flags.ends_with("--wasm-ld-path=/t/bin/gcc-ld/wasm-ld"), "{flags}");
     }

@@ -73,12 +73,16 @@ pub(crate) fn guests() -> Result<Vec<(&'static str, String)>> {
     Ok(guests)
 }
 
-/// The folder of modules as a third party writes them: workspaces of their own, which depend on the sdk and nothing else.
-pub(crate) const OUTSIDE: &str = "tests/outside";
+/// The folders of modules as a third party writes them: workspaces of their own, which depend on the sdk and nothing else.
+const OUTSIDE: [&str; 2] = ["sdk/examples", "tests/outside"];
 
-/// The names of the modules in that folder, which are also the names of their packages.
+/// The folders of these modules, from the workspace's root. Each has its package's name.
 pub(crate) fn outside() -> Result<Vec<String>> {
-    crates(OUTSIDE)
+    let mut folders = Vec::new();
+    for folder in OUTSIDE {
+        folders.extend(crates(folder)?.into_iter().map(|name| format!("{folder}/{name}")));
+    }
+    Ok(folders)
 }
 
 /// The name of a component's package: `module-cron` for the folder `modules/cron`, and `guest-…` or `hostile-…` for the

@@ -19,6 +19,7 @@ use host_base::{Command, Privilege};
 use host_text::visible::excerpt;
 
 mod change;
+mod closest;
 mod redaction;
 
 pub use change::GrantedStep;
@@ -65,6 +66,9 @@ pub struct GrantedLook {
     /// True where no grant names the command, and the module may run any program. Then the policy alone decides whether
     /// the command looks.
     pub is_any_program: bool,
+    /// Whether its output is to be looked through for secrets before the module gets it: it reads files that only a wildcard
+    /// names.
+    pub is_looked_through: bool,
 }
 
 /// The reason why a request can't be granted. The host refuses the module that makes it.
@@ -115,6 +119,8 @@ pub struct Grants {
     verbs: Vec<(Privilege, Arc<Pattern>)>,
     /// Files that may never be read, whatever else covers them.
     denied: Vec<Arc<Glob>>,
+    /// True where what only a wildcard covers is looked through for secrets.
+    looks_through_wildcards: bool,
 }
 
 impl Grants {
@@ -252,6 +258,26 @@ impl Grants {
         Ok(())
     }
 
+    /// Has what the module reads looked through for secrets where only a wildcard grants it: the contents of files, and the
+    /// output of commands with such paths.
+    #[must_use]
+    pub fn with_wildcards_looked_through(mut self) -> Self {
+        self.looks_through_wildcards = true;
+        self
+    }
+
+    /// Whether the contents of a file are to be looked through for secrets before the module gets them. They are not where
+    /// a grant names the file without a wildcard, or where plans may write it: a plan needs the whole contents to change a
+    /// part of them, and the operator is asked about each such grant.
+    pub fn is_looked_through(&self, path: &str, privilege: &Privilege) -> bool {
+        let mut covering = self
+            .paths
+            .iter()
+            .filter(|grant| covers(&grant.request.privilege, privilege) && grant.glob.admits(path));
+        self.looks_through_wildcards
+            && covering.all(|grant| !grant.request.write && grant.glob.text().contains('*'))
+    }
+
     /// These grants together with others. What any of them denies stays denied.
     pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut all = self.clone();
@@ -310,23 +336,31 @@ impl Grants {
         let mut only_for_changes = false;
         for (grant, matched) in self.matching(command) {
             if grant.request.effect != Effect::Change {
-                let paths = matched.paths().cloned().collect();
+                let paths: Vec<_> = matched.paths().cloned().collect();
                 let shown = without_secrets(command, &matched);
-                return Ok(GrantedLook { shown, paths, is_any_program: false });
+                let is_open = |(hole, _): &(HoleType, String)| match hole {
+                    HoleType::Path(Some(glob)) => glob.text().contains('*'),
+                    _ => true,
+                };
+                let is_looked_through = self.looks_through_wildcards && paths.iter().any(is_open);
+                return Ok(GrantedLook { shown, paths, is_any_program: false, is_looked_through });
             }
             only_for_changes = true;
         }
         if self.may_run_any(command) {
             let shown = Command { stdin: None, ..command.clone() };
-            return Ok(GrantedLook { shown, paths: Vec::new(), is_any_program: true });
+            let (is_any_program, is_looked_through) = (true, false);
+            return Ok(GrantedLook { shown, paths: Vec::new(), is_any_program, is_looked_through });
         }
-        Err(self.may_not_run(
-            command,
-            match only_for_changes {
-                true => "it changes something, so it runs only as a step of a plan",
-                false => "none of its grants matches",
-            },
-        ))
+        Err(match only_for_changes {
+            true => self.may_not_run(command, "it changes something, so it runs only as a step of a plan"),
+            false => self.matches_none(command),
+        })
+    }
+
+    /// The problem of a command that no grant matches.
+    fn matches_none(&self, command: &Command) -> Problem {
+        self.may_not_run(command, &format!("none of its grants matches{}", self.closest(command)))
     }
 
     /// The grants that match the command, with the values of their holes.

@@ -13,6 +13,7 @@ mod path;
 mod pattern;
 mod request;
 mod reviewed;
+mod same;
 mod staging;
 mod sudoers;
 mod verbs;

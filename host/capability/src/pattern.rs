@@ -49,6 +49,7 @@
 //! holes in a token. Matching keeps the set of possible states, so it takes time linear in the arguments, whatever the
 //! pattern.
 
+mod examples;
 mod nfa;
 mod parse;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -59,6 +60,7 @@ use std::fmt;
 
 use super::hole::{HoleError, HoleType};
 use nfa::Nfa;
+pub(crate) use nfa::Progress;
 pub use token::{Part, Token};
 
 /// The greatest length of a pattern in bytes.
@@ -71,6 +73,8 @@ pub const MAX_STATES: usize = 1024;
 pub const MAX_HOLES: usize = 4;
 /// The greatest number of arguments that a pattern matches.
 pub const MAX_ARGS: usize = 4096;
+/// The greatest number of [examples](Pattern::examples) of a pattern.
+pub const MAX_EXAMPLES: usize = 256;
 
 /// A command line with typed holes.
 #[derive(Debug, Clone)]
@@ -181,6 +185,18 @@ impl Pattern {
     /// [`Pattern::allows`] does everything.
     pub fn matches(&self, args: &[String]) -> Option<Match> {
         (args.len() <= MAX_ARGS).then(|| self.nfa.run(args)).flatten()
+    }
+
+    /// Says how far the arguments after the program can be read, for a message about those that don't match.
+    pub(crate) fn progress(&self, args: &[String]) -> Progress<'_> {
+        self.nfa.progress(args.get(..MAX_ARGS).unwrap_or(args))
+    }
+
+    /// Argument lists that this pattern allows, at most [`MAX_EXAMPLES`]. Together they have each token of the pattern, as
+    /// far as that number allows, and a plain value in each hole. They show what the pattern is meant for, and never that it
+    /// is harmless: other values may do more.
+    pub fn examples(&self) -> Vec<Vec<String>> {
+        examples::argument_lists(&self.items)
     }
 
     /// Matches a whole command: this program by this name, these arguments, exactly these variables in any order, and

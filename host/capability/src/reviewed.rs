@@ -57,14 +57,9 @@ enum ReviewError {
     Change(String),
 }
 
-/// The review that covers a request; `None` where there is none.
-pub fn review(request: &CommandRequest) -> Option<&'static Review> {
-    review_for(request, rustix::process::geteuid().is_root())
-}
-
-/// Like [`review`]. A command that is harmless for an ordinary account may not be harmless for a server that runs as
-/// root.
-fn review_for(request: &CommandRequest, caller_is_root: bool) -> Option<&'static Review> {
+/// The review that covers a request; `None` where there is none. A command that is harmless for an ordinary account may not
+/// be harmless for a server that runs as root.
+pub fn review_for(request: &CommandRequest, caller_is_root: bool) -> Option<&'static Review> {
     let pattern = Pattern::parse(&request.pattern).ok()?;
     REVIEWS.iter().find(|review| review.allows(&pattern, request, caller_is_root))
 }

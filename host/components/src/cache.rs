@@ -7,13 +7,16 @@
 //! open file doesn't change. An entry that doesn't fit is no error: it is made anew. Whoever can write to the directory
 //! can forge an entry. Only this user can, who could as well replace the program.
 //!
+//! What the user's own directory lacks is looked for in [`SHARED`], which root fills where the program is installed for all
+//! accounts. It is read only where root alone can write to it and to every directory above it.
+//!
 //! Only this file may use `unsafe`, because deserializing compiled code needs it.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -26,6 +29,9 @@ use super::description::Description;
 use host_base::{atomic_file, sha256};
 
 const DIGEST_BYTES: usize = 32;
+/// The directory of the entries that root makes for all accounts.
+pub(super) const SHARED: &str = "/var/cache/linux-sysadmin";
+
 /// The entry of the list of tools. All servers of this account share it, since most of them have the same tools.
 const LIST: &str = "tools";
 
@@ -73,20 +79,49 @@ impl FileStamp {
     }
 }
 
-/// The directory of the cache. None where there is no safe directory.
+/// The directories of the cache.
 #[derive(Default)]
-pub(super) struct Cache(Option<PathBuf>);
+pub(super) struct Cache {
+    /// The directory that entries are written to, and read from first. None where there is no safe directory.
+    own: Option<Directory>,
+    /// The directory that is read as well, and never written to.
+    shared: Option<Directory>,
+}
+
+/// A directory of entries.
+struct Directory {
+    path: PathBuf,
+    /// The account that has to own each entry. It is the only one that may write to them.
+    owner: u32,
+    /// The mode of new entries.
+    mode: u32,
+}
 
 impl Cache {
     /// Opens the cache in the user's cache directory.
     pub(super) fn open(directory: Option<PathBuf>) -> Self {
-        Self(directory.filter(|directory| match own_directory(directory) {
-            Ok(()) => true,
-            Err(error) => {
-                tracing::warn!(directory = %directory.display(), %error, "the compile cache is not used");
-                false
-            }
-        }))
+        let shared = Path::new(SHARED);
+        let shared = is_only(ROOT, shared.ancestors()).then(|| Directory {
+            path: shared.to_owned(),
+            owner: ROOT,
+            mode: 0o644,
+        });
+        Self { own: directory.and_then(Directory::of_user), shared }
+    }
+
+    /// Opens root's directory for writing, without any entry in it. All accounts read what is kept there.
+    pub(super) fn for_everyone(directory: &Path) -> io::Result<Self> {
+        let owner = rustix::process::geteuid().as_raw();
+        fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
+        if !is_only(owner, [directory].into_iter()) {
+            return Err(io::Error::other("it must be a directory that only this account may write to"));
+        }
+        for entry in fs::read_dir(directory)? {
+            fs::remove_file(entry?.path())?;
+        }
+        let path = directory.to_owned();
+        Ok(Self { own: Some(Directory { path, owner, mode: 0o644 }), shared: None })
     }
 
     /// The compiled code of the component with this SHA-256, for an engine with the same settings. The code is mapped
@@ -94,22 +129,7 @@ impl Cache {
     /// read.
     pub(super) fn code(&self, engine: &Engine, sha256: &str, compatibility: &str) -> Option<Component> {
         let name = code_name(sha256, compatibility);
-        let path = self.0.as_ref()?.join(&name);
-        let mut file = opened(&path)?;
-        let is_whole = is_whole(&mut file, &name).inspect_err(|error| unread(&path, error)).ok()?;
-        if !is_whole {
-            damaged(&path);
-            return None;
-        }
-        // `keep_code` wrote the file: its digest is right, and only this user, who could as well change this program,
-        // can write to the directory.
-        let component = mapped(engine, &file).or_else(|_| {
-            let entry = self.read(&name).unwrap_or_default();
-            compiled(engine, &entry)
-        });
-        component
-            .inspect_err(|error| tracing::warn!(sha256, %error, "a compiled component is made anew"))
-            .ok()
+        self.directories().find_map(|directory| directory.code(engine, &name))
     }
 
     /// The bytes of the compiled code in the cache, for a comparison.
@@ -148,8 +168,8 @@ impl Cache {
 
     /// Removes a kept description.
     pub(super) fn forget_known(&self, sha256: &str) {
-        let Some(directory) = &self.0 else { return };
-        match fs::remove_file(directory.join(known_name(sha256))) {
+        let Some(directory) = &self.own else { return };
+        match fs::remove_file(directory.path.join(known_name(sha256))) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 tracing::warn!(sha256, %error, "a cache entry could not be removed");
             }
@@ -159,8 +179,8 @@ impl Cache {
 
     /// Removes all entries of the component with this SHA-256.
     pub(super) fn forget(&self, sha256: &str) {
-        let Some(directory) = &self.0 else { return };
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let Some(directory) = &self.own else { return };
+        let entries = fs::read_dir(&directory.path).into_iter().flatten().flatten();
         let of_it = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(sha256));
         of_it.for_each(|entry| {
             if let Err(error) = fs::remove_file(entry.path()) {
@@ -169,11 +189,64 @@ impl Cache {
         });
     }
 
+    fn directories(&self) -> impl Iterator<Item = &Directory> {
+        self.own.iter().chain(&self.shared)
+    }
+
     /// The contents of an entry, where its digest is right.
     fn read(&self, name: &str) -> Option<Vec<u8>> {
-        let path = self.0.as_ref()?.join(name);
+        self.directories().find_map(|directory| directory.read(name))
+    }
+
+    fn write(&self, name: &str, contents: &[u8]) {
+        let Some(directory) = &self.own else { return };
+        let written = atomic_file::replace(&directory.path.join(name), directory.mode, |file| {
+            // A strict umask must not hide from others what is for everyone.
+            file.set_permissions(fs::Permissions::from_mode(directory.mode))?;
+            file.write_all(contents)?;
+            file.write_all(&entry_digest(name, contents))
+        });
+        if let Err(error) = written {
+            tracing::warn!(directory = %directory.path.display(), %error, "a cache entry could not be written");
+        }
+    }
+}
+
+impl Directory {
+    /// The user's cache directory, where it is safe.
+    fn of_user(path: PathBuf) -> Option<Self> {
+        match own_directory(&path) {
+            Ok(()) => Some(Self { path, owner: rustix::process::geteuid().as_raw(), mode: 0o600 }),
+            Err(error) => {
+                tracing::warn!(directory = %path.display(), %error, "the compile cache is not used");
+                None
+            }
+        }
+    }
+
+    /// Loads the compiled code of an entry.
+    fn code(&self, engine: &Engine, name: &str) -> Option<Component> {
+        let path = self.path.join(name);
+        let mut file = self.opened(&path)?;
+        let is_whole = is_whole(&mut file, name).inspect_err(|error| unread(&path, error)).ok()?;
+        if !is_whole {
+            damaged(&path);
+            return None;
+        }
+        // `keep_code` wrote the file: its digest is right, and only the directory's owner can write to the directory. That
+        // is this user, who could as well change this program, or root.
+        let component = mapped(engine, &file).or_else(|_| {
+            let entry = self.read(name).unwrap_or_default();
+            compiled(engine, &entry)
+        });
+        component.inspect_err(|error| tracing::warn!(name, %error, "a compiled component is made anew")).ok()
+    }
+
+    /// The contents of an entry, where its digest is right.
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let path = self.path.join(name);
         let mut entry = Vec::new();
-        opened(&path)?.read_to_end(&mut entry).inspect_err(|error| unread(&path, error)).ok()?;
+        self.opened(&path)?.read_to_end(&mut entry).inspect_err(|error| unread(&path, error)).ok()?;
         let whole = entry
             .split_last_chunk::<DIGEST_BYTES>()
             .filter(|(contents, digest)| entry_digest(name, contents) == **digest);
@@ -186,16 +259,36 @@ impl Cache {
         Some(entry)
     }
 
-    fn write(&self, name: &str, contents: &[u8]) {
-        let Some(directory) = &self.0 else { return };
-        let written = atomic_file::replace(&directory.join(name), 0o600, |file| {
-            file.write_all(contents)?;
-            file.write_all(&entry_digest(name, contents))
+    /// Opens an entry's file. None where there is no such entry, or another account could have written it.
+    fn opened(&self, path: &Path) -> Option<File> {
+        let opened = File::open(path).and_then(|file| match file.metadata()? {
+            metadata if is_only_of(self.owner, &metadata) => Ok(file),
+            _ => Err(io::Error::other("another account may write to it")),
         });
-        if let Err(error) = written {
-            tracing::warn!(directory = %directory.display(), %error, "a cache entry could not be written");
+        match opened {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                unread(path, &error);
+                None
+            }
         }
     }
+}
+
+/// The number of root's account.
+const ROOT: u32 = 0;
+
+/// Whether each of these is a directory, and no link to one, that nobody but this account may write to.
+fn is_only<'a>(owner: u32, mut directories: impl Iterator<Item = &'a Path>) -> bool {
+    directories.all(|directory| {
+        fs::symlink_metadata(directory)
+            .is_ok_and(|metadata| metadata.is_dir() && is_only_of(owner, &metadata))
+    })
+}
+
+fn is_only_of(owner: u32, metadata: &fs::Metadata) -> bool {
+    metadata.uid() == owner && metadata.mode() & 0o022 == 0
 }
 
 /// Loads code that this program has compiled. [`Cache::code`] has read it from the cache, or a child process has just
@@ -212,18 +305,6 @@ fn mapped(engine: &Engine, file: &File) -> wasmtime::Result<Component> {
     let this_very_file = format!("/proc/self/fd/{}", file.as_raw_fd());
     // SAFETY: as above; and a file that has been put into the cache is never written to again.
     unsafe { Component::deserialize_file(engine, this_very_file) }
-}
-
-/// Opens an entry's file. None where there is no such entry.
-fn opened(path: &Path) -> Option<File> {
-    match File::open(path) {
-        Ok(file) => Some(file),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => {
-            unread(path, &error);
-            None
-        }
-    }
 }
 
 /// The digest that an entry with this name and these contents ends with.
@@ -270,8 +351,6 @@ fn own_directory(directory: &PathBuf) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
 
     fn cache() -> (tempfile::TempDir, Cache) {
@@ -391,5 +470,54 @@ mod tests {
         cache.write("entry", b"contents");
         assert!(cache.read("entry").is_none());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    /// A user's cache that also reads what an account of this number keeps in `directory`.
+    fn beside(directory: &Path, owner: u32) -> Cache {
+        let path = directory.join("shared");
+        Cache {
+            own: Directory::of_user(directory.join("own")),
+            shared: Some(Directory { path, owner, mode: 0o644 }),
+        }
+    }
+
+    #[test]
+    fn what_root_keeps_for_everyone_is_used_and_never_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = directory.path().join("shared");
+        let everyone = Cache::for_everyone(&shared).unwrap();
+        everyone.write("entry", b"of all");
+        assert_eq!(fs::metadata(shared.join("entry")).unwrap().mode() & 0o777, 0o644);
+        let own = rustix::process::geteuid().as_raw();
+        let cache = beside(directory.path(), own);
+        assert_eq!(cache.read("entry").unwrap(), b"of all");
+        cache.write("entry", b"of one");
+        assert_eq!(cache.read("entry").unwrap(), b"of one");
+        cache.forget("entry");
+        assert_eq!(cache.read("entry").unwrap(), b"of all");
+        // Entries of an earlier version are gone when the directory is filled again.
+        assert!(Cache::for_everyone(&shared).unwrap().read("entry").is_none());
+    }
+
+    #[test]
+    fn what_another_account_could_have_written_is_not_used() {
+        let directory = tempfile::tempdir().unwrap();
+        let shared = directory.path().join("shared");
+        Cache::for_everyone(&shared).unwrap().write("entry", b"contents");
+        let own = rustix::process::geteuid().as_raw();
+        assert!(beside(directory.path(), own + 1).read("entry").is_none());
+        for mode in [0o664, 0o646] {
+            fs::set_permissions(shared.join("entry"), fs::Permissions::from_mode(mode)).unwrap();
+            assert!(beside(directory.path(), own).read("entry").is_none(), "{mode:o}");
+        }
+        assert!(is_only(own, [shared.as_path()].into_iter()));
+        assert!(!is_only(own + 1, [shared.as_path()].into_iter()));
+        for mode in [0o775, 0o757] {
+            fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).unwrap();
+            assert!(!is_only(own, [shared.as_path()].into_iter()), "{mode:o}");
+        }
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&shared, &link).unwrap();
+        assert!(!is_only(own, [link.as_path()].into_iter()));
     }
 }

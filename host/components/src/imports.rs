@@ -9,7 +9,9 @@ use super::bindings::sysadmin::module::{
     confirm, distro_context, doc_emit, exec_command, progress, redaction, target_files, types,
 };
 use super::convert;
+use super::look_commands::AllowedLook;
 use super::store::{Call, PlanHandling, State, unsupported};
+use super::wildcard_reads::{mask_next, mask_output};
 use host_base::Risk;
 use host_base::problem::{self, Category};
 use host_base::sha256;
@@ -29,7 +31,7 @@ const STREAMS: usize = 8;
 const MOST_SEEN: usize = 1000;
 
 /// The number of bytes that one read returns at most. After a piece of that size, the file may go on.
-const PIECE: u64 = 1 << 20;
+pub(super) const PIECE: u64 = 1 << 20;
 
 /// The number of characters of a path in a problem.
 const MESSAGE: usize = 300;
@@ -130,15 +132,18 @@ impl exec_command::Host for State {
             return Ok(vec![to_guest(Err(problem)); commands.len()]);
         }
         let checked = call.allowed("run", commands).await;
-        let allowed = checked.iter().filter_map(|checked| Some(checked.as_ref().ok()?.0.clone()));
+        let allowed = checked.iter().filter_map(|checked| Some(checked.as_ref().ok()?.command.clone()));
         let allowed: Vec<_> = allowed.collect();
         let mut outputs = call.target.run_all(&allowed).await.into_iter();
         let answers = checked.into_iter().map(|checked| {
-            let ran = checked.and_then(|(command, number)| {
-                let output = outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer")))?;
+            let ran = checked.and_then(|AllowedLook { command, number, is_looked_through }| {
+                let mut output = outputs.next().unwrap_or_else(|| Err(unsupported("an empty answer")))?;
                 call.command_log.ended(number, output.exit_code);
                 if call.may_have_plan() {
                     call.observed.note(&command, &output);
+                }
+                if is_looked_through {
+                    mask_output(&mut output);
                 }
                 Ok(output)
             });
@@ -168,14 +173,21 @@ impl exec_command::Host for State {
             ))));
         }
         let opened = match call.allowed("open", vec![command]).await.pop() {
-            Some(Ok((command, _))) => call.target.open(&command).await,
+            Some(Ok(AllowedLook { command, is_looked_through, .. })) => {
+                let stream = call.target.open(&command).await;
+                stream.map(|stream| (stream, is_looked_through))
+            }
             Some(Err(problem)) => Err(problem),
             None => Err(unsupported("an empty answer")),
         };
         Ok(match opened {
-            Ok(stream) => {
+            Ok((stream, is_looked_through)) => {
                 self.streams += 1;
-                Ok(self.table.push(stream)?)
+                let stream = self.table.push(stream)?;
+                if is_looked_through {
+                    self.looked_through.insert(stream.rep(), Vec::new());
+                }
+                Ok(stream)
             }
             Err(problem) => call.to_guest(Err(problem)),
         })
@@ -189,10 +201,15 @@ impl exec_command::HostOutputStream for State {
         max_bytes: u32,
     ) -> wasmtime::Result<GuestResult<Vec<u8>>> {
         self.call()?;
-        Ok(to_guest(self.table.get_mut(&stream)?.read(max_bytes).await))
+        let piece = self.table.get_mut(&stream)?.read(max_bytes).await;
+        Ok(to_guest(piece.map(|piece| match self.looked_through.get_mut(&stream.rep()) {
+            Some(before) => mask_next(before, piece),
+            None => piece,
+        })))
     }
 
     async fn drop(&mut self, stream: Resource<OutputStream>) -> wasmtime::Result<()> {
+        self.looked_through.remove(&stream.rep());
         self.table.delete(stream)?;
         self.streams -= 1;
         Ok(())
@@ -214,10 +231,12 @@ impl target_files::Host for State {
         let check = call.path_check(&privilege, Grants::may_read).await;
         let requests: Vec<_> = requests.into_iter().map(convert::read_request).collect();
         call.log.looks("read", || requests.iter().map(|request| &request.path).collect());
-        let answers = call.target.read_all(requests.clone(), &call.grants().access(&privilege), check).await;
+        let access = call.grants().access(&privilege);
+        let mut answers = call.target.read_all(requests.clone(), &access, check.clone()).await;
         if call.may_have_plan() {
             call.has_read(&requests, &answers);
         }
+        call.look_through(&requests, &privilege, check, &mut answers).await;
         let answers = requests.iter().zip(answers);
         Ok(answers
             .map(|(request, answer)| call.to_guest(reading(answer, &request.path, &privilege)))

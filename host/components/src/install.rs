@@ -1,5 +1,7 @@
 //! The operator's commands for third parties' modules. None of them can be reached over MCP.
 
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +11,8 @@ use super::lock::{Editing, Entry, Lock, LockError};
 use super::module::{self, LoadError, Loader, Module};
 use super::registry::{CompileMode, Conflict, Registry};
 use super::source::{Candidate, Found, ModuleDirectories, Origin, candidates};
+use super::surface::Surface;
+use host_base::sha256;
 use host_capability::Requests;
 
 /// The modules that are there, and the operator's means to change them.
@@ -22,6 +26,8 @@ pub struct ModuleInstaller {
 /// A component that was examined.
 pub struct Examined {
     module: Module,
+    /// The address that the file was fetched from.
+    address: Option<String>,
     /// The size in bytes.
     pub size: u64,
     /// The conflicts with modules that are there.
@@ -42,6 +48,31 @@ impl Examined {
     /// The component's file.
     pub fn path(&self) -> &Path {
         self.module.path()
+    }
+
+    /// The same, fetched from this address. An entry in `modules.lock` names the address in place of the file.
+    pub fn fetched_from(self, address: String) -> Self {
+        Self { address: Some(address), ..self }
+    }
+
+    /// Where the component comes from: the address that it was fetched from, or its file.
+    pub fn shown_source(&self) -> String {
+        self.address.clone().unwrap_or_else(|| self.path().display().to_string())
+    }
+
+    /// The contract that a component with these bytes was built against, such as `sysadmin:module@0.2.0`.
+    pub fn contract(bytes: &[u8]) -> String {
+        Surface::read(bytes).ok().and_then(|surface| surface.contract()).unwrap_or_default()
+    }
+
+    /// The component's bytes, which are those that were examined.
+    pub fn bytes(&self) -> Result<Vec<u8>, InstallError> {
+        match self.module.bytes() {
+            Ok(bytes) => Ok(bytes.to_vec()),
+            Err(error) => {
+                Err(InstallError::Refused { path: self.shown_source().into(), reason: error.to_string() })
+            }
+        }
     }
 }
 
@@ -89,9 +120,33 @@ pub enum InstallError {
     /// The change affects every account, and this one isn't root.
     #[error("only root changes what holds for everyone: run this with sudo")]
     System,
+    /// The directory for compiled code that all accounts share can't be used.
+    #[error("{} can't be used: {source}", directory.display())]
+    Shared {
+        /// The directory.
+        directory: PathBuf,
+        /// The error of the operating system.
+        source: std::io::Error,
+    },
     /// The terminal gave no answer.
     #[error("the question could not be asked ({0}); nothing was changed")]
     NotAsked(String),
+    /// What lies outside this machine can't be fetched or published.
+    #[error("{address}: {reason}")]
+    Elsewhere {
+        /// Where it lies.
+        address: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A copy of a component can't be made.
+    #[error("{} is not written: {reason}", path.display())]
+    NotExported {
+        /// The file that should have been made.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
     /// The configuration or another lock disables the module as well.
     #[error("{0} stays disabled: {1}")]
     StillDisabled(String, String),
@@ -117,7 +172,7 @@ impl ModuleInstaller {
         let module = Module::load(&self.loader, candidate, Ok(None)).await;
         let module = module.map_err(|error: LoadError| refused(error.to_string()))?;
         let conflicts = self.registry.conflicts(&module, updates);
-        Ok(Examined { module, size, conflicts })
+        Ok(Examined { module, address: None, size, conflicts })
     }
 
     /// Forgets the compiled code of an examined component, unless a module with the same bytes is installed.
@@ -179,16 +234,17 @@ impl ModuleInstaller {
         replaces: Vec<String>,
     ) -> Result<(), InstallError> {
         let description = examined.description();
-        let refused =
-            |reason: String| InstallError::Refused { path: examined.module.path().to_owned(), reason };
+        let refused = |reason: String| InstallError::Refused { path: examined.shown_source().into(), reason };
         // These must be the bytes that were examined.
         let bytes = examined.module.bytes().map_err(|error| refused(error.to_string()))?;
-        let source = std::path::absolute(examined.module.path());
-        let source = source.unwrap_or_else(|_| examined.module.path().to_owned());
+        let source = examined.address.clone().unwrap_or_else(|| {
+            let path = std::path::absolute(examined.module.path());
+            path.unwrap_or_else(|_| examined.module.path().to_owned()).display().to_string()
+        });
         let entry = Entry {
             name: description.name.clone(),
             version: description.version.clone(),
-            source: source.display().to_string(),
+            source,
             sha256: examined.sha256().to_owned(),
             description: description.sha256.clone(),
             enabled: before.is_none_or(|before| before.enabled),
@@ -206,6 +262,33 @@ impl ModuleInstaller {
         editing.commit()?;
         before.iter().for_each(|sha256| self.forget_bytes(sha256));
         Ok(())
+    }
+
+    /// Copies a third party's component to a new file, and gives its entry. The bytes are the pinned ones.
+    pub fn export(&self, name: &str, to: &Path) -> Result<Entry, InstallError> {
+        let failed = |reason: String| InstallError::NotExported { path: to.to_owned(), reason };
+        let Some((origin, entry)) = self.entry(name)? else {
+            return Err(match self.is_hosts(name) {
+                true => failed(format!("{name} comes with the program, which brings it to every machine")),
+                false => self.unknown(name),
+            });
+        };
+        let path = self.directory(origin)?.join(entry.file());
+        let (name, sha256) = (entry.name.clone(), entry.sha256.clone());
+        let candidate = Candidate { name, origin, path, sha256, entry: None };
+        let refused = |reason: String| InstallError::Refused { path: candidate.path.clone(), reason };
+        module::verify(&candidate).map_err(|error| refused(error.to_string()))?;
+        let bytes = std::fs::read(&candidate.path).map_err(|error| refused(error.to_string()))?;
+        if sha256::of(&bytes) != candidate.sha256 {
+            return Err(InstallError::Meanwhile(candidate.name));
+        }
+        // Nothing that is there is overwritten, and nothing incomplete stays.
+        let mut file = File::create_new(to).map_err(|error| failed(error.to_string()))?;
+        file.write_all(&bytes).and_then(|()| file.sync_all()).map_err(|error| {
+            let _ = std::fs::remove_file(to);
+            failed(error.to_string())
+        })?;
+        Ok(entry)
     }
 
     /// Removes a third party's module.
@@ -317,11 +400,16 @@ impl ModuleInstaller {
         !self.verify().iter().any(faulty)
     }
 
+    /// Whether a module of this name comes with the program.
+    fn is_hosts(&self, name: &str) -> bool {
+        let is_it = |candidate: &Candidate| candidate.origin == Origin::Host && candidate.name == name;
+        Found::at(&self.places).candidates.iter().any(is_it)
+    }
+
     /// Opens the lock that has this module, for a change.
     fn edit(&self, name: &str) -> Result<(Editing, String), InstallError> {
         let Some((origin, entry)) = self.entry(name)? else {
-            let is_hosts = |candidate: &Candidate| candidate.origin == Origin::Host && candidate.name == name;
-            return Err(match Found::at(&self.places).candidates.iter().any(is_hosts) {
+            return Err(match self.is_hosts(name) {
                 true => InstallError::Hosts(name.to_owned()),
                 false => InstallError::Unknown(name.to_owned()),
             });

@@ -83,7 +83,19 @@ pub(super) fn new_store(
     let limiter = Limiter::new(budget.clone(), (limits.memory_mib.get() as usize) << 20);
     let most_host_calls = limits.host_calls.get();
     let clock = Arc::new(CallClock::new(wall_time));
-    let state = State { wasi, table, limiter, guest_time, budget, most_host_calls, streams: 0, clock, call };
+    let (streams, looked_through) = Default::default();
+    let state = State {
+        wasi,
+        table,
+        limiter,
+        guest_time,
+        budget,
+        most_host_calls,
+        streams,
+        looked_through,
+        clock,
+        call,
+    };
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_hostcall_fuel(HOST_CALL_BYTES);

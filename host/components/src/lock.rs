@@ -54,7 +54,8 @@ pub struct Entry {
     pub name: String,
     /// The module's version.
     pub version: String,
-    /// The file that it was added from.
+    /// Where it was added from: the path of a file, or an address. One on a registry has the digest that was pinned, and
+    /// the tag that an update follows.
     pub source: String,
     /// The SHA-256 of the component.
     pub sha256: String,

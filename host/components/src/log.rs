@@ -1,6 +1,7 @@
 //! The log lines of one call: what its guest printed and what was refused to it. Their number and size are limited.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -17,6 +18,10 @@ const MOST_BYTES: usize = 16 << 10;
 const LINE_BYTES: usize = 500;
 /// The number of refusals of one call that are logged.
 const MOST_REFUSALS: u64 = 20;
+
+/// The number of lines of a stream that are kept as the last ones. A panic of Rust has three, and the last line of a
+/// traceback of Python says what went wrong.
+const LAST_LINES: usize = 3;
 
 /// The log of one call. What exceeds the limits is counted, and the count is logged when the call ends.
 pub(super) struct CallLog {
@@ -54,6 +59,8 @@ struct LeftOut {
 struct Line {
     kept: Vec<u8>,
     length: u64,
+    /// The lines before it that were not empty, the latest last.
+    last: VecDeque<Vec<u8>>,
 }
 
 impl CallLog {
@@ -64,9 +71,6 @@ impl CallLog {
 
     /// Adds output of the guest, in pieces of any size.
     pub(super) fn printed(&self, stream: Stream, piece: &[u8]) {
-        if !tracing::enabled!(tracing::Level::INFO) {
-            return;
-        }
         let mut state = self.state();
         let mut rest = piece;
         while let Some(end) = memchr(b'\n', rest) {
@@ -92,9 +96,17 @@ impl CallLog {
         }
     }
 
+    /// What the guest printed last: its errors, or its output where it has printed none. It is as the guest wrote it, with
+    /// its secrets and hidden characters.
+    pub(super) fn last_words(&self) -> Option<String> {
+        let state = self.state();
+        [&state.stderr, &state.stdout].into_iter().find_map(Line::last_words)
+    }
+
     fn end_line(&self, state: &mut State, stream: Stream) {
-        let line = std::mem::take(state.line(stream));
-        let shown = if state.full { String::new() } else { line.shown() };
+        let line = state.line(stream).ended();
+        let is_wanted = !state.full && tracing::enabled!(tracing::Level::INFO);
+        let shown = if is_wanted { line.shown() } else { String::new() };
         state.full |= state.lines >= MOST_LINES || state.bytes + shown.len() > MOST_BYTES;
         if state.full {
             state.left_out.lines += 1;
@@ -154,6 +166,27 @@ impl Line {
         let room = LINE_BYTES - self.kept.len();
         self.kept.extend_from_slice(&text[..text.len().min(room)]);
         self.length += text.len() as u64;
+    }
+
+    /// Takes the line as it is at its end, and begins the next one.
+    fn ended(&mut self) -> Self {
+        let (kept, length) = (std::mem::take(&mut self.kept), std::mem::take(&mut self.length));
+        if !kept.trim_ascii().is_empty() {
+            self.last.push_back(kept.clone());
+            if self.last.len() > LAST_LINES {
+                self.last.pop_front();
+            }
+        }
+        Self { kept, length, last: VecDeque::new() }
+    }
+
+    /// The last lines that are not empty, with the current one.
+    fn last_words(&self) -> Option<String> {
+        let current = Some(&self.kept).filter(|line| !line.trim_ascii().is_empty());
+        let lines: Vec<&Vec<u8>> = self.last.iter().chain(current).collect();
+        let lines = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        let lines: Vec<_> = lines.iter().map(|line| String::from_utf8_lossy(line.trim_ascii())).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
     }
 
     fn shown(&self) -> String {

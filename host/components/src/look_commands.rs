@@ -6,6 +6,7 @@ use super::bindings::sysadmin::module::types;
 use super::convert;
 use super::imports::on_target;
 use super::store::Call;
+use super::wildcard_reads::mask_output;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
 use host_capability::{GrantedLook, HoleType, command_line};
@@ -18,6 +19,16 @@ const NAMED: usize = 10;
 /// The number of characters of a command line in a problem.
 const SHOWN: usize = 300;
 
+/// A command that the grants allow, ready to start.
+#[derive(Debug)]
+pub(super) struct AllowedLook {
+    pub(super) command: Command,
+    /// Its number in the log of the call's commands.
+    pub(super) number: CommandNumber,
+    /// Whether its output is looked through for secrets.
+    pub(super) is_looked_through: bool,
+}
+
 impl Call {
     /// Checks the commands and makes them ready to start. `how` is `run` where the module waits for all of them, and
     /// `open` where it reads from them.
@@ -25,7 +36,7 @@ impl Call {
         &self,
         how: &str,
         commands: Vec<types::Command>,
-    ) -> Vec<Result<(Command, CommandNumber), Problem>> {
+    ) -> Vec<Result<AllowedLook, Problem>> {
         let mut looking: Vec<_> = commands.into_iter().map(|command| self.may_look(command)).collect();
         let mut paths = self.lead_where_granted(&looking).await;
         // Where sudo doesn't allow resolving the paths, the commands run without sudo.
@@ -54,7 +65,8 @@ impl Call {
             let (command, looking, prefix) = ready?;
             // The log cuts a long line.
             let number = self.command_log.push(&prefix, &looking.shown);
-            Ok((self.command_log.with_output_recorded(&command), number))
+            let command = self.command_log.with_output_recorded(&command);
+            Ok(AllowedLook { command, number, is_looked_through: looking.is_looked_through })
         });
         noted.collect()
     }
@@ -68,15 +80,21 @@ impl Call {
         let is_chosen_by_caller = timed.iter().any(is_by_any_program);
         let checked = self.allowed("run", pipeline.commands).await;
         let (mut commands, mut numbers) = (Vec::new(), Vec::new());
+        let mut are_looked_through = false;
         for (checked, timed) in checked.into_iter().zip(timed) {
-            let (command, number) = checked?;
+            let AllowedLook { command, number, is_looked_through } = checked?;
             commands.push(Command { timeout: timed.timeout, ..command });
             numbers.push(number);
+            // What one command of the pipeline reads may come out of any that follows it.
+            are_looked_through |= is_looked_through;
         }
         let _look = is_chosen_by_caller.then(|| self.command_log.begin_look_of_caller());
-        let outputs = self.target.run_pipeline(&commands).await?;
+        let mut outputs = self.target.run_pipeline(&commands).await?;
         for (number, output) in numbers.into_iter().zip(&outputs) {
             self.command_log.ended(number, output.exit_code);
+        }
+        if are_looked_through {
+            outputs.iter_mut().for_each(mask_output);
         }
         Ok(outputs)
     }

@@ -26,16 +26,15 @@ use super::instance;
 use super::limits::ExceededLimit;
 use super::lock::Entry;
 use super::source::{Candidate, Origin};
-use super::store::{CallContext, State};
+use super::store::CallContext;
 use super::surface::{Contract, Surface, SurfaceError, check_imports};
-use super::{CONTRACT, convert};
+use super::{CONTRACT, convert, trap};
 use host_base::problem::{Category, Problem};
 use host_base::sha256;
 use host_capability::{Grants, Requests};
-use host_text::visible::excerpt;
 
 /// The number of bytes of the largest component. A Python guest has 18 MiB.
-const LARGEST: u64 = 128 << 20;
+pub const LARGEST: u64 = 128 << 20;
 /// The time for a description. A module that takes longer waits for something.
 const DESCRIBE: Duration = Duration::from_secs(5);
 /// The number of bytes of a tool's whole answer.
@@ -118,9 +117,13 @@ pub(super) struct Loader {
 impl Loader {
     /// A loader with this configuration, and with a cache in this directory.
     pub(super) fn new(config: &Modules, cache: Option<PathBuf>) -> Self {
+        Self::with_cache(config, Cache::open(cache))
+    }
+
+    /// A loader with this configuration and this cache.
+    pub(super) fn with_cache(config: &Modules, cache: Cache) -> Self {
         let engine = LazyEngine::new(config.limits.clone());
-        let (cache, paths) = (Cache::open(cache), config.paths.clone());
-        Self { engine, cache, paths, slots: Slots::default() }
+        Self { engine, cache, paths: config.paths.clone(), slots: Slots::default() }
     }
 }
 
@@ -458,7 +461,7 @@ impl Module {
         };
         let answer = match called {
             Ok(answer) => answer,
-            Err(trap) => return Err(self.trapped(&trap, store.data())),
+            Err(trap) => return Err(trap::problem(&self.description.name, &trap, store.data())),
         };
         let reply = answer.map_err(|problem| store.data().answered(convert::problem_from_guest(problem)))?;
         check_size(&self.description.name, &reply.data)?;
@@ -505,24 +508,6 @@ impl Module {
     fn unavailable(&self, error: &LoadError) -> Problem {
         let message = format!("module {} can't be loaded: {error}", self.description.name);
         Problem::new("MODULE_UNAVAILABLE", Category::Internal, message)
-    }
-
-    /// The problem of a call that a trap ended.
-    fn trapped(&self, trap: &wasmtime::Error, state: &State) -> Problem {
-        let name = &self.description.name;
-        if let Some(problem) = trap.downcast_ref::<Problem>() {
-            // The caller is told the reason, which is no fault of the module.
-            tracing::debug!(module = name, reason = problem.message, "a call was ended");
-            return problem.clone();
-        }
-        if let Some(limit) = state.exceeded_limit(trap) {
-            tracing::warn!(module = name, stopped = %limit, "a module was stopped");
-            return limit.problem(name);
-        }
-        tracing::warn!(module = name, trap = excerpt(&format!("{trap:#}"), 2000), "a module trapped");
-        let reason = excerpt(&trap.root_cause().to_string(), 300);
-        let message = format!("module {name} failed: {reason}");
-        Problem::new("MODULE_TRAPPED", Category::Internal, message)
     }
 }
 

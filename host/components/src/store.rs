@@ -115,6 +115,9 @@ pub(super) struct State {
     pub(super) most_host_calls: u32,
     /// The number of commands that the guest reads from.
     pub(super) streams: usize,
+    /// The streams among them that are looked through for secrets, by their handles, each with the end of what was read
+    /// before.
+    pub(super) looked_through: HashMap<u32, Vec<u8>>,
     pub(super) clock: Arc<CallClock>,
     pub(super) call: Option<Call>,
 }

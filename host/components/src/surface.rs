@@ -118,6 +118,15 @@ impl Surface {
         Ok(surface)
     }
 
+    /// The contract that the component names, such as `sysadmin:module@0.2.0`, whether the host speaks that version or not.
+    pub(super) fn contract(&self) -> Option<String> {
+        let (package, _) = CONTRACT.split_once('@')?;
+        self.exports.iter().chain(&self.imports).find_map(|name| {
+            let (_, version) = name.strip_prefix(package)?.strip_prefix('/')?.split_once('@')?;
+            Some(format!("{package}@{version}"))
+        })
+    }
+
     /// Checks that the component keeps to a world, and returns its version of the contract. Additional exports don't matter.
     pub(super) fn check(&self, world: World) -> Result<Contract, SurfaceError> {
         let imported = check_imports(&self.imports, world)?;

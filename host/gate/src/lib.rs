@@ -47,6 +47,7 @@ mod units;
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
@@ -178,6 +179,13 @@ impl Gate {
     ) -> Self {
         let target_locks = target_lock::TargetLocks::of_this_account(audit.directory());
         Self { safety, policy, knowledge, audit, target_locks, running: TaskTracker::new() }
+    }
+
+    /// Keeps the files of its locks in this directory, apart from those of the account's servers. It is for a gate whose
+    /// targets no other server has.
+    #[must_use]
+    pub fn with_locks_in(self, directory: PathBuf) -> Self {
+        Self { target_locks: target_lock::TargetLocks::within(directory), ..self }
     }
 
     /// Waits until no other plan changes the target, and locks it. A module has to look at the target under this lock:

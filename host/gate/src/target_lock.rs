@@ -109,6 +109,15 @@ impl TargetLocks {
         }
     }
 
+    /// Locks whose files lie in this directory, apart from those of the account's servers.
+    pub(super) fn within(directory: PathBuf) -> Self {
+        Self {
+            directory: Arc::new(move || directory.clone()),
+            there: Path::new(LOCKED_ON_TARGET).into(),
+            targets: Arc::default(),
+        }
+    }
+
     /// Locks with their files in this directory, which also stands for the directory on the target.
     #[cfg(any(test, feature = "test-support"))]
     #[allow(clippy::unwrap_used)]

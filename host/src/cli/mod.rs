@@ -5,6 +5,7 @@ mod audit;
 mod call;
 mod completion;
 mod deny;
+mod doctor;
 mod knowledge;
 mod modules;
 mod pager;
@@ -94,7 +95,7 @@ enum Command {
     Tools(tools::Tools),
     /// Call one tool, precisely as a client would
     Call(call::Call),
-    /// See, add, pin, disable and check modules
+    /// See, add, pin, disable, check and write modules
     Modules(modules::Modules),
     /// See, verify and export what was called and changed, and recover what was left half-done
     Audit(audit::Audit),
@@ -110,8 +111,13 @@ enum Command {
     Policy(policy::Command),
     /// See which services of this machine have a profile, read profiles, and check one's own
     Knowledge(knowledge::Command),
+    /// Look at everything that the server needs, and say how to put right what isn't; nothing is changed
+    Doctor(doctor::Doctor),
     /// Print what makes a shell complete tools, their arguments, hosts and units
     Completion(completion::Completion),
+    /// Write the manual pages into this directory
+    #[command(hide = true)]
+    Manuals { directory: PathBuf },
     /// Compile the component on stdin within limits
     #[command(name = host_components::COMPILE, hide = true)]
     CompileComponent { memory_mib: u64, seconds: u64 },
@@ -167,6 +173,10 @@ impl Cli {
             Command::Approve(command) => return command.run().await,
             Command::Deny(command) => return command.run().await,
             Command::Completion(command) => return command.run(),
+            Command::Manuals { directory } => {
+                clap_mangen::generate_to(Self::command(), directory)?;
+                return Ok(ExitCode::SUCCESS);
+            }
             _ => {}
         }
         if let Command::System(command) = self.command {
@@ -175,6 +185,13 @@ impl Cli {
         }
         if matches!(&self.command, Command::Call(command) if command.wants_general_help()) {
             return print_help("call");
+        }
+        // No account's configuration counts for what all accounts share.
+        if matches!(&self.command, Command::Modules(command) if command.is_compile()) {
+            return modules::compile(ModuleDirectories::new(modules_directory(self.modules)?)).await;
+        }
+        if let Command::Doctor(command) = self.command {
+            return command.run(ModuleDirectories::new(modules_directory(self.modules)?)).await;
         }
         let loaded = config::load(!matches!(self.command, Command::Tools(_)))?;
         if let Command::Policy(command) = self.command {
@@ -198,6 +215,8 @@ impl Cli {
             | Command::Approve(_)
             | Command::Deny(_)
             | Command::Completion(_)
+            | Command::Doctor(_)
+            | Command::Manuals { .. }
             | Command::Policy(_)
             | Command::Knowledge(_)
             | Command::System(_)
@@ -285,6 +304,8 @@ fn start_logging() -> Logging {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use clap::Arg;
 
     use super::*;
@@ -368,6 +389,10 @@ mod tests {
         command.build();
         let mut command = &command;
         for word in words {
+            // What follows are values, whatever they look like.
+            if word == "--" {
+                return command.get_positionals().next().is_none().then(|| word.clone());
+            }
             if let Some(long) = word.strip_prefix("--") {
                 let name = long.split('=').next().unwrap_or_default();
                 if !command.get_arguments().any(|argument| argument.get_long() == Some(name)) {
@@ -390,6 +415,8 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let mut pages =
             vec![root.join("README.md"), root.join("CONTRIBUTING.md"), root.join("knowledge/README.md")];
+        // The pages that a new module begins with.
+        pages.extend(["rust", "python"].map(|kind| root.join(format!("sdk/templates/{kind}/README.md"))));
         pages.extend(std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
         let mut calls = 0;
         for page in pages.iter().filter(|page| page.extension().is_some_and(|kind| kind == "md")) {
@@ -410,9 +437,52 @@ mod tests {
             ("$ sudo -u x /usr/local/bin/linux-sysadmin frobnicate # a comment", Some("frobnicate")),
             ("$ linux-sysadmin policy check rm --recursive /srv | less", None),
             ("$ linux-sysadmin call TOOL --args '{}' --modules DIR", None),
+            ("$ linux-sysadmin modules record --to DIR -- rpm --query", None),
+            ("$ linux-sysadmin modules list -- rpm", Some("--")),
         ] {
             let calls = shown_calls(&format!("```console\n{line}\n```\n"));
             assert_eq!(unknown_word(&calls[0]).as_deref(), unknown, "{line}");
         }
+    }
+
+    /// The options of each command, by the words that call it. Those that every command takes are left out.
+    fn commands_below(command: &clap::Command, words: &str) -> BTreeMap<String, BTreeSet<String>> {
+        let is_shown = |below: &&clap::Command| !below.is_hide_set() && below.get_name() != "help";
+        let shown = command.get_subcommands().filter(is_shown);
+        if command.has_subcommands() {
+            let of = |below: &clap::Command| commands_below(below, &format!("{words} {}", below.get_name()));
+            return shown.flat_map(of).collect();
+        }
+        let options = command.get_arguments().filter(|argument| {
+            !argument.is_hide_set() && !argument.is_global_set() && argument.get_id() != "help"
+        });
+        let longs = options.filter_map(|argument| Some(format!("--{}", argument.get_long()?)));
+        BTreeMap::from([(words.to_owned(), longs.collect())])
+    }
+
+    #[test]
+    fn the_page_of_commands_has_every_command_with_its_options_and_no_others() {
+        let mut program = Cli::command().disable_help_subcommand(true);
+        program.build();
+        let commands = commands_below(&program, "linux-sysadmin");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/commands.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let spans =
+            |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<String>>();
+        let rows = page.lines().filter(|line| line.starts_with("| `linux-sysadmin "));
+        let mut documented = BTreeMap::new();
+        for row in rows {
+            let cells: Vec<&str> = row.split('|').collect();
+            let command = cells[1].trim().trim_matches('`').to_owned();
+            assert!(documented.insert(command, spans(cells[2])).is_none(), "two rows: {row}");
+        }
+        for (command, options) in &commands {
+            let options: Vec<String> = options.iter().map(|option| format!("`{option}`")).collect();
+            let row = format!("| `{command}` | {} | … |", options.join(", "));
+            let found = documented.get(command);
+            assert_eq!(found, commands.get(command), "docs/commands.md: expected the row {row}");
+        }
+        let gone: Vec<_> = documented.keys().filter(|command| !commands.contains_key(*command)).collect();
+        assert!(gone.is_empty(), "docs/commands.md: these are no commands: {gone:?}");
     }
 }

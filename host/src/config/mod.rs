@@ -1,5 +1,7 @@
 //! Reads the configuration file at the start of the server. At the very first start it writes one that has every option.
 
+mod distro_of;
+
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -10,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::retry::RetryPolicy;
+pub use distro_of::DistroOf;
 use host_base::{Within, directories, trusted_file};
 use host_inventory::{Groups, HostPattern, InventoryPath};
 use host_openssh::Alias;
@@ -53,8 +56,10 @@ pub struct Config {
     pub audit: host_audit::Config,
     /// The time after which long calls become jobs, and the limits of jobs.
     pub jobs: Jobs,
-    /// Facts about the target that replace detected ones.
+    /// Facts about the target of calls that name no host. They replace detected ones.
     pub distro: Overrides,
+    /// The same for hosts that calls name.
+    pub distro_of: DistroOf,
 }
 
 impl Config {
@@ -407,7 +412,7 @@ mod tests {
             .lines()
             .map(|line| match line.strip_prefix("# ") {
                 Some(option)
-                    if ["distro:", "hosts:", "inventory:", "  "]
+                    if ["distro:", "distro_of:", "hosts:", "inventory:", "  "]
                         .iter()
                         .any(|begin| option.starts_with(begin)) =>
                 {
@@ -418,6 +423,7 @@ mod tests {
             .collect();
         assert!(uncommented.contains("\n  codename: noble"), "{uncommented}");
         assert!(uncommented.contains("\n  web: [web1,"), "{uncommented}");
+        assert!(uncommented.contains("\n  router1: {"), "{uncommented}");
         parse(&uncommented).unwrap();
     }
 

@@ -37,7 +37,7 @@ use host_inventory::InventoryError;
 use host_knowledge::LazyKnowledge;
 use host_policy::{Policy, PolicyError};
 use host_system_mode::Mode;
-use host_target::ServiceFiles;
+use host_target::{ServiceFiles, Target};
 
 pub use client_tools::ClientTools;
 pub use loaded_modules::LoadedModules;
@@ -91,6 +91,27 @@ impl Dispatcher {
         loaded_config: LoadedConfig,
         cold: CompileMode,
     ) -> Result<Self, StartError> {
+        let audit = AuditLog::of_this_account(&loaded_config.config.audit);
+        Self::with(places, loaded_config, cold, audit, None)
+    }
+
+    /// Makes a dispatcher that works on this target only, and records its calls in this log.
+    pub fn for_target(
+        places: ModuleDirectories,
+        loaded_config: LoadedConfig,
+        target: Arc<Target>,
+        audit: AuditLog,
+    ) -> Result<Self, StartError> {
+        Self::with(places, loaded_config, CompileMode::Now, audit, Some(target))
+    }
+
+    fn with(
+        places: ModuleDirectories,
+        loaded_config: LoadedConfig,
+        cold: CompileMode,
+        audit: AuditLog,
+        only: Option<Arc<Target>>,
+    ) -> Result<Self, StartError> {
         let config = &loaded_config.config;
         let policy = Policy::load(&config.policy)?;
         let registry = Registry::new(&config.modules, host_base::directories::cache());
@@ -105,10 +126,18 @@ impl Dispatcher {
         let knowledge = LazyKnowledge::new(&config.knowledge, &loaded_config.path, policy.clone());
         let marks = knowledge.clone();
         let looked_for = ServiceFiles::new(move || marks.get().configuration_marks());
-        let targets = Arc::new(Targets::new(config, looked_for)?);
+        // A target that only this dispatcher has is locked apart from those of the account's servers.
+        let locks = only.is_some().then(|| audit.directory().join("targets"));
+        let targets = Arc::new(match only {
+            Some(target) => Targets::only(target)?,
+            None => Targets::new(config, looked_for)?,
+        });
         let first_run = Arc::new(AtomicBool::new(loaded_config.generated));
-        let audit = Arc::new(AuditLog::of_this_account(&config.audit));
-        let gate = Arc::new(Gate::new(config.safety.clone(), policy, knowledge, audit));
+        let gate = Gate::new(config.safety.clone(), policy, knowledge, Arc::new(audit));
+        let gate = Arc::new(match locks {
+            Some(directory) => gate.with_locks_in(directory),
+            None => gate,
+        });
         Ok(Self {
             modules: RwLock::new(Arc::new(modules)),
             cold,

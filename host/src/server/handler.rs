@@ -7,10 +7,10 @@ use rmcp::ErrorData;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, ContentBlock, GetTaskParams, GetTaskResult, Implementation, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, SubscriptionFilter,
-    Tool, ToolAnnotations,
+    CompleteResult, ContentBlock, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+    Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::{Map, Value};
@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::elicitation::{self, StateSeal};
 use super::list_changes::ListChanges;
 use super::tool_list::ToolList;
-use super::{resources, tasks};
+use super::{prompts, resources, tasks};
 use crate::answers::envelope::Envelope;
 use crate::answers::text;
 use crate::arguments::MAX_AGENT_ID;
@@ -219,7 +219,7 @@ impl ServerHandler for Handler {
         let instructions = format!("{INSTRUCTIONS}{hosts}{short}");
         let capabilities = ServerCapabilities::builder();
         let capabilities = capabilities.enable_tools().enable_tool_list_changed().enable_tasks();
-        let capabilities = capabilities.enable_resources().enable_completions().build();
+        let capabilities = capabilities.enable_resources().enable_completions().enable_prompts().build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("linux-sysadmin-mcp", env!("CARGO_PKG_VERSION")))
             .with_instructions(instructions)
@@ -235,6 +235,22 @@ impl ServerHandler for Handler {
         let hosts = self.dispatcher.targets().offers_hosts();
         let options = SchemaOptions { two_step: self.two_step(&context), hosts };
         Ok(ListToolsResult::with_all_items(self.list.tools(options, &self.client_tools).await))
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::list())
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        prompts::get(&request).map(Into::into)
     }
 
     async fn list_resources(

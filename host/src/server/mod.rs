@@ -1,9 +1,10 @@
-//! The MCP server over stdio: tools, calls, progress, cancellation, tasks and resources.
+//! The MCP server over stdio: tools, calls, progress, cancellation, tasks, resources and prompts.
 
 mod elicitation;
 mod file_watch;
 mod handler;
 mod list_changes;
+mod prompts;
 mod resources;
 mod tasks;
 mod tool_list;

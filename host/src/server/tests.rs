@@ -252,3 +252,44 @@ async fn a_server_that_is_asked_to_end_ends_its_subscriptions() {
     assert_eq!(client.next().await["id"], 1);
     client.server.await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn workflows_are_prompts_in_every_generation() {
+    for version in LEGACY.into_iter().chain([NEWEST]) {
+        let mut client = Client::new(1 << 20).await;
+        if version != NEWEST {
+            let opened = client.initialize(version).await;
+            assert!(opened["result"]["capabilities"]["prompts"].is_object(), "{version}: {opened}");
+            client.send(json!({"method": "notifications/initialized"})).await;
+        }
+        let about = json!({"name": "troubleshoot", "arguments": {"about": "nginx is down"}});
+        for (id, method, params) in [
+            (1, "prompts/list", json!({})),
+            (2, "prompts/get", about),
+            (3, "prompts/get", json!({"name": "nonsense"})),
+            (4, "prompts/get", json!({"name": 7})),
+        ] {
+            match version {
+                NEWEST => client.ask(id, method, params).await,
+                _ => client.send(json!({"id": id, "method": method, "params": params})).await,
+            }
+            let answer = client.next().await;
+            assert_eq!(answer["id"], id, "{version}: {answer}");
+            match id {
+                1 => {
+                    let prompts = answer["result"]["prompts"].as_array().expect("prompts");
+                    let named = |prompt: &Value| prompt["name"] == "troubleshoot";
+                    assert!(prompts.iter().any(named), "{version}: {answer}");
+                }
+                2 => {
+                    let message = &answer["result"]["messages"][0];
+                    assert_eq!(message["role"], "user", "{version}: {answer}");
+                    let text = message["content"]["text"].as_str().expect("a text");
+                    assert!(text.contains("nginx is down"), "{version}: {answer}");
+                }
+                _ => assert_eq!(answer["error"]["code"], -32602, "{version}: {answer}"),
+            }
+        }
+        client.close().await;
+    }
+}

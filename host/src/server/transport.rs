@@ -21,8 +21,16 @@ use tokio_util::sync::CancellationToken;
 use host_base::strict_json;
 
 /// The methods that this server knows. rmcp treats a request with wrong parameters like one of an unknown method.
-const KNOWN_METHODS: [&str; 6] =
-    ["initialize", "server/discover", "ping", "tools/list", "tools/call", "subscriptions/listen"];
+const KNOWN_METHODS: [&str; 8] = [
+    "initialize",
+    "server/discover",
+    "ping",
+    "tools/list",
+    "tools/call",
+    "prompts/list",
+    "prompts/get",
+    "subscriptions/listen",
+];
 
 /// The number of bytes of the longest line that is accepted.
 const MAX_LINE: usize = 16 << 20;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::config::Config;
+use crate::config::{Config, DistroOf, Ssh};
 use host_base::problem::{Category, Problem};
 use host_inventory::{Allowed, Inventory, InventoryError};
 use host_openssh::Alias;
@@ -109,6 +109,13 @@ impl Targets {
             known: Mutex::default(),
             session: Mutex::default(),
         })
+    }
+
+    /// Makes the targets of a server that works on this one only. Its calls can name no other host.
+    pub fn only(target: Arc<Target>) -> Result<Self, InventoryError> {
+        let ssh = Ssh { allowed_hosts: Some(Vec::new()), ..Ssh::default() };
+        let only = Self::new(&Config { ssh, ..Config::default() }, ServiceFiles::default())?;
+        Ok(Self { local: target.clone(), usual: target, ..only })
     }
 
     /// The target of calls that name no host, unless their client is connected to another one.
@@ -223,7 +230,8 @@ impl Targets {
     }
 
     fn remote_target(&self, destination: Destination) -> Target {
-        Target::remote(destination, self.settings.clone(), Overrides::default())
+        let overrides = self.hosts.overrides(&destination.alias);
+        Target::remote(destination, self.settings.clone(), overrides)
     }
 
     /// The target of a host that calls may name, reached with these options instead of those of the configuration. Once it
@@ -375,7 +383,8 @@ pub fn target_of_record(config: &Config, name: &str) -> Result<Target, String> {
     let destination = hosts.destination(alias);
     let options = SshOptions { user, port, ..SshOptions::default() };
     let destination = if options == SshOptions::default() { destination } else { destination.with(options) };
-    Ok(Target::remote(destination, config.ssh.settings(), Overrides::default()))
+    let overrides = hosts.overrides(&destination.alias);
+    Ok(Target::remote(destination, config.ssh.settings(), overrides))
 }
 
 impl Selected {
@@ -393,6 +402,7 @@ impl Selected {
 struct Hosts {
     inventory: Inventory,
     allowed: Allowed,
+    distro_of: DistroOf,
 }
 
 impl Hosts {
@@ -402,7 +412,7 @@ impl Hosts {
         for warning in inventory.warnings().iter().chain(allowed.warnings()) {
             tracing::warn!(warning, "hosts that calls may name");
         }
-        Ok(Self { inventory, allowed })
+        Ok(Self { inventory, allowed, distro_of: config.distro_of.clone() })
     }
 
     fn is_empty(&self) -> bool {
@@ -419,6 +429,11 @@ impl Hosts {
 
     fn is_local(&self, name: &str) -> bool {
         name == LOCALHOST || self.inventory.entry(name).is_some_and(|entry| entry.is_local)
+    }
+
+    /// The operator's facts for the host of this name.
+    fn overrides(&self, name: &str) -> Overrides {
+        self.distro_of.of(name, &self.inventory)
     }
 
     /// The way to reach the host of this name.

@@ -42,6 +42,7 @@ impl Machine {
             },
             (Self::Remote(remote), Some(acting)) => remote.act(pipeline, rights, acting).await,
             (Self::Remote(remote), None) => remote.run(pipeline, rights).await,
+            (Self::Recorded(recorded), changes) => recorded.run(pipeline, rights, changes.is_some()),
         }
     }
 
@@ -49,7 +50,7 @@ impl Machine {
     /// their stderr, and the last output has it.
     fn stderr<'o>(&self, outputs: &'o [Output], at: usize) -> &'o [u8] {
         let holder = match self {
-            Self::Local(_) => outputs.get(at),
+            Self::Local(_) | Self::Recorded(_) => outputs.get(at),
             Self::Remote(_) => outputs.last(),
         };
         holder.map_or(&[], |output| &output.stderr)

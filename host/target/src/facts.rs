@@ -1,8 +1,10 @@
 //! The facts about a target, and the names that `serves` conditions use.
 //!
-//! [`gather`] has the questions and the two ways to ask them. [`derive`] turns the answers into facts.
+//! [`gather`] has the questions and the two ways to ask them. [`derive`] turns the answers into facts, and [`detection`] has what
+//! tells which is which.
 
 mod derive;
+pub(super) mod detection;
 mod gather;
 mod release;
 
@@ -15,12 +17,13 @@ pub(super) use gather::{LISTING_QUESTION, questions, read};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The facts about a target. The names are those of the `distro-context` interface.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Facts {
-    /// `debian`, `rhel`, or the target's own ID where it belongs to neither.
+    /// A family of `detection.yaml`, such as `debian`, or the target's own ID where it belongs to none.
     pub family: String,
     /// The distribution's name, such as "Debian GNU/Linux".
     pub name: String,
@@ -29,9 +32,9 @@ pub struct Facts {
     /// The release's code name, such as "bookworm".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub codename: Option<String>,
-    /// `apt`, `dnf` or `none`.
+    /// A package manager of `detection.yaml`, such as `apt`, or `none`.
     pub package_manager: String,
-    /// `systemd`, or the name of process 1.
+    /// An init system of `detection.yaml`, such as `systemd`, or the name of process 1.
     pub init_system: String,
     /// `ufw`, `firewalld`, `nftables` or `none`.
     pub firewall_backend: String,

@@ -14,6 +14,7 @@ mod overrides;
 mod paths;
 mod pipeline;
 mod process_group;
+pub mod recorded;
 mod remote;
 mod resolve;
 mod rights;
@@ -42,6 +43,7 @@ use entry::Trusted;
 use host_base::problem::Problem;
 use host_base::{Command, Privilege};
 use local::Local;
+use recorded::{Recorded, RecordedMachine};
 use remote::Remote;
 use rights::Rights;
 
@@ -52,6 +54,7 @@ fn rights(facts: &Facts) -> Rights {
 enum Machine {
     Local(Local),
     Remote(Remote),
+    Recorded(Recorded),
 }
 
 /// A command whose stdout is read piece by piece. Dropping it ends the command.
@@ -60,6 +63,8 @@ pub enum OutputStream {
     Local(stream::LocalOutputStream),
     /// The command runs on a machine behind SSH.
     Remote(remote::RemoteOutputStream),
+    /// The command was recorded.
+    Recorded(recorded::RecordedOutputStream),
 }
 
 impl OutputStream {
@@ -68,6 +73,7 @@ impl OutputStream {
         match self {
             Self::Local(stream) => stream.read(max_bytes).await,
             Self::Remote(stream) => stream.read(max_bytes).await,
+            Self::Recorded(stream) => Ok(stream.read(max_bytes)),
         }
     }
 }
@@ -119,6 +125,11 @@ impl Target {
         Self::of(Machine::Remote(Remote::new(destination, settings)), overrides)
     }
 
+    /// Makes the target of a machine that consists of recordings.
+    pub fn recorded(machine: Arc<RecordedMachine>) -> Self {
+        Self::of(Machine::Recorded(machine), Overrides::default())
+    }
+
     fn of(machine: Machine, overrides: Overrides) -> Self {
         Self {
             machine,
@@ -148,6 +159,7 @@ impl Target {
         match &self.machine {
             Machine::Local(_) => "localhost",
             Machine::Remote(remote) => remote.name(),
+            Machine::Recorded(recorded) => recorded.name(),
         }
     }
 
@@ -188,6 +200,7 @@ impl Target {
                 here.await.unwrap_or_default()
             }
             Machine::Remote(remote) => remote.services().await?,
+            Machine::Recorded(_) => Services::default(),
         };
         let seen = Arc::new(seen);
         *services = Some((Instant::now(), known.connection, seen.clone()));
@@ -197,7 +210,7 @@ impl Target {
     async fn known(&self, anew: bool) -> Result<GatheredFacts, Problem> {
         let mut known = self.facts.lock().await;
         let connection = match &self.machine {
-            Machine::Local(_) => 0,
+            Machine::Local(_) | Machine::Recorded(_) => 0,
             Machine::Remote(remote) => remote.connected().await?,
         };
         #[cfg(any(test, feature = "test-support"))]
@@ -207,6 +220,7 @@ impl Target {
         }
         let (connection, facts, host_key) = match &self.machine {
             Machine::Local(local) => (connection, facts::gather_here(local).await, None),
+            Machine::Recorded(recorded) => (connection, recorded.facts().clone(), None),
             Machine::Remote(remote) => {
                 let (connection, facts, host_key, services) = remote.gather().await?;
                 *self.services.lock().await = Some((Instant::now(), connection, Arc::new(services)));
@@ -230,9 +244,13 @@ impl Target {
         if self.test_connection.is_some() {
             return self.facts().await.ok()?.machine_id.clone();
         }
+        if let Machine::Recorded(recorded) = &self.machine {
+            return recorded.facts().machine_id.clone();
+        }
         let request = ReadRequest { path: facts::MACHINE_ID.to_owned(), offset: 0, max_bytes: 4096 };
         let check: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
-        let id = self.read_own(vec![request], Trusted::Anyone, check).await.pop()?.ok()?;
+        let id =
+            self.read_own(vec![request], Trusted::Anyone, &Privilege::Caller, check).await.pop()?.ok()?;
         facts::machine_id_in(&String::from_utf8(id).ok()?)
     }
 
@@ -240,7 +258,7 @@ impl Target {
     /// without a connection.
     pub async fn peer(&self) -> Option<Peer> {
         match &self.machine {
-            Machine::Local(_) => None,
+            Machine::Local(_) | Machine::Recorded(_) => None,
             Machine::Remote(remote) => remote.peer().await,
         }
     }
@@ -248,7 +266,7 @@ impl Target {
     /// Returns the state of the connection, and connects if there is none. This machine has no connection.
     pub async fn connection_info(&self) -> Result<Option<ConnectionInfo>, Problem> {
         match &self.machine {
-            Machine::Local(_) => Ok(None),
+            Machine::Local(_) | Machine::Recorded(_) => Ok(None),
             Machine::Remote(remote) => remote.connection_info().await.map(Some),
         }
     }
@@ -256,7 +274,7 @@ impl Target {
     /// Makes a separate connection, measures it and ends it. This machine has no connection.
     pub async fn probe_connection(&self) -> Result<Option<ConnectionInfo>, Problem> {
         match &self.machine {
-            Machine::Local(_) => Ok(None),
+            Machine::Local(_) | Machine::Recorded(_) => Ok(None),
             Machine::Remote(remote) => remote.probe_connection().await.map(Some),
         }
     }
@@ -264,7 +282,7 @@ impl Target {
     /// Returns the address and the known keys of the target without asking it. This machine has none.
     pub async fn known_host(&self) -> Result<Option<KnownHost>, Problem> {
         match &self.machine {
-            Machine::Local(_) => Ok(None),
+            Machine::Local(_) | Machine::Recorded(_) => Ok(None),
             Machine::Remote(remote) => remote.known_host().await.map(Some),
         }
     }
@@ -272,7 +290,7 @@ impl Target {
     /// Says whether there is a connection. This machine never has one.
     pub async fn is_connected(&self) -> bool {
         match &self.machine {
-            Machine::Local(_) => false,
+            Machine::Local(_) | Machine::Recorded(_) => false,
             Machine::Remote(remote) => remote.is_connected().await,
         }
     }
@@ -290,7 +308,7 @@ impl Target {
     /// Returns for how long the connection was lost, if it was restored after `since`.
     pub fn restored_since(&self, since: Instant) -> Option<Duration> {
         match &self.machine {
-            Machine::Local(_) => None,
+            Machine::Local(_) | Machine::Recorded(_) => None,
             Machine::Remote(remote) => remote.restored_since(since),
         }
     }
@@ -303,7 +321,7 @@ impl Target {
             return test_connection.check_new_connection();
         }
         match &self.machine {
-            Machine::Local(_) => Ok(()),
+            Machine::Local(_) | Machine::Recorded(_) => Ok(()),
             Machine::Remote(remote) => {
                 let (host_key, machine_id) = remote.check_new_connection().await?;
                 let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -348,6 +366,7 @@ impl Target {
     pub async fn prefix_of_missing(&self, command: &Command, facts: &Facts) -> Result<String, Problem> {
         match &self.machine {
             Machine::Local(local) => local.prefix(command, rights(facts)),
+            Machine::Recorded(recorded) => recorded.prefix(command, rights(facts)),
             Machine::Remote(remote) => Ok(remote.command_prefix(command, rights(facts)).await?.shown),
         }
     }
@@ -383,6 +402,7 @@ impl Target {
     async fn stream(&self, command: &Command, rights: Rights) -> Result<OutputStream, Problem> {
         match &self.machine {
             Machine::Local(local) => local.open(command, rights).await.map(OutputStream::Local),
+            Machine::Recorded(recorded) => recorded.stream(command, rights).map(OutputStream::Recorded),
             Machine::Remote(remote) => remote.stream(command, rights).await.map(OutputStream::Remote),
         }
     }
@@ -402,6 +422,9 @@ impl Target {
         }
         match &self.machine {
             Machine::Local(_) => lock::take_local(path, patience).await,
+            Machine::Recorded(_) => {
+                Ok(lock::LockOutcome::Unavailable("a machine of recordings has no locks".to_owned()))
+            }
             Machine::Remote(remote) => remote.lock(path, patience).await,
         }
     }
@@ -410,6 +433,7 @@ impl Target {
     pub async fn program(&self, name: &str) -> Result<String, Problem> {
         match &self.machine {
             Machine::Local(local) => Ok(local.program(name)?.to_string_lossy().into_owned()),
+            Machine::Recorded(recorded) => recorded.program(name),
             Machine::Remote(remote) => remote.program(name).await,
         }
     }

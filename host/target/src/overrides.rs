@@ -5,6 +5,7 @@ use std::ops::Deref;
 use serde::Deserialize;
 
 use super::Facts;
+use super::facts::detection;
 use host_text::visible::excerpt;
 
 /// The facts that the operator sets. All others are as they were found.
@@ -23,16 +24,20 @@ pub struct Overrides {
     user_management: Option<OneOf<6>>,
 }
 
-/// The values that a fact may be given, by its number in [`Overrides`].
-const ALLOWED_VALUES: [&[&str]; 7] = [
-    &["debian", "rhel", "arch", "suse", "alpine"],
-    &["apt", "dnf", "pacman", "zypper", "apk", "none"],
-    &["ufw", "firewalld", "nftables", "none"],
-    &["apparmor", "selinux", "none"],
-    &["docker", "podman", "none"],
-    &["journald", "rsyslog", "both", "none"],
-    &["adduser", "useradd"],
-];
+/// The values that a fact may be given, by its number in [`Overrides`]. Those that are detected by a table are the table's.
+fn allowed_values(fact: usize) -> Vec<&'static str> {
+    let table = detection::table();
+    let none = std::iter::once("none");
+    match fact {
+        0 => table.families().collect(),
+        1 => table.package_managers().chain(none).collect(),
+        2 => table.firewall_backends().chain(none).collect(),
+        3 => vec!["apparmor", "selinux", "none"],
+        4 => table.container_runtimes().chain(none).collect(),
+        5 => vec!["journald", "rsyslog", "both", "none"],
+        _ => vec!["adduser", "useradd"],
+    }
+}
 
 /// A fact with fixed values. A value that no module serves would silently take tools away.
 #[derive(Clone, Debug, Deserialize)]
@@ -51,11 +56,10 @@ impl<const FACT: usize> TryFrom<String> for OneOf<FACT> {
     type Error = String;
 
     fn try_from(word: String) -> Result<Self, String> {
-        match ALLOWED_VALUES[FACT].contains(&word.as_str()) {
+        let allowed = allowed_values(FACT);
+        match allowed.contains(&word.as_str()) {
             true => Ok(Self(word)),
-            false => {
-                Err(format!("{:?} is not one of {}", excerpt(&word, 40), ALLOWED_VALUES[FACT].join(", ")))
-            }
+            false => Err(format!("{:?} is not one of {}", excerpt(&word, 40), allowed.join(", "))),
         }
     }
 }
@@ -199,6 +203,18 @@ mod tests {
         {
             let error = serde_yaml::from_str::<Overrides>(bad).unwrap_err().to_string();
             assert!(error.contains("unknown field"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn each_value_that_can_be_detected_can_be_set() {
+        for manager in ["apt", "dnf", "pacman", "zypper", "apk", "xbps", "emerge", "nix", "none"] {
+            let overrides: Overrides = serde_yaml::from_str(&format!("package_manager: {manager}")).unwrap();
+            assert_eq!(overrides.apply(facts()).package_manager, manager);
+        }
+        for family in ["debian", "rhel", "arch", "suse", "alpine", "void", "gentoo", "nixos"] {
+            let overrides: Overrides = serde_yaml::from_str(&format!("family: {family}")).unwrap();
+            assert_eq!(overrides.apply(facts()).family, family);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::entry::Trusted;
 use super::file_commands::FileCommands;
 use super::resolve::{LastLink, Resolved};
-use super::{Machine, Target};
+use super::{Machine, Target, rights};
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 use host_capability::Access;
@@ -110,6 +110,7 @@ impl Target {
         };
         let mut resolved = match &self.machine {
             Machine::Local(local) => local.resolve(paths, LastLink::Followed, trusted).await,
+            Machine::Recorded(recorded) => recorded.resolve(&paths, None),
             // `stat` asks, because owners have names there.
             Machine::Remote(remote) => remote.locate(paths, LastLink::Followed, trusted).await,
         };
@@ -143,6 +144,7 @@ impl Target {
             Err(problem) => vec![Err(problem); paths.len()],
             Ok(AccessMethod::Direct(trusted)) => match &self.machine {
                 Machine::Local(local) => local.resolve(paths.clone(), LastLink::Followed, trusted).await,
+                Machine::Recorded(recorded) => recorded.resolve(&paths, None),
                 Machine::Remote(remote) if with_identity => {
                     remote.locate(paths.clone(), LastLink::Followed, trusted).await
                 }
@@ -166,6 +168,7 @@ impl Target {
             Err(problem) => vec![Err(problem); paths.len()],
             Ok(AccessMethod::Direct(trusted)) => match &self.machine {
                 Machine::Local(local) => local.resolve(paths.clone(), LastLink::Kept, trusted).await,
+                Machine::Recorded(recorded) => recorded.resolve(&paths, Some(&access.privilege)),
                 Machine::Remote(remote) => remote.locate(paths.clone(), LastLink::Kept, trusted).await,
             },
             Ok(AccessMethod::Commands(trusted)) => {
@@ -189,12 +192,14 @@ impl Target {
     ) -> Vec<Result<Vec<u8>, Problem>> {
         match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); requests.len()],
-            Ok(AccessMethod::Direct(trusted)) => self.read_own(requests, trusted, check).await,
+            Ok(AccessMethod::Direct(trusted)) => {
+                self.read_own(requests, trusted, &access.privilege, check).await
+            }
             Ok(AccessMethod::Commands(_)) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let answers = self.file_commands(access, &trusted).read_all(&requests, &*check).await;
                 match access.would_do_without_sudo(&answers) {
-                    true => self.read_own(requests, Trusted::Anyone, check).await,
+                    true => self.read_own(requests, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
                 }
             }
@@ -205,11 +210,13 @@ impl Target {
         &self,
         requests: Vec<ReadRequest>,
         trusted: Trusted,
+        privilege: &Privilege,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
         match &self.machine {
             Machine::Local(local) => local.read_all(requests, trusted, check).await,
             Machine::Remote(remote) => remote.read_all(requests, trusted, check).await,
+            Machine::Recorded(recorded) => recorded.read_all(&requests, privilege, &*check),
         }
     }
 
@@ -222,12 +229,14 @@ impl Target {
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
-            Ok(AccessMethod::Direct(trusted)) => self.stat_own(paths, trusted, check).await,
+            Ok(AccessMethod::Direct(trusted)) => {
+                self.stat_own(paths, trusted, &access.privilege, check).await
+            }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let answers = self.file_commands(access, &trusted).stat_all(&paths, &*check).await;
                 match access.would_do_without_sudo(&answers) {
-                    true => self.stat_own(paths, Trusted::Anyone, check).await,
+                    true => self.stat_own(paths, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
                 }
             }
@@ -238,11 +247,13 @@ impl Target {
         &self,
         paths: Vec<String>,
         trusted: Trusted,
+        privilege: &Privilege,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
         match &self.machine {
             Machine::Local(local) => local.stat_all(paths, trusted, check).await,
             Machine::Remote(remote) => remote.stat_all(paths, trusted, check).await,
+            Machine::Recorded(recorded) => recorded.stat_all(&paths, privilege, &*check),
         }
     }
 
@@ -250,11 +261,13 @@ impl Target {
         &self,
         paths: Vec<String>,
         trusted: Trusted,
+        privilege: &Privilege,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<String>, Problem>> {
         match &self.machine {
             Machine::Local(local) => local.list_all(paths, trusted, check).await,
             Machine::Remote(remote) => remote.list_all(paths, trusted, check).await,
+            Machine::Recorded(recorded) => recorded.list_all(&paths, privilege, &*check),
         }
     }
 
@@ -267,12 +280,14 @@ impl Target {
     ) -> Vec<Result<Vec<String>, Problem>> {
         match self.access_method(&access.privilege).await {
             Err(problem) => vec![Err(problem); paths.len()],
-            Ok(AccessMethod::Direct(trusted)) => self.list_own(paths, trusted, check).await,
+            Ok(AccessMethod::Direct(trusted)) => {
+                self.list_own(paths, trusted, &access.privilege, check).await
+            }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let answers = self.file_commands(access, &trusted).list_all(&paths, &*check).await;
                 match access.would_do_without_sudo(&answers) {
-                    true => self.list_own(paths, Trusted::Anyone, check).await,
+                    true => self.list_own(paths, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
                 }
             }
@@ -296,6 +311,11 @@ impl Target {
         let is_root = match &self.machine {
             Machine::Local(_) => rustix::process::geteuid().is_root(),
             Machine::Remote(_) => self.facts().await?.uid == 0,
+            // Recorded files need no commands.
+            Machine::Recorded(recorded) => {
+                recorded.check_rights(privilege, rights(recorded.facts()))?;
+                return Ok(AccessMethod::Direct(Trusted::Anyone));
+            }
         };
         Ok(match privilege {
             Privilege::User(name) => AccessMethod::Commands(Trusted::Owner(name.clone())),

@@ -14,6 +14,7 @@ mod escapes;
 mod forms;
 mod guessed;
 mod joined;
+mod mask;
 mod names;
 mod value;
 mod words;
@@ -28,6 +29,7 @@ use aho_corasick::dfa::DFA;
 
 use crate::visible;
 
+pub use mask::{mask, mask_between};
 pub use value::redact_value;
 
 /// The text that replaces a secret.

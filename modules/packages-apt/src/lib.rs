@@ -89,11 +89,11 @@ impl Backend for Apt {
         Ok(names.iter().filter(|name| !known.contains_key(name.as_str())).cloned().collect())
     }
 
-    fn command(&self, request: &Request) -> Option<Command> {
+    fn command(&self, request: &Request, _: &Context) -> Option<Command> {
         commands::run(request)
     }
 
-    fn dry_run_command(&self, request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, request: &Request, _: &Context) -> Option<Command> {
         commands::simulation(request)
     }
 
@@ -101,11 +101,11 @@ impl Backend for Apt {
         simulation::of(request, cx)
     }
 
-    fn explain(&self, output: &Output) -> Option<Problem> {
+    fn explain(&self, output: &Output, _: &Context) -> Option<Problem> {
         explain::explain(output)
     }
 
-    fn remarks(&self, output: &Output) -> Remarks {
+    fn remarks(&self, output: &Output, _: &Context) -> Remarks {
         explain::remarks(output)
     }
 

@@ -128,7 +128,7 @@ impl Upkeep for Apt {
         Ok(simulated.operations.into_iter().map(|operation| operation.name).collect())
     }
 
-    fn clean(&self, what: Cached) -> Option<Command> {
+    fn clean(&self, what: Cached, _: &Context) -> Option<Command> {
         (what == Cached::Packages).then(|| CLEAN.command().as_root())
     }
 

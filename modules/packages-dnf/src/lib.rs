@@ -73,11 +73,11 @@ impl Backend for Dnf {
         repository::unknown(names, cx)
     }
 
-    fn command(&self, request: &Request) -> Option<Command> {
+    fn command(&self, request: &Request, _: &Context) -> Option<Command> {
         Some(command::change(request))
     }
 
-    fn dry_run_command(&self, request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, request: &Request, _: &Context) -> Option<Command> {
         command::simulation(request)
     }
 
@@ -85,11 +85,11 @@ impl Backend for Dnf {
         simulation::simulate(request, cx)
     }
 
-    fn explain(&self, output: &Output) -> Option<Problem> {
+    fn explain(&self, output: &Output, _: &Context) -> Option<Problem> {
         problem::explain(output)
     }
 
-    fn remarks(&self, output: &Output) -> Remarks {
+    fn remarks(&self, output: &Output, _: &Context) -> Remarks {
         remarks::remarks(output)
     }
 

@@ -73,7 +73,7 @@ impl Upkeep for Dnf {
         Ok(simulated.operations.into_iter().map(|operation| operation.name).collect())
     }
 
-    fn clean(&self, what: Cached) -> Option<Command> {
+    fn clean(&self, what: Cached, _: &Context) -> Option<Command> {
         let line = match what {
             Cached::Packages => CLEAN_PACKAGES,
             Cached::Metadata => CLEAN_METADATA,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::types::{Operation, Transaction};
-use super::{Backend, name, not_found};
+use super::{Backend, not_found};
 use crate::{Context, Listing, Result};
 
 /// The number of operations that are shown of a transaction.
@@ -51,7 +51,7 @@ pub(super) fn history<B: Backend>(backend: &B, args: HistoryArgs, cx: &Context) 
             .collect::<Vec<_>>()
             .into());
     };
-    name::check(&package)?;
+    backend.check_name(&package)?;
     let of_it = |past: &Transaction| past.operations.iter().any(|operation| operation.name == package);
     let mut past = backend.history(Some(&package), cx)?;
     past.retain(of_it);

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::types::Info;
-use super::{Backend, name, not_found};
+use super::{Backend, not_found};
 use crate::{Context, Noted, Result};
 
 #[derive(Deserialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub(super) struct InfoArgs {
 }
 
 pub(super) fn info<B: Backend>(backend: &B, args: InfoArgs, cx: &Context) -> Result<Noted<Info>> {
-    name::check(&args.package)?;
+    backend.check_name(&args.package)?;
     match backend.info(&args.package, cx)? {
         Some(data) => Ok(Noted { data, notes: Vec::new() }),
         None => Err(not_found(backend, &[args.package], cx)),

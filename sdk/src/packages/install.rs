@@ -16,7 +16,7 @@ pub(super) struct InstallArgs {
 }
 
 pub(super) fn install<B: Backend>(backend: &B, args: InstallArgs, cx: &Context) -> Result<Answer> {
-    let names = args.package.checked()?;
+    let names = args.package.checked(backend)?;
     let before = backend.installed(cx)?;
     // An installed package may be in no repository any more.
     let absent: Vec<_> = names.iter().filter(|name| !is_installed(&before, name)).cloned().collect();

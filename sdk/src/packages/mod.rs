@@ -66,7 +66,7 @@ use crate::{Category, Command, Context, DurationCategory, Module, Output, Proble
 ///         Ok(said.text().lines().filter_map(package).collect())
 ///     }
 ///
-///     fn command(&self, request: &Request) -> Option<Command> {
+///     fn command(&self, request: &Request, _: &Context) -> Option<Command> {
 ///         let Request::Install(names) = request else { return None };
 ///         Some(ADD.with(names).as_root())
 ///     }
@@ -79,7 +79,7 @@ use crate::{Category, Command, Context, DurationCategory, Module, Output, Proble
 /// #   fn names(&self, _: &str, _: &Context) -> Result<Vec<String>> { nothing() }
 /// #   fn unknown(&self, _: &[String], _: &Context) -> Result<Vec<String>> { nothing() }
 /// #   fn simulate(&self, _: &Request, _: &Context) -> Result<Simulated> { nothing() }
-/// #   fn explain(&self, _: &Output) -> Option<Problem> { None }
+/// #   fn explain(&self, _: &Output, _: &Context) -> Option<Problem> { None }
 /// }
 ///
 /// fn module() -> Module {
@@ -88,10 +88,18 @@ use crate::{Category, Command, Context, DurationCategory, Module, Output, Proble
 /// assert_eq!(module().description().tools.len(), 10);
 /// ```
 ///
-/// The names that a backend gets are checked: each can be the name of a package, though there may be no such package.
+/// The names that a backend gets have passed its own [`Backend::check_name`]: each can be the name of a package, though there
+/// may be no such package.
 pub trait Backend {
     /// The module without its tools: its name, its grants, and the targets that it serves.
     fn module(&self) -> Module;
+
+    /// Refuses a text that is no package's name for this manager, by a problem with the code `INVALID_PACKAGE_NAME`. The
+    /// default is [`check_name`], which fits apt, dnf and most others. A manager whose names have another form, such as
+    /// `category/name`, has a check of its own, and grants whose holes take these names.
+    fn check_name(&self, name: &str) -> Result<()> {
+        name::check(name)
+    }
 
     /// All packages of the package database, including broken ones and those of which only configuration is left.
     fn installed(&self, cx: &Context) -> Result<Vec<Installed>>;
@@ -119,11 +127,11 @@ pub trait Backend {
     fn unknown(&self, names: &[String], cx: &Context) -> Result<Vec<String>>;
 
     /// The command that does what is requested, with root's rights. `None` where the manager can't do it.
-    fn command(&self, request: &Request) -> Option<Command>;
+    fn command(&self, request: &Request, cx: &Context) -> Option<Command>;
 
     /// The command of the manager's own simulation, for the plan's preview. Its output must stay the same as long as the same
     /// would be done.
-    fn dry_run_command(&self, _request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, _request: &Request, _cx: &Context) -> Option<Command> {
         None
     }
 
@@ -134,10 +142,10 @@ pub trait Backend {
     /// has remedies for these codes: `RESOURCE_LOCKED`, `DEPENDENCY_CONFLICT`, `DEPENDENCIES_BROKEN`, `PACKAGE_NOT_FOUND`,
     /// `VERSION_NOT_AVAILABLE`, `PROTECTED_PACKAGE`, `OUT_OF_SPACE`, `REPOSITORY_UNREACHABLE`, `REPOSITORY_UNTRUSTED`,
     /// `PACKAGES_INTERRUPTED`, `PACKAGE_SCRIPT_FAILED`.
-    fn explain(&self, output: &Output) -> Option<Problem>;
+    fn explain(&self, output: &Output, cx: &Context) -> Option<Problem>;
 
     /// Reads the output of a command that succeeded: configuration files that were kept, scripts that failed all the same.
-    fn remarks(&self, _output: &Output) -> Remarks {
+    fn remarks(&self, _output: &Output, _cx: &Context) -> Remarks {
         Remarks::default()
     }
 

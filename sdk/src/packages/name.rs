@@ -4,6 +4,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Backend;
 use crate::{Problem, Result};
 
 /// The most packages that one call may name: nobody reads a longer plan, and a command line has a maximal length.
@@ -18,8 +19,12 @@ pub(super) enum Names {
 }
 
 impl Names {
-    /// The names after a check, each of them once, in the order given.
-    pub(super) fn checked(self) -> Result<Vec<String>> {
+    /// The names after the backend's check, each of them once, in the order given.
+    pub(super) fn checked(self, backend: &impl Backend) -> Result<Vec<String>> {
+        self.checked_by(|name| backend.check_name(name))
+    }
+
+    fn checked_by(self, check: impl Fn(&str) -> Result<()>) -> Result<Vec<String>> {
         let given = match self {
             Self::One(name) => vec![name],
             Self::Several(names) => names,
@@ -152,12 +157,26 @@ mod tests {
 
     #[test]
     fn a_list_has_a_name_at_least_and_no_more_than_a_person_reads() {
-        let several = |count: usize| Names::Several((0..count).map(|n| format!("p{n}")).collect()).checked();
+        let several =
+            |count: usize| Names::Several((0..count).map(|n| format!("p{n}")).collect()).checked_by(check);
         assert_eq!(several(0).expect_err("none").code, "NO_PACKAGE");
         assert_eq!(several(MAX_NAMES).expect("all").len(), MAX_NAMES);
         assert_eq!(several(MAX_NAMES + 1).expect_err("too many").code, "TOO_MANY_PACKAGES");
         let twice = Names::Several(["b", "a", "b"].map(str::to_owned).into());
-        assert_eq!(twice.checked().expect("checked"), ["b", "a"]);
+        assert_eq!(twice.checked_by(check).expect("checked"), ["b", "a"]);
+    }
+
+    #[test]
+    fn the_backend_decides_which_names_there_are() {
+        let has_category = |name: &str| match name.split_once('/') {
+            Some((_, name)) => check(name),
+            None => Err(Problem::validation("INVALID_PACKAGE_NAME", "a category is expected")),
+        };
+        let checked = |name: &str| Names::One(name.to_owned()).checked_by(has_category);
+        assert_eq!(checked("app-editors/vim").expect("a name"), ["app-editors/vim"]);
+        for name in ["vim", "app-editors/--purge"] {
+            assert_eq!(checked(name).expect_err(name).code, "INVALID_PACKAGE_NAME");
+        }
     }
 
     #[test]

@@ -59,14 +59,16 @@ impl<B: Backend> PackageChange<'_, B> {
             let data = Value::Object(simulation_extras(&simulated).into_iter().collect());
             return Ok(Noted { data, notes: self.notes });
         }
-        let command = self.backend.command(&self.request).ok_or_else(|| not_supported(&self.request))?;
+        let command = self.backend.command(&self.request, self.cx);
+        let command = command.ok_or_else(|| not_supported(&self.request))?;
         let assessment = assess(&self.request, &simulated, &self.before, &self.cx.distro().kernel);
         let mut change = Change::new(summary(&self.request, &simulated))
             .step(Step::run(command).uninterruptible())
             .lock(Lock::PackageDatabase);
         change = assessment.risk.into_iter().fold(change, Change::risk);
         change = assessment.warnings.into_iter().fold(change, Change::warning);
-        change = self.backend.dry_run_command(&self.request).into_iter().fold(change, Change::dry_run);
+        let simulation = self.backend.dry_run_command(&self.request, self.cx);
+        change = simulation.into_iter().fold(change, Change::dry_run);
         match self.cx.apply(change) {
             Ok(applied) if applied.dry_run => {
                 Ok(Noted { data: dry_run_answer(&self.request, &simulated), notes: self.notes })
@@ -137,7 +139,7 @@ impl<B: Backend> PackageChange<'_, B> {
             );
             return Err(Problem::new("TRANSACTION_INCOMPLETE", Category::Other, message));
         }
-        let remarks = output.map(|output| self.backend.remarks(output)).unwrap_or_default();
+        let remarks = output.map(|output| self.backend.remarks(output, self.cx)).unwrap_or_default();
         let aftermath = self.backend.aftermath(self.cx);
         self.notes.extend(remarks.notes.into_iter().chain(aftermath.notes));
         let lists = [
@@ -155,7 +157,7 @@ impl<B: Backend> PackageChange<'_, B> {
     /// The problem of a failed change, with what was done before it failed.
     fn report_failure(&self, failure: Failure, simulated: &Simulated) -> Problem {
         let uncertain = failure.uncertain;
-        let mut problem = explained(self.backend, failure);
+        let mut problem = explained(self.backend, failure, self.cx);
         if !uncertain && let Ok(after) = self.backend.installed(self.cx) {
             problem.message += &changes_text(&difference(&self.before, &after, simulated));
         }
@@ -164,10 +166,10 @@ impl<B: Backend> PackageChange<'_, B> {
 }
 
 /// The failure's problem, or the backend's explanation of it where the manager's own output says what went wrong.
-pub(super) fn explained<B: Backend>(backend: &B, failure: Failure) -> Problem {
+pub(super) fn explained<B: Backend>(backend: &B, failure: Failure, cx: &Context) -> Problem {
     let is_its_own = failure.problem.code == "COMMAND_FAILED" && !failure.uncertain;
     let said = failure.outputs.last().filter(|_| is_its_own);
-    said.and_then(|output| backend.explain(output)).unwrap_or(failure.problem)
+    said.and_then(|output| backend.explain(output, cx)).unwrap_or(failure.problem)
 }
 
 pub(super) fn not_supported(request: &Request) -> Problem {

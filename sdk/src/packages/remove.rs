@@ -33,7 +33,7 @@ fn remove_packages<B: Backend>(
     request: fn(Vec<String>) -> Request,
     is_there: fn(&State) -> bool,
 ) -> Result<Answer> {
-    let names = args.package.checked()?;
+    let names = args.package.checked(backend)?;
     let before = backend.installed(cx)?;
     let here = |name: &String| before.iter().any(|package| package.name == *name && is_there(&package.state));
     let (here, absent): (Vec<_>, Vec<_>) = names.into_iter().partition(here);

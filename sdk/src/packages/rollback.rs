@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::Backend;
 use super::package_change::{Answer, PackageChange, check_known, installed_whole};
 use super::types::{Request, Transaction};
-use super::{Backend, name};
 use crate::{Category, Context, Noted, Problem, Result};
 
 #[derive(Deserialize, JsonSchema)]
@@ -18,7 +18,7 @@ pub(super) struct RollbackArgs {
 }
 
 pub(super) fn rollback<B: Backend>(backend: &B, args: RollbackArgs, cx: &Context) -> Result<Answer> {
-    name::check(&args.package)?;
+    backend.check_name(&args.package)?;
     let before = backend.installed(cx)?;
     let name = args.package;
     let Some(current) = installed_whole(&before, &name).map(|package| package.version.clone()) else {

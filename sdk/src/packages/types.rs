@@ -29,7 +29,8 @@ pub struct Installed {
     pub name: String,
     /// The version in the manager's own form: `1:2.3-4`.
     pub version: String,
-    /// The architecture as the manager calls it: `amd64`, `x86_64`.
+    /// The architecture as the manager calls it: `amd64`, `x86_64`. Empty where the manager's list doesn't say it.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub arch: String,
     /// The state; left out of answers where the package is installed completely.
     #[serde(skip_serializing_if = "State::is_whole")]

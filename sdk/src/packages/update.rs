@@ -24,7 +24,7 @@ pub(super) struct UpdateArgs {
 }
 
 pub(super) fn update<B: Backend>(backend: &B, args: UpdateArgs, cx: &Context) -> Result<Answer> {
-    let named = args.package.map(Names::checked).transpose()?;
+    let named = args.package.map(|names| names.checked(backend)).transpose()?;
     if args.refresh_only {
         if named.is_some() || args.security_only {
             let message =
@@ -62,15 +62,16 @@ pub(super) fn update<B: Backend>(backend: &B, args: UpdateArgs, cx: &Context) ->
 }
 
 fn refresh<B: Backend>(backend: &B, cx: &Context) -> Result<Answer> {
-    let command = backend.command(&Request::Refresh).ok_or_else(|| not_supported(&Request::Refresh))?;
+    let command = backend.command(&Request::Refresh, cx);
+    let command = command.ok_or_else(|| not_supported(&Request::Refresh))?;
     let change = Change::new("Read the package repositories anew")
         .step(Step::run(command).uninterruptible())
         .lock(Lock::PackageDatabase);
-    let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
+    let applied = cx.apply(change).map_err(|failure| explained(backend, failure, cx))?;
     if applied.dry_run {
         return Ok(Noted { data: json!({"would_refresh": true}), notes: Vec::new() });
     }
-    let remarks = applied.outputs.first().map(|output| backend.remarks(output)).unwrap_or_default();
+    let remarks = applied.outputs.first().map(|output| backend.remarks(output, cx)).unwrap_or_default();
     let mut notes = remarks.notes;
     let mut data = json!({"refreshed": true});
     match backend.updates(cx) {

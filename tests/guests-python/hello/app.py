@@ -1,6 +1,6 @@
 """A module in Python, for the tests: a greeting, calls of the host's imports, and attempts to get past the host.
 
-`cargo xtask build` makes it with componentize-py, whose version xtask/src/python.rs pins:
+`cargo xtask build` makes it with componentize-py, whose version sdk/python/pyproject.toml pins:
 
     componentize-py -d wit -w tool-module componentize --stub-wasi -p tests/guests-python/hello app -o python.wasm
 

@@ -136,7 +136,7 @@ fn written(home: &Home) -> BTreeMap<String, String> {
         let Some((key, value)) = option.split_once(':') else { continue };
         match (key.strip_prefix("  "), value.is_empty()) {
             (None, true) if key == "distro" => section = format!("{key}."),
-            (None, _) if ["hosts", "inventory"].contains(&key) => {
+            (None, _) if ["hosts", "inventory", "distro_of"].contains(&key) => {
                 section.clear();
                 values.insert(key.to_owned(), "none".to_owned());
             }
@@ -216,4 +216,86 @@ fn the_page_of_the_configuration_has_every_key_with_its_default_and_its_bounds()
             assert_ne!(refusal(&home, &setting(&key, "7")), "", "{key}");
         }
     }
+}
+
+/// The pages of the book and the files beside it that speak of the configuration.
+fn pages() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let in_book =
+        fs::read_dir(root.join("docs")).expect("the book").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> =
+        in_book.filter(|path| path.extension().is_some_and(|kind| kind == "md")).collect();
+    files.extend(["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root.join(name)));
+    let read = |path: &std::path::PathBuf| {
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), text)
+    };
+    files.iter().map(read).collect()
+}
+
+/// Files whose names look like keys.
+const FILES: [&str; 3] = ["audit.head", "audit.jsonl", "modules.lock"];
+
+/// A key of the configuration in a code span, with its value where there is one: `safety.confirmation: auto`.
+fn named_key<'a>(span: &'a str, sections: &BTreeSet<String>) -> Option<(&'a str, Option<&'a str>)> {
+    let (key, value) = match span.split_once(": ") {
+        Some((key, value)) => (key, Some(value)),
+        None => (span, None),
+    };
+    let section = key.split_once('.').map(|(section, _)| section)?;
+    let is_plain = key.bytes().all(|byte| byte.is_ascii_lowercase() || b"._".contains(&byte));
+    (is_plain && sections.contains(section) && !FILES.contains(&key)).then_some((key, value))
+}
+
+#[test]
+fn every_key_of_the_configuration_that_a_page_names_exists_and_takes_the_value_beside_it() {
+    let home = Home::new();
+    let rows = rows(&page("configuration.md"), "| key | type | default | meaning |");
+    let keys: BTreeSet<String> = rows.iter().map(|row| row[0].trim_matches('`').to_owned()).collect();
+    let section = |key: &String| key.rsplit_once('.').map(|(section, _)| section.to_owned());
+    let sections: BTreeSet<String> = keys.iter().filter_map(section).collect();
+    let (mut wrong, mut named) = (Vec::new(), 0);
+    for (name, text) in pages() {
+        for span in text.lines().flat_map(quoted) {
+            let Some((key, value)) = named_key(&span, &sections) else { continue };
+            named += 1;
+            if !keys.contains(key) && !sections.contains(key) {
+                wrong.push(format!("{name}: {key} is no key"));
+            } else if let Some(value) = value.filter(|value| !value.is_empty()) {
+                let said = refusal(&home, &setting(key, value));
+                // Some values hold only together with another key, which a page names beside them.
+                if !said.is_empty() && !said.contains(" needs a ") {
+                    wrong.push(format!("{name}: {span}: {said}"));
+                }
+            }
+        }
+    }
+    assert!(named > 20, "{named}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_workflows_of_the_plugin_name_tools_that_ship() {
+    let home = Home::new();
+    let mut known = BTreeSet::new();
+    for tool in json(&home, &["tools", "--json"]) {
+        known.insert(text(&tool["name"]));
+        known.extend(
+            tool["inputSchema"]["properties"].as_object().into_iter().flat_map(|all| all.keys().cloned()),
+        );
+    }
+    let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugin/skills");
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(skills).expect("the skills") {
+        let path = entry.expect("an entry").path().join("SKILL.md");
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        for span in text.lines().flat_map(quoted) {
+            // Words that are neither are values of arguments, and have no underscore.
+            let word = span.split(':').next().unwrap_or_default();
+            if word.contains('_') && !known.contains(word) {
+                wrong.push(format!("{}: {word}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these are neither tools nor arguments:\n{}", wrong.join("\n"));
 }

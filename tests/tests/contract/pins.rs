@@ -10,7 +10,7 @@ use linux_sysadmin_tests::{Client, Home, component, guest, modules};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-fn said(output: &Output) -> String {
+pub(super) fn said(output: &Output) -> String {
     [&output.stdout[..], &output.stderr].map(String::from_utf8_lossy).concat()
 }
 
@@ -20,14 +20,14 @@ fn run(home: &Home, args: &[&str]) -> Output {
 }
 
 /// Runs the program, which must succeed; gives its output.
-fn done(home: &Home, args: &[&str]) -> String {
+pub(crate) fn done(home: &Home, args: &[&str]) -> String {
     let output = run(home, args);
     assert_eq!(output.status.code(), Some(0), "{args:?}: {}", said(&output));
     said(&output)
 }
 
 /// Runs the program, which must refuse with these words.
-fn refused(home: &Home, args: &[&str], words: &[&str]) {
+pub(super) fn refused(home: &Home, args: &[&str], words: &[&str]) {
     let output = run(home, args);
     let said = said(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
@@ -41,7 +41,7 @@ fn added(home: &Home, name: &str) {
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
 }
 
-fn file(name: &str) -> String {
+pub(crate) fn file(name: &str) -> String {
     component(name).to_str().expect("UTF-8").to_owned()
 }
 
@@ -73,7 +73,7 @@ fn terminal(home: &Home, args: &[&str]) -> Command {
 }
 
 /// Runs the program at a terminal and types these lines; gives whether it succeeded, and its output.
-fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
+pub(crate) fn typed(home: &Home, args: &[&str], lines: &str) -> (bool, String) {
     let mut child = terminal(home, args).spawn().expect("script, of util-linux");
     child.stdin.take().expect("stdin").write_all(lines.as_bytes()).expect("typed");
     let output = child.wait_with_output().expect("it ends");
@@ -96,7 +96,7 @@ fn tools(home: &Home) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn has(home: &Home, tool: &str) -> bool {
+pub(super) fn has(home: &Home, tool: &str) -> bool {
     tools(home).iter().any(|name| name == tool)
 }
 
@@ -112,11 +112,11 @@ async fn open(home: &Home) -> Client {
     Client::open(home, &home.modules(), "2025-06-18").await.0
 }
 
-async fn list_changed(client: &mut Client) {
+pub(super) async fn list_changed(client: &mut Client) {
     client.receive_where(|message| message["method"] == "notifications/tools/list_changed").await;
 }
 
-async fn listed(client: &mut Client) -> String {
+pub(super) async fn listed(client: &mut Client) -> String {
     client.request("tools/list", json!({})).await["result"].to_string()
 }
 

@@ -47,6 +47,7 @@ mod debian {
 }
 
 mod rhel {
+    mod package_rpm;
     mod packages_dnf;
     mod repositories;
 }
@@ -56,6 +57,7 @@ mod inside {
     mod audit_host;
     mod bad_input;
     mod ending;
+    mod package_deb;
     mod packages_outside;
     mod plans_denied;
     mod plans_guard;

@@ -1,12 +1,14 @@
 //! Tests that take too long to run at every change: each point at which a server can be killed, properties of random plans,
-//! many hosts at once, profiles on real services, and each program that may own the settings of an interface. The module
-//! around a test says which hosts it needs. What is in `everywhere` runs in each way in which a server can reach a host, as
-//! `way()` says.
+//! many hosts at once, profiles on real services, each program that may own the settings of an interface, the own tests of
+//! new modules, and the sdk as it is published. The module around a test says which hosts it needs. What is in `everywhere` runs
+//! in each way in which a server can reach a host, as `way()` says.
 
 mod packet_walk;
 
 mod alone {
     mod asking_shown;
+    mod new_modules;
+    mod sdk_published;
 }
 
 mod everywhere {
@@ -29,4 +31,8 @@ mod fleet {
 mod stocked {
     mod knowledge;
     mod network_owners;
+}
+
+mod arch {
+    mod packages_pacman;
 }

@@ -1,4 +1,4 @@
-//! Checks the book, `README.md`, `CONTRIBUTING.md` and `knowledge/README.md`: every link leads to a file or a heading that
+//! Checks the book, `README.md`, `CONTRIBUTING.md` and the pages of some folders: every link leads to a file or a heading that
 //! is there, every file of this workspace that a page names is there, and the summary lists every page of the book once.
 
 use super::markdown::Page;
@@ -12,10 +12,11 @@ pub(super) const BOOK: &str = "docs";
 /// The page from which mdBook takes the order of pages.
 const SUMMARY: &str = "docs/SUMMARY.md";
 /// The files outside the book that are checked as well.
-const OUTSIDE: [&str; 3] = ["README.md", "CONTRIBUTING.md", "knowledge/README.md"];
+const OUTSIDE: [&str; 5] =
+    ["README.md", "CONTRIBUTING.md", "knowledge/README.md", "sdk/README.md", "sdk/python/README.md"];
 /// The folders whose files pages name in code spans.
-const FOLDERS: [&str; 9] =
-    ["docs/", "fuzz/", "host/", "knowledge/", "modules/", "sdk/", "tests/", "wit/", "xtask/"];
+const FOLDERS: [&str; 10] =
+    ["docs/", "fuzz/", "host/", "knowledge/", "modules/", "plugin/", "sdk/", "tests/", "wit/", "xtask/"];
 
 /// Returns all faults, each with file and line.
 pub(super) fn wrong(root: &Path) -> Result<Vec<String>> {
@@ -128,6 +129,8 @@ mod tests {
             ("README.md", "[the book](docs/a.md#a)"),
             ("CONTRIBUTING.md", "`xtask/src/main.rs` `modules/NAME/src/lib.rs`"),
             ("knowledge/README.md", ""),
+            ("sdk/README.md", ""),
+            ("sdk/python/README.md", ""),
             ("xtask/src/main.rs", ""),
             ("docs/SUMMARY.md", "[A](a.md)"),
             ("docs/a.md", "# A\n[itself](#a) [elsewhere](https://example.org/x)"),

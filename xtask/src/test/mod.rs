@@ -16,7 +16,7 @@ mod units;
 
 use crate::build::{self, Profile};
 use crate::tally::Tally;
-use crate::{apt, cmd, hosts, image, workspace};
+use crate::{apt, cmd, dist, hosts, image, new_modules, workspace};
 use anyhow::{Result, bail};
 use interrupt::Interrupt;
 use selection::Selection;
@@ -67,6 +67,9 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
         built
     });
     let binaries = built?;
+    if options.all && no_hosts.is_none() {
+        make_packages(profile, &timings)?;
+    }
     let units = selection.choose(units::of(&binaries, &options.filters)?)?;
     interrupt.tests_begin();
     let outcome = schedule::run(&units, profile, no_hosts, &interrupt, &timings)?;
@@ -110,12 +113,23 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         let binaries = timings.time("program and tests", || binaries::build(profile, &environment))?;
         let program = schedule::program(profile)?;
         python.join().unwrap_or_else(|_| bail!("the build of the parts from Python has panicked"))?;
+        timings.time("new modules", || new_modules::build(profile, &program))?;
         timings.time("compile cache", || {
             let home = schedule::test_home(&program);
             build::warm(&program, Some(&home)).and_then(|()| build::warm_guests(&program, &home))
         })?;
         Ok(binaries)
     })
+}
+
+/// Makes packages of the program under test, which some tests install. Without them, as without a network, those are skipped.
+fn make_packages(profile: Profile, timings: &Timings) -> Result<()> {
+    let program = schedule::program(profile)?;
+    if let Err(error) = timings.time("packages", || dist::packages_for_tests(&program)) {
+        eprintln!("xtask: there are no packages to install: {error:#}");
+        crate::files::remove_all(&dist::packages_of(&program))?;
+    }
+    Ok(())
 }
 
 /// The reason why this run has no hosts, where that is no failure.

@@ -8,7 +8,7 @@ use super::slots::{self, Slot};
 use super::timings::Timings;
 use super::units::{Needs, Program, Unit};
 use crate::build::Profile;
-use crate::{hosts, tally, workspace};
+use crate::{dist, hosts, tally, workspace};
 use anyhow::{Context, Result};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -84,6 +84,12 @@ fn environment(program: &Path, profile: Profile, no_hosts: Option<&str>) -> Resu
     if profile == Profile::Dev {
         variables.push(("LINUX_SYSADMIN_FAULT_POINTS", "1".to_owned()));
     }
+    variables.extend(dist::client_variables()?.iter().map(|(name, program)| (*name, text(program))));
+    // `dist --test` says itself where its packages are.
+    let packages = dist::packages_of(program);
+    if std::env::var_os(dist::PACKAGES_VARIABLE).is_none() && packages.is_dir() {
+        variables.push((dist::PACKAGES_VARIABLE, text(&packages)));
+    }
     variables.push(match no_hosts {
         None => ("LINUX_SYSADMIN_TEST_HOSTS", text(&hosts::hosts_json())),
         Some(reason) => ("LINUX_SYSADMIN_NO_HOSTS", reason.to_owned()),
@@ -147,7 +153,7 @@ impl Run<'_> {
         let of_kind =
             |needs: Needs| slots.iter().filter(move |slot| slot.needs == needs).flat_map(|slot| &slot.hosts);
         let first = [Needs::Debian, Needs::Rhel, Needs::Lab];
-        for group in [&first[..], &[Needs::Fleet], &[Needs::Stocked]] {
+        for group in [&first[..], &[Needs::Fleet], &[Needs::Stocked], &[Needs::Arch]] {
             let group: Vec<Needs> = group.iter().copied().filter(|needs| kinds.contains(needs)).collect();
             let mut images: BTreeMap<&str, Vec<String>> = BTreeMap::new();
             for (image, name) in group.iter().flat_map(|needs| of_kind(*needs)) {

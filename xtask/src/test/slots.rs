@@ -21,13 +21,14 @@ const FLEET: usize = 10;
 
 /// The most slots for each need. They keep two processors busy while some units wait, and are few enough that each unit
 /// keeps limits of seconds.
-const MOST: [(Needs, usize); 6] = [
+const MOST: [(Needs, usize); 7] = [
     (Needs::Nothing, 1),
     (Needs::Debian, 2),
     (Needs::Rhel, 1),
     (Needs::Lab, 2),
     (Needs::Fleet, 1),
     (Needs::Stocked, 1),
+    (Needs::Arch, 1),
 ];
 
 /// Makes as many slots as these units can use.
@@ -58,6 +59,7 @@ fn slot(needs: Needs, number: usize) -> Slot {
         Needs::Debian => only("debian", format!("debian{}", number + 3)),
         Needs::Rhel => only("rhel-like", format!("rhel{}", number + 3)),
         Needs::Stocked => only("stocked", "stocked1".to_owned()),
+        Needs::Arch => only("arch-like", "arch1".to_owned()),
         Needs::Fleet => {
             let name = |number: usize| format!("fleet{number:02}");
             let instead = LAB.map(|(_, asked)| format!("{asked}={}", name(1))).join(",");

@@ -21,6 +21,7 @@ pub(super) enum Needs {
     Lab,
     Fleet,
     Stocked,
+    Arch,
 }
 
 /// The runs of the tests that a unit is part of.
@@ -93,6 +94,7 @@ fn place(target: &str, test: &str) -> Option<Place> {
         ("thorough", "inside") => Place::Alone(Needs::Debian, Tier::Thorough),
         ("thorough", "fleet") => Place::Alone(Needs::Fleet, Tier::Thorough),
         ("thorough", "stocked") => Place::Alone(Needs::Stocked, Tier::Thorough),
+        ("thorough", "arch") => Place::Alone(Needs::Arch, Tier::Thorough),
         _ => return None,
     })
 }
@@ -137,6 +139,9 @@ fn of_cargo() -> Vec<Unit> {
     // The sdk's documentation has examples for authors of modules. No other crate has any.
     let mut units =
         vec![unit("documentation", Tier::Every, vec!["test", "--package", "linux-sysadmin-sdk", "--doc"])];
+    // The example is a workspace of its own, as an author's is, and compiles the sdk for itself.
+    let example = ["test", "--locked", "--manifest-path", "sdk/examples/packages-pacman/Cargo.toml"];
+    units.push(unit("sdk examples packages-pacman", Tier::Thorough, example.to_vec()));
     // The fuzz targets are a workspace of their own, which takes as long to compile as everything else.
     if crate::cmd::find_program("c++").is_some() {
         let clippy = ["clippy", "--manifest-path", crate::lint::FUZZ, "--bins", "--", "-D", "warnings"];

@@ -147,8 +147,10 @@ impl Grants {
                     is_any_program: true,
                 });
             }
-            let why = if matching.is_empty() { "none of its grants matches" } else { why };
-            return Err(self.may_not_run(command, why));
+            return Err(match matching.is_empty() {
+                true => self.matches_none(command),
+                false => self.may_not_run(command, why),
+            });
         };
         let matches: Vec<&Match> = matching.iter().map(|(_, matched)| matched).collect();
         Ok(GrantedStep {

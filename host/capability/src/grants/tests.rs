@@ -55,6 +55,49 @@ fn a_file_with_secrets_is_one_by_each_of_its_names() {
 }
 
 #[test]
+fn what_only_a_wildcard_grants_to_read_is_looked_through() {
+    let mut grants = grants();
+    grants.path(&files("/etc/app/named.conf", Privilege::Caller)).unwrap();
+    grants.path(&PathRequest { write: true, ..files("/etc/app/written/*", Privilege::Root) }).unwrap();
+    grants.path(&files("/srv/roots.conf", Privilege::Root)).unwrap();
+    grants.path(&files("/srv/*", Privilege::Caller)).unwrap();
+    for (path, privilege, is_looked_through) in [
+        ("/etc/hosts", Privilege::Caller, true),
+        ("/sys/block/sda/size", Privilege::Caller, true),
+        // Both a wildcard and a name grant it.
+        ("/etc/app/named.conf", Privilege::Caller, false),
+        // Plans may change a part of it.
+        ("/etc/app/written/x", Privilege::Root, false),
+        ("/etc/app/written/x", Privilege::Caller, false),
+        ("/srv/x", Privilege::Caller, true),
+        ("/srv/roots.conf", Privilege::Caller, false),
+    ] {
+        assert!(!grants.is_looked_through(path, &privilege), "{path}: it is only for those that want it");
+        let looking = grants.clone().with_wildcards_looked_through();
+        assert_eq!(looking.is_looked_through(path, &privilege), is_looked_through, "{path} {privilege:?}");
+        assert_eq!(looking.with([&grants]).is_looked_through(path, &privilege), is_looked_through, "{path}");
+    }
+}
+
+#[test]
+fn the_output_of_a_look_at_files_that_only_a_wildcard_names_is_looked_through() {
+    let mut grants = grants();
+    for pattern in ["cat -- <path:/etc/app.conf>", "head -- <path>"] {
+        grants.command(&request(pattern, Effect::Read, Privilege::Caller)).unwrap();
+    }
+    for (line, is_looked_through) in [
+        ("tail --lines=3 -- /var/log/syslog", true),
+        ("head -- /srv/x", true),
+        ("cat -- /etc/app.conf", false),
+        ("systemctl show -- nginx.service", false),
+    ] {
+        assert!(!grants.may_look(&command(line)).unwrap().is_looked_through, "{line}");
+        let looking = grants.clone().with_wildcards_looked_through();
+        assert_eq!(looking.may_look(&command(line)).unwrap().is_looked_through, is_looked_through, "{line}");
+    }
+}
+
+#[test]
 fn who_holds_a_file_is_asked_only_of_what_may_be_read_or_written() {
     let mut grants = grants();
     grants.path(&PathRequest { write: true, ..files("/srv/*", Privilege::Root) }).unwrap();

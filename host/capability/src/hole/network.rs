@@ -17,7 +17,7 @@ pub(super) fn is_port(value: &str) -> bool {
 }
 
 #[rustfmt::skip]
-const PROTOCOLS: &[&str] = &[
+pub(super) const PROTOCOLS: &[&str] = &[
     "ah", "dccp", "esp", "gre", "icmp", "icmpv6", "igmp", "ipcomp", "ipip", "ipv6-icmp", "l2tp", "ospf",
     "pim", "sctp", "tcp", "udp", "udplite", "vrrp",
 ];

@@ -282,6 +282,57 @@ fn a_name_that_tells_of_a_secret_is_enough() {
 }
 
 #[test]
+fn the_secret_files_of_known_programs_are_secrets_and_what_lies_beside_them_is_not() {
+    for path in [
+        "/etc/restic/password",
+        "/etc/restic/repo-password.txt",
+        "/etc/restic/nightly.env",
+        "/root/.config/restic/pw",
+        "/root/.config/borg/keys/srv__backup",
+        "/etc/borgmatic/config.yaml",
+        "/etc/borgmatic.d/home.yaml",
+        "/root/.config/rclone/rclone.conf",
+        "/home/ada/.rclone.conf",
+        "/etc/wireguard/wg0.conf",
+        "/etc/wireguard/private.key",
+        "/etc/bareos/bareos-dir.d/director/bareos-dir.conf",
+        "/home/ada/.s3cfg",
+        "/etc/passwd-s3fs",
+        "/home/ada/.cloudflared/cert.pem",
+        "/etc/gitlab-runner/config.toml",
+        "/etc/salt/pki/minion/minion.pem",
+        "/home/ada/infra/terraform.tfstate",
+        "/etc/traefik/acme.json",
+        "/home/ada/vault.kdbx",
+        "/srv/tls/site.pfx",
+        "/home/ada/.msmtprc",
+        "/etc/ddclient.conf",
+        "/root/.secrets/certbot/dns.ini",
+        // In a backup or a container's layer as well.
+        "/mnt/old/etc/restic/password",
+    ] {
+        assert!(is_secret(path), "{path}");
+    }
+    for path in [
+        "/etc/restic/excludes",
+        "/etc/restic",
+        "/etc/borgmatic",
+        "/usr/share/doc/rclone/README",
+        "/usr/bin/rclone",
+        "/var/log/borgmatic.log",
+        "/etc/gitlab-runner",
+        "/etc/salt/minion",
+        "/etc/puppetlabs/puppet/puppet.conf",
+        "/home/ada/infra/main.tf",
+        "/etc/traefik/traefik.yml",
+        "/home/ada/.config/gh/config.yml",
+        "/etc/passwd",
+    ] {
+        assert!(!is_secret(path), "{path}: {:?}", secret_reason(path));
+    }
+}
+
+#[test]
 fn a_secret_is_admitted_only_by_a_glob_that_names_it() {
     for (pattern, path, expected) in [
         ("/etc/shadow", "/etc/shadow", true),

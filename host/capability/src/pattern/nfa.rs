@@ -22,6 +22,16 @@ enum State {
     Split(usize, usize),
 }
 
+/// How far arguments can be read, for a message about those that don't match.
+pub(crate) struct Progress<'a> {
+    /// The number of arguments that some way through the pattern reads.
+    pub(crate) read: usize,
+    /// The tokens of which one could come next.
+    pub(crate) expected: Vec<&'a Token>,
+    /// Whether the arguments could end there.
+    pub(crate) may_end: bool,
+}
+
 /// One way to read the arguments so far: the state that it has reached, and its last step.
 struct Thread {
     state: usize,
@@ -101,6 +111,37 @@ impl Nfa {
         }
         let end = threads.into_iter().find(|reading| matches!(self.states[reading.state], State::End))?;
         Some(self.values(args, &steps, end.last))
+    }
+
+    /// Reads the arguments up to the first one that no way through the pattern reads.
+    pub(super) fn progress(&self, args: &[String]) -> Progress<'_> {
+        let mut seen = vec![usize::MAX; self.states.len()];
+        let mut threads = Vec::new();
+        self.enter(self.start, None, 0, &mut seen, &mut threads);
+        let mut read = 0;
+        for (at, arg) in args.iter().enumerate() {
+            let mut next_threads = Vec::new();
+            for thread in &threads {
+                if let State::Token(token, next) = &self.states[thread.state]
+                    && seen[*next] != at + 1
+                    && token.matches(arg)
+                {
+                    self.enter(*next, None, at + 1, &mut seen, &mut next_threads);
+                }
+            }
+            if next_threads.is_empty() {
+                break;
+            }
+            read = at + 1;
+            threads = next_threads;
+        }
+        let states = threads.iter().map(|thread| &self.states[thread.state]);
+        let may_end = states.clone().any(|state| matches!(state, State::End));
+        let tokens = states.filter_map(|state| match state {
+            State::Token(token, _) => Some(token),
+            State::End | State::Split(..) => None,
+        });
+        Progress { read, expected: tokens.collect(), may_end }
     }
 
     /// Adds the states that are reachable from one without reading an argument, each at most once per round.

@@ -1,5 +1,7 @@
 //! Matches one token of a pattern against one argument.
 
+use std::fmt;
+
 use super::HoleType;
 
 /// One token: literals and holes in turn, never two literals or two holes side by side.
@@ -106,6 +108,19 @@ impl Token {
                 && !values.iter().any(|value| separators.iter().any(|separator| value.contains(separator))));
         let fits = unique && holes.iter().zip(&values).all(|(hole, value)| hole.accepts(value));
         fits.then(|| holes.into_iter().zip(values).collect())
+    }
+}
+
+/// Writes the token as in a pattern, but without quotes.
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.parts.is_empty() {
+            return f.write_str("''");
+        }
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Literal(text) => f.write_str(text),
+            Part::Hole(hole) => write!(f, "<{hole}>"),
+        })
     }
 }
 

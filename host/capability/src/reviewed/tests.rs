@@ -111,6 +111,8 @@ fn what_only_looks_is_reviewed() {
         "sysctl -n vm.swappiness kernel.pid_max",
         "ps -e -o pid -o comm",
         "TZ=UTC systemctl show --property=ActiveEnterTimestamp -- <unit>",
+        "pacman-conf IgnorePkg",
+        "vercmp <version> <version>",
     ] {
         for privilege in [Privilege::Caller, Privilege::RootIfAvailable, Privilege::Root] {
             assert!(is_reviewed(pattern, privilege, Effect::Read), "{pattern}");
@@ -123,6 +125,76 @@ fn what_only_looks_is_reviewed() {
     let simulation = "apt-get --simulate install -- <package>...";
     assert!(is_reviewed(simulation, Privilege::Caller, Effect::DryRun));
     assert!(is_reviewed(simulation, Privilege::Caller, Effect::Read));
+}
+
+#[test]
+fn looks_of_other_package_managers_are_reviewed() {
+    for pattern in [
+        "pacman --query",
+        "pacman --query --info -- <package>...",
+        "pacman --query [--explicit] [--deps] --unrequired --quiet -- <package>",
+        "pacman -Q -- <package>",
+        "pacman -Qu",
+        "pacman --color never --query --upgrades",
+        "pacman --sync --search -- <text>",
+        "pacman --sync --info -- <package>...",
+        "pacman -Ss -- <text>...",
+        "pacman -Si -- <package>",
+        "pacman --sync --list",
+        "pacman-conf --repo-list",
+        "xbps-query --list-pkgs",
+        "apk --no-network list --installed",
+        "apk --no-network search -- <text>",
+        "wg show <interface> latest-handshakes",
+    ] {
+        for privilege in [Privilege::Caller, Privilege::Root] {
+            assert!(is_reviewed(pattern, privilege, Effect::Read), "{pattern}");
+        }
+    }
+    assert!(is_reviewed(
+        "zypper --no-refresh --non-interactive list-updates",
+        Privilege::Caller,
+        Effect::Read
+    ));
+    assert!(!is_reviewed(
+        "zypper --no-refresh --non-interactive list-updates",
+        Privilege::Root,
+        Effect::Read
+    ));
+    for simulation in [
+        "pacman --sync --print --print-format <text> -- <package>...",
+        "pacman --noconfirm --remove --recursive --print -- <package>",
+        "pacman --sync --sysupgrade --print",
+    ] {
+        assert!(is_reviewed(simulation, Privilege::Root, Effect::DryRun), "{simulation}");
+    }
+    for pattern in [
+        "pacman --sync -- <package>",
+        "pacman --sync [--print] -- <package>",
+        "pacman --sync --refresh --search -- <text>",
+        "pacman --sync --refresh --print -- <package>",
+        "pacman --sync --clean",
+        "pacman --query --file -- <path>",
+        "pacman --query --info --config=<path>",
+        "pacman --query --dbpath=<path>",
+        "pacman --remove -- <package>",
+        "pacman --upgrade --print -- <url>",
+        "pacman --database --asdeps -- <package>",
+        "pacman --hookdir=<path> --sync --print -- <package>",
+        "pacman-key --list-keys",
+        "xbps-query --repository=<url> --list-repos",
+        "apk list --installed",
+        "apk --no-network add -- <package>",
+        "zypper --non-interactive list-updates",
+        "zypper --no-refresh install -- <package>",
+        "wg show <interface> private-key",
+        "wg show all dump",
+        "wg showconf <interface>",
+    ] {
+        for effect in [Effect::Read, Effect::DryRun] {
+            assert!(!is_reviewed(pattern, Privilege::Caller, effect), "{pattern}");
+        }
+    }
 }
 
 #[test]
@@ -217,6 +289,20 @@ fn what_can_do_more_is_not_reviewed() {
         "dnf --cacheonly --setopt=<text> repoquery <package>",
         "dnf --quiet history info <int>",
         "update-alternatives --set <package> <path>",
+        "pacman --query --config=<path>",
+        "pacman --query --sysroot <path>",
+        "pacman --query --file -- <path>",
+        "pacman --sync --search --hookdir=<path> -- <text>",
+        "pacman --sync --refresh --search -- <text>",
+        "pacman --sync --refresh --print -- <package>",
+        "pacman --sync -- <package>",
+        "pacman --sync --clean --print",
+        "pacman --upgrade --print -- <url>",
+        "pacman --upgrade --print -- <path:/var/cache/pacman/pkg/*>",
+        "pacman --remove -- <package>",
+        "pacman-conf",
+        "pacman-conf Server",
+        "pacman-conf --config=<path> IgnorePkg",
         "sshd",
         "sshd -T -f <path>",
         "nginx -t",

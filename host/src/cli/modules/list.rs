@@ -1,13 +1,17 @@
-//! Lists the modules, and says whether each one has the bytes that were pinned.
+//! Lists the modules with what was declined to them, and says whether each one has the bytes that were pinned.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::cli::screen::Screen;
 use crate::cli::table::{Cell, Column, Table};
 use crate::cli::text::wrap;
+use crate::config::Config;
+use host_capability::{Request, by_concern};
 use host_components::{Module, ModuleInstaller, Origin, UnusedModule, Verified};
+use host_target::{Facts, Target};
 use host_text::visible::visible;
 
 fn origin(origin: Origin) -> &'static str {
@@ -18,8 +22,21 @@ fn origin(origin: Origin) -> &'static str {
     }
 }
 
-/// The table of the modules, and below it why some aren't used.
-pub(super) fn table(workshop: &ModuleInstaller) -> String {
+/// The number of a module's declined requests that the table names.
+const MOST_DECLINED: usize = 5;
+
+/// The facts of this machine, by which modules serve it or don't. `None` where the configuration allows no look at it, or
+/// where it can't be looked at.
+pub(super) async fn facts_of_this_machine(config: &Config) -> Option<Arc<Facts>> {
+    match config.ssh.local {
+        true => Target::local(config.distro.clone()).facts().await.ok(),
+        false => None,
+    }
+}
+
+/// The table of the modules. Below it stand the modules that aren't used, those that don't serve this machine, and what was
+/// declined.
+pub(super) fn table(workshop: &ModuleInstaller, here: Option<&Facts>) -> String {
     let registry = &workshop.registry;
     let mut rows = Table::new(["MODULE", "VERSION", "FROM", "TOOLS", "SHA256"].map(Column::whole));
     for module in registry.modules() {
@@ -45,11 +62,54 @@ pub(super) fn table(workshop: &ModuleInstaller) -> String {
             let _ = writeln!(table, "{}", wrap(&text, "  ", "    "));
         }
     }
+    let elsewhere = registry.modules().iter().filter_map(|module| {
+        let reason = module.description.refuses(here?)?;
+        Some(format!("{} ({}): {reason}", module.description.name, origin(module.origin)))
+    });
+    let declined = registry.modules().iter().filter_map(|module| declined(module));
+    for (heading, lines) in [
+        ("Not served here; they may serve other hosts", elsewhere.collect::<Vec<_>>()),
+        ("Declined, so that calls which need it are denied", declined.collect()),
+    ] {
+        if !lines.is_empty() {
+            let _ = writeln!(table, "\n{heading}");
+        }
+        for text in lines {
+            let _ = writeln!(table, "{}", wrap(&visible(&text), "  ", "    "));
+        }
+    }
     table
 }
 
+/// The requests of a module that were declined. `None` where there are none.
+fn declined(module: &Module) -> Option<String> {
+    let requests = module.not_granted();
+    let all = by_concern(&requests);
+    if all.is_empty() {
+        return None;
+    }
+    let named = all.iter().take(MOST_DECLINED).map(|(_, request)| match request {
+        Request::Command(request) => format!("`{}`", request.pattern),
+        Request::Path(request) => request.glob.clone(),
+        Request::AnyProgram(_) => "any program".to_owned(),
+        Request::Signals(_) => "signals".to_owned(),
+        Request::OwnProgram(request) => request.path.clone(),
+        Request::Tool(name) => format!("the tool {name}"),
+    });
+    let named = named.collect::<Vec<_>>().join(", ");
+    let more = match all.len().saturating_sub(MOST_DECLINED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let name = &module.description.name;
+    Some(format!(
+        "{name} ({}): {named}{more}; `modules inspect {name}` has the reasons",
+        origin(module.origin)
+    ))
+}
+
 /// The modules as a JSON array, with more than the table has.
-pub(super) fn json(workshop: &ModuleInstaller) -> anyhow::Result<String> {
+pub(super) fn json(workshop: &ModuleInstaller, here: Option<&Facts>) -> anyhow::Result<String> {
     let module = |module: &Module| {
         let description = &module.description;
         let tools: Vec<&str> = description.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -59,10 +119,12 @@ pub(super) fn json(workshop: &ModuleInstaller) -> anyhow::Result<String> {
             "origin": module.origin,
             "state": "enabled",
             "sha256": module.sha256,
+            "source": workshop.entry(&description.name).ok().flatten().map(|(_, entry)| entry.source),
             "description_sha256": description.sha256,
             "tools": tools,
             "granted": module.granted(),
             "not_granted": module.not_granted(),
+            "not_served_here": here.and_then(|facts| description.refuses(facts)),
         })
     };
     let unused = |unused: &UnusedModule| {

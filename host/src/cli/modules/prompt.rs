@@ -8,6 +8,15 @@ use host_components::InstallError;
 #[derive(Default)]
 pub(in crate::cli) struct Prompt(());
 
+/// An answer about several things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Answer {
+    All,
+    None,
+    /// Each of them is to be asked about by itself.
+    Each,
+}
+
 impl Prompt {
     /// Whether there is a terminal to ask at.
     pub(in crate::cli) fn is_possible(&self) -> bool {
@@ -20,6 +29,18 @@ impl Prompt {
             match answer(&format!("{question} [y/N] "))?.trim().to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Ok(true),
                 "" | "n" | "no" => return Ok(false),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks about several things at once until the answer is one for all of them, or that each is to be asked about.
+    pub(in crate::cli) fn all(&self, question: &str) -> Result<Answer, InstallError> {
+        loop {
+            match answer(&format!("{question} [y/N/each] "))?.trim().to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Ok(Answer::All),
+                "" | "n" | "no" => return Ok(Answer::None),
+                "e" | "each" => return Ok(Answer::Each),
                 _ => {}
             }
         }

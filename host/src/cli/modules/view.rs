@@ -3,7 +3,7 @@
 //!
 //! Text that a third party wrote stands in quotes on one line, and has no character that a terminal acts upon.
 
-use std::fmt::{self, Display, Formatter};
+use std::fmt::{self, Display, Formatter, Write as _};
 
 use crate::cli::text::{risk_name, wrap};
 use host_base::Privilege;
@@ -12,6 +12,7 @@ use host_capability::{
     Request, Requests, SignalRequest, by_concern,
 };
 use host_components::{Aliases, Description, Examined, Module, Origin};
+use host_policy::{Policy, RefusedGrant, refused_grants};
 use host_text::visible::visible;
 
 /// The number of characters of a word in a third party's text. A longer one is divided.
@@ -29,6 +30,8 @@ pub(super) struct ModuleView<'a> {
     granted: Option<Requests>,
     conflicts: Vec<String>,
     replaces: Vec<String>,
+    /// The grants that the policy doesn't let run, as text.
+    refusals: String,
     used: bool,
 }
 
@@ -43,6 +46,7 @@ impl<'a> ModuleView<'a> {
             granted: Some(module.granted()),
             conflicts: Vec::new(),
             replaces: module.replaced().to_vec(),
+            refusals: String::new(),
             used: true,
         }
     }
@@ -52,17 +56,23 @@ impl<'a> ModuleView<'a> {
             description: examined.description(),
             sha256: examined.sha256(),
             size: examined.size,
-            file: examined.path().display().to_string(),
+            file: examined.shown_source(),
             origin: None,
             granted: None,
             conflicts: examined.conflicts.iter().map(ToString::to_string).collect(),
             replaces: Vec::new(),
+            refusals: String::new(),
             used: true,
         }
     }
 }
 
 impl ModuleView<'_> {
+    /// The module with the grants among its requests that the policy doesn't let run.
+    pub(super) fn held_against(self, policy: &Policy) -> Self {
+        Self { refusals: refusals(policy, &self.description.requests), ..self }
+    }
+
     /// A module that is installed and not used now.
     pub(super) fn of_unused(self, origin: Origin, granted: Requests) -> Self {
         Self { origin: Some(origin), granted: Some(granted), conflicts: Vec::new(), used: false, ..self }
@@ -83,7 +93,7 @@ impl Display for ModuleView<'_> {
         writeln!(f, "{}", wrap(&quoted(summary), "  ", "  "))?;
         let mut fact =
             |name: &str, value: &str| writeln!(f, "{}", wrap(value, &format!("  {name:<9}"), "           "));
-        fact("file", &visible(&self.file))?;
+        fact(if self.file.contains("://") { "source" } else { "file" }, &visible(&self.file))?;
         fact("size", &format!("{} bytes", grouped(self.size)))?;
         fact("sha256", self.sha256)?;
         fact("license", &license.as_deref().map_or("it doesn't say".to_owned(), quoted))?;
@@ -103,7 +113,8 @@ impl Display for ModuleView<'_> {
             let what = format!("{replaced}, a tool of the modules that come with the host");
             writeln!(f, "\n{}", wrap(&what, "TAKES THE PLACE OF ", "  "))?;
         }
-        requests(f, &self.description.requests, self.granted.as_ref())?;
+        requests(f, &self.description.requests, (self.granted.as_ref(), self.origin))?;
+        f.write_str(&self.refusals)?;
         writeln!(f, "\nTools, each with the risk that the module itself states")?;
         let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
         for tool in tools {
@@ -133,15 +144,53 @@ fn older_names(aliases: &Aliases) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// The grants among the requests that the policy doesn't let run, under two headings and each with the reason; empty where
+/// there are none.
+pub(super) fn refusals(policy: &Policy, asked: &Requests) -> String {
+    let refused = refused_grants(policy, asked);
+    let mut text = String::new();
+    for (is_always, heading) in [
+        (true, "NEVER RUNS: the policy refuses these, whatever is granted"),
+        (false, "RUNS IN PART: the policy refuses some command lines of these, whatever is granted"),
+    ] {
+        let mut of_them = refused.iter().filter(|refused| refused.is_always == is_always).peekable();
+        if of_them.peek().is_some() {
+            let _ = writeln!(text, "\n{}", wrap(heading, "", "  "));
+        }
+        for RefusedGrant { pattern, effect, reason, .. } in of_them {
+            let what = format!("{}, {}", visible(pattern), purpose(*effect));
+            let _ = writeln!(text, "{}", wrap(&what, "  ", "      "));
+            let _ = writeln!(text, "{}", wrap(&visible(reason), "      ", "      "));
+        }
+    }
+    text
+}
+
+/// The purpose of a command in words.
+fn purpose(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Read => "to look",
+        Effect::DryRun => "to simulate a change",
+        Effect::Change => "to change something",
+    }
+}
+
 /// All requests, numbered, under a heading for each concern.
-fn requests(f: &mut Formatter<'_>, asked: &Requests, granted: Option<&Requests>) -> fmt::Result {
+fn requests(
+    f: &mut Formatter<'_>,
+    asked: &Requests,
+    (granted, origin): (Option<&Requests>, Option<Origin>),
+) -> fmt::Result {
     let all = by_concern(asked);
     if all.is_empty() {
         return writeln!(f, "\nIt asks for nothing: it can run no command and read no file.");
     }
     let mut heading = "";
     for (number, (concern, request)) in all.iter().enumerate() {
-        let its_heading = self::heading(*concern);
+        let its_heading = match (concern, origin) {
+            (Concern::Files, Some(Origin::Host)) => FILES_OF_HOST,
+            (concern, _) => self::heading(*concern),
+        };
         if its_heading != heading {
             heading = its_heading;
             writeln!(f, "\n{}", wrap(heading, "", "  "))?;
@@ -152,17 +201,14 @@ fn requests(f: &mut Formatter<'_>, asked: &Requests, granted: Option<&Requests>)
     Ok(())
 }
 
-/// Whether this request was accepted.
+/// Whether this request was accepted, whatever its reason was then.
 pub(super) fn holds(granted: &Requests, request: &Request<'_>) -> bool {
-    match request {
-        Request::Command(request) => granted.commands.contains(request),
-        Request::Path(request) => granted.paths.contains(request),
-        Request::AnyProgram(request) => granted.any_program.contains(request),
-        Request::Signals(request) => granted.signals.contains(request),
-        Request::OwnProgram(request) => granted.own_programs.contains(request),
-        Request::Tool(request) => granted.tools.contains(request),
-    }
+    granted.ask_for(request)
 }
+
+/// The heading of files that the host's own modules read. Their contents are not looked through: they lose their secrets in
+/// the answer.
+const FILES_OF_HOST: &str = "Files that it reads; those known to hold secrets are left out of every wildcard";
 
 pub(super) fn heading(concern: Concern) -> &'static str {
     match concern {
@@ -178,12 +224,26 @@ pub(super) fn heading(concern: Concern) -> &'static str {
         Concern::Signals => {
             "ENDS PROCESSES: sends signals to processes of its own choice, which can end or stop any that it reaches"
         }
+        Concern::SameAsChange => {
+            "A CHANGE BY ANOTHER NAME: it asks for each of these as a change too. As a look or a simulation it runs without a question"
+        }
         Concern::NotReviewed => "NOT REVIEWED: each of these may amount to full control of the machine",
+        Concern::LookAsRootAccount => {
+            "NOT REVIEWED, and the server's own account is ROOT: each of these may amount to full control of the machine"
+        }
+        Concern::LookAsOther => {
+            "NOT REVIEWED, to look as other accounts: each of these may show or do whatever the account may"
+        }
+        Concern::Look => {
+            "NOT REVIEWED, to look as the server's own account: each of these may show or do whatever that account may"
+        }
         Concern::Secret(_) => "SECRETS: reads these files, or writes them too where it says so",
         Concern::Tool => {
             "OTHER MODULES' TOOLS: looks by these with all grants of the modules that have them, and gets their answers"
         }
-        Concern::Files => "Files that it reads; those known to hold secrets are left out of every wildcard",
+        Concern::Files => {
+            "Files that it reads. Those known by their paths to hold secrets are left out of every wildcard. In the others that only a wildcard covers, private keys, passwords and tokens that are recognized are hidden"
+        }
         Concern::Reviewed(_) => "Commands reviewed as harmless, whatever they are given",
     }
 }
@@ -195,10 +255,9 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
     let (what, text, reason) = match request {
         Request::Command(CommandRequest { pattern, effect, privilege, risk: least, reason, .. }) => {
             let does = match effect {
-                Effect::Read => "to look".to_owned(),
-                Effect::DryRun => "to simulate a change".to_owned(),
+                Effect::Read | Effect::DryRun => purpose(*effect).to_owned(),
                 Effect::Change => {
-                    format!("to change something (the module calls the risk {})", risk_name(*least))
+                    format!("{} (the module calls the risk {})", purpose(*effect), risk_name(*least))
                 }
             };
             // No hole limits what a command gets on its standard input.
@@ -263,11 +322,19 @@ pub(super) fn line(number: usize, concern: Concern, request: &Request<'_>, denie
 
 fn account(privilege: &Privilege) -> String {
     match privilege {
+        Privilege::Caller if is_root() => {
+            "as the server's own account, which is ROOT where the server runs as this command does".to_owned()
+        }
         Privilege::Caller => "as the server's own account".to_owned(),
         Privilege::Root => "as ROOT".to_owned(),
         Privilege::RootIfAvailable => "as ROOT where that can be had".to_owned(),
         Privilege::User(name) => format!("as {}", visible(name)),
     }
+}
+
+/// Whether the account that runs this command, and a server that it starts, is root.
+pub(super) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// Puts a third party's text on one line and in quotes that it can't close, with hidden characters made visible. A word that

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::{EXPECTED, Facts, release};
+use super::{EXPECTED, Facts, detection, release};
 use host_base::passwd;
 use host_text::characters::is_hidden;
 use host_text::visible::{excerpt, one_line};
@@ -40,30 +40,20 @@ const OS_RELEASE_OF_VENDOR: &str = "/usr/lib/os-release";
 pub(crate) const MACHINE_ID: &str = "/etc/machine-id";
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
-/// Files whose existence tells something, whatever they hold.
-pub(super) const MARKER_FILES: &[&str] = &[UNDER_SYSTEMD, "/run/.containerenv", "/.dockerenv"];
+/// Files of which a container has one, whatever it holds.
+const CONTAINER_FILES: &[&str] = &["/run/.containerenv", "/.dockerenv"];
 
-/// The mark of sd_booted(3). It helps an account that can't see process 1 because of `hidepid=`.
-const UNDER_SYSTEMD: &str = "/run/systemd/system";
-
-/// Programs that facts are derived from.
-const FACT_PROGRAMS: &[&str] = &[
-    "adduser",
-    "apt-get",
-    "dnf",
-    "docker",
-    "firewall-cmd",
-    "journalctl",
-    "nft",
-    "podman",
-    "rsyslogd",
-    "timeout",
-    "ufw",
-];
+/// Programs that facts are derived from, besides those of the table of detection.
+const FACT_PROGRAMS: &[&str] = &["adduser", "journalctl", "rsyslogd", "timeout"];
 
 /// Returns the programs that are looked for.
 pub(super) fn programs() -> BTreeSet<&'static str> {
-    FACT_PROGRAMS.iter().chain(EXPECTED).copied().collect()
+    FACT_PROGRAMS.iter().chain(EXPECTED).copied().chain(detection::table().programs()).collect()
+}
+
+/// Returns the files whose existence tells something, whatever they hold.
+pub(super) fn marker_files() -> impl Iterator<Item = &'static str> {
+    detection::table().marks().chain(CONTAINER_FILES.iter().copied())
 }
 
 /// The answers from which facts are derived. `None` means that a whole question had no answer.
@@ -71,7 +61,7 @@ pub(super) fn programs() -> BTreeSet<&'static str> {
 pub(super) struct Answers {
     /// The contents of those of [`FILES`] that exist and aren't empty, by path.
     pub(super) files: Option<BTreeMap<&'static str, String>>,
-    /// The members of [`programs`] and [`MARKER_FILES`] that exist.
+    /// The members of [`programs`] and [`marker_files`] that exist.
     pub(super) there: Option<BTreeSet<&'static str>>,
     /// The target of the link `/etc/localtime`.
     pub(super) localtime: Option<String>,
@@ -124,15 +114,14 @@ pub(super) fn derive(answers: &Answers) -> Facts {
         unknown.extend(["family", "name", "version", "codename"]);
     }
     let id = id.unwrap_or_else(|| "unknown".into());
-    let known_family = family(&id, &said("ID_LIKE").unwrap_or_default());
+    let detection = detection::table();
+    let known_family = detection.family(&id, &said("ID_LIKE").unwrap_or_default());
 
     let there = answers.there.as_ref();
     let has = |name: &str| there.is_some_and(|there| there.contains(name));
     // Without an answer, nothing is said to be absent either.
     let none = if there.is_some() { "none" } else { "" };
-    let first = |names: &[(&str, &str)]| {
-        names.iter().find(|(program, _)| has(program)).map_or(none, |(_, name)| name).to_owned()
-    };
+    let or_none = |found: Option<&'static str>| found.unwrap_or(none).to_owned();
     if there.is_none() {
         unknown.extend([
             "package_manager",
@@ -144,10 +133,6 @@ pub(super) fn derive(answers: &Answers) -> Facts {
             "missing",
         ]);
     }
-    let managers = match known_family {
-        Some("rhel") => [("dnf", "dnf"), ("apt-get", "apt")],
-        _ => [("apt-get", "apt"), ("dnf", "dnf")],
-    };
     let user_management = match there {
         Some(_) if has("adduser") && known_family == Some("debian") => "adduser",
         Some(_) => "useradd",
@@ -160,10 +145,8 @@ pub(super) fn derive(answers: &Answers) -> Facts {
         (false, false) => none,
     };
 
-    let init_system = match line("/proc/1/comm") {
-        comm if comm.is_empty() && has(UNDER_SYSTEMD) => "systemd".to_owned(),
-        comm => comm,
-    };
+    let process = line("/proc/1/comm");
+    let init_system = detection.init_system(&process, has).map_or(process, str::to_owned);
     if init_system.is_empty() {
         unknown.push("init_system");
     }
@@ -207,12 +190,12 @@ pub(super) fn derive(answers: &Answers) -> Facts {
         name: said("NAME").unwrap_or_else(|| "unknown".into()),
         version: said("VERSION_ID").unwrap_or_default(),
         codename: said("VERSION_CODENAME"),
-        package_manager: first(&managers),
+        package_manager: or_none(detection.package_manager(known_family, has)),
         init_system,
-        firewall_backend: first(&[("ufw", "ufw"), ("firewall-cmd", "firewalld"), ("nft", "nftables")]),
+        firewall_backend: or_none(detection.firewall_backend(has)),
         mac_system: mac_system.to_owned(),
         mac_mode: mac_mode.map(str::to_owned),
-        container_runtime: first(&[("docker", "docker"), ("podman", "podman")]),
+        container_runtime: or_none(detection.container_runtime(has)),
         log_system: log_system.to_owned(),
         user_management: user_management.to_owned(),
         hostname,
@@ -244,14 +227,6 @@ fn shown(text: &str) -> String {
 fn path(text: &str) -> Option<String> {
     let fits = text.starts_with('/') && text.len() < LONGEST_PATH && !text.chars().any(is_hidden);
     fits.then(|| text.to_owned())
-}
-
-fn family(id: &str, id_like: &str) -> Option<&'static str> {
-    std::iter::once(id).chain(id_like.split_whitespace()).find_map(|name| match name {
-        "debian" | "ubuntu" => Some("debian"),
-        "rhel" | "fedora" | "centos" => Some("rhel"),
-        _ => None,
-    })
 }
 
 /// Returns the machine id of the file, which has 32 digits. A fresh image may say `uninitialized`, and so does each

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Facts;
-use super::derive::{Account, Answers, FILES, MARKER_FILES, SessionEnvironment, UnameOutput};
-use super::derive::{derive, programs};
+use super::derive::{Account, Answers, FILES, SessionEnvironment, UnameOutput};
+use super::derive::{derive, marker_files, programs};
 use crate::ReadRequest;
 use crate::entry::{Trusted, is_roots};
 use crate::local::Local;
@@ -37,8 +37,7 @@ pub(crate) async fn gather_here(local: &Local) -> Facts {
     let (sudo_everything, sudo_something) = allowed_by_sudo(everything, something);
     // The programs are looked up again, because one that was found before may have been removed since.
     let found = Programs::default();
-    let is_there = |mark: &&&str| Path::new(mark).metadata().is_ok();
-    let marks = MARKER_FILES.iter().filter(is_there).copied();
+    let marks = marker_files().filter(|mark| Path::new(mark).metadata().is_ok());
     let machine = rustix::system::uname();
     let text = |name: &std::ffi::CStr| name.to_string_lossy().into_owned();
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
@@ -79,7 +78,7 @@ pub(crate) const LISTING_QUESTION: usize = 1;
 /// Returns the questions for a machine that is reached by commands alone. [`read`] takes the answers in this order.
 /// The question [`LISTING_QUESTION`] also asks about the given files.
 pub(crate) fn questions(service_files: &[String]) -> Vec<Command> {
-    let mut paths: Vec<String> = MARKER_FILES.iter().map(|mark| (*mark).to_owned()).collect();
+    let mut paths: Vec<String> = marker_files().map(str::to_owned).collect();
     paths.extend(directories());
     for directory in PATH.split(':') {
         paths.extend(programs().into_iter().map(|program| format!("{directory}/{program}")));
@@ -187,7 +186,7 @@ fn listed(stdout: &[u8]) -> Option<BTreeSet<&'static str>> {
         seen.get(path).is_some_and(|seen| seen.kind == '-' && seen.is_roots && seen.is_executable)
     };
     let is_there = |name: &&str| places.iter().any(|place| is_program(&format!("{place}/{name}")));
-    let marks = MARKER_FILES.iter().copied().filter(|mark| seen.contains_key(mark));
+    let marks = marker_files().filter(|mark| seen.contains_key(mark));
     (!places.is_empty()).then(|| programs().into_iter().filter(is_there).chain(marks).collect())
 }
 

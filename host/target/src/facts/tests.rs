@@ -49,17 +49,17 @@ const DISTRIBUTIONS: &[(&str, &str, &str, &str, &str, &str)] = &[
     // These have yum only.
     ("centos-7", "rhel", "CentOS Linux", "7", "", "none"),
     ("amazon-2", "rhel", "Amazon Linux", "2", "", "none"),
-    // These belong to no served family, and so their own ID is the family.
-    ("opensuse-leap-15.6", "opensuse-leap", "openSUSE Leap", "15.6", "", "none"),
-    ("opensuse-tumbleweed", "opensuse-tumbleweed", "openSUSE Tumbleweed", "20240823", "", "none"),
-    ("sles-15", "sles", "SLES", "15.7", "", "none"),
-    ("arch", "arch", "Arch Linux", "", "", "none"),
-    ("manjaro", "manjaro", "Manjaro Linux", "", "", "none"),
-    ("endeavouros", "endeavouros", "EndeavourOS", "", "", "none"),
-    ("alpine-3.22", "alpine", "Alpine Linux", "3.22.1", "", "none"),
-    ("nixos-25.11", "nixos", "NixOS", "25.11", "xantusia", "none"),
-    ("void", "void", "Void", "", "", "none"),
-    ("gentoo", "gentoo", "Gentoo", "", "", "none"),
+    ("opensuse-leap-15.6", "suse", "openSUSE Leap", "15.6", "", "zypper"),
+    ("opensuse-tumbleweed", "suse", "openSUSE Tumbleweed", "20240823", "", "zypper"),
+    ("sles-15", "suse", "SLES", "15.7", "", "zypper"),
+    ("arch", "arch", "Arch Linux", "", "", "pacman"),
+    ("manjaro", "arch", "Manjaro Linux", "", "", "pacman"),
+    ("endeavouros", "arch", "EndeavourOS", "", "", "pacman"),
+    ("alpine-3.22", "alpine", "Alpine Linux", "3.22.1", "", "apk"),
+    ("nixos-25.11", "nixos", "NixOS", "25.11", "xantusia", "nix"),
+    ("void", "void", "Void", "", "", "xbps"),
+    ("gentoo", "gentoo", "Gentoo", "", "", "emerge"),
+    // These belong to no family, and so their own ID is the family.
     ("slackware-14", "slackware", "Slackware", "14.1", "", "none"),
     ("guix", "guix", "Guix System", "", "", "none"),
     ("openwrt-22.03", "openwrt", "OpenWrt", "22.03.4", "", "none"),
@@ -84,6 +84,12 @@ fn each_distribution_is_known_by_its_own_file() {
         let programs: &[&str] = match manager {
             "apt" => &["apt-get", "adduser"],
             "dnf" => &["dnf", "adduser"],
+            "pacman" => &["pacman", "adduser"],
+            "zypper" => &["zypper", "adduser"],
+            "apk" => &["apk", "adduser"],
+            "xbps" => &["xbps-install", "adduser"],
+            "emerge" => &["emerge", "adduser"],
+            "nix" => &["nix-env", "adduser"],
             _ => &["adduser"],
         };
         let facts = facts_of(file, programs);
@@ -107,6 +113,10 @@ fn where_both_package_managers_are_installed_the_family_decides() {
     }
     assert_eq!(facts_of("debian-12", &["dnf"]).package_manager, "dnf");
     assert_eq!(facts_of("fedora-42", &["apt-get"]).package_manager, "apt");
+    let all = ["apt-get", "dnf", "pacman", "zypper", "apk", "xbps-install", "emerge", "nix-env"];
+    for &(file, .., manager) in DISTRIBUTIONS.iter().filter(|(.., manager)| *manager != "none") {
+        assert_eq!(facts_of(file, &all).package_manager, manager, "{file}");
+    }
 }
 
 #[test]

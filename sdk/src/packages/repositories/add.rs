@@ -82,7 +82,7 @@ pub(super) fn add<B: Backend>(
     let mut change = steps(repositories, &new, &plan, cx)?;
     let warnings = warnings(&new, &fingerprints).into_iter().chain(key_warnings);
     change = warnings.chain(inherited(repositories, &new, &known)).fold(change, Change::warning);
-    let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
+    let applied = cx.apply(change).map_err(|failure| explained(backend, failure, cx))?;
     let (added, would_add) = if applied.dry_run { (None, Some(new.id)) } else { (Some(new.id), None) };
     let file = plan.files.into_iter().next().map(|(path, _)| path).unwrap_or_default();
     Ok(Single(Added { added, would_add, file, key_file: plan.key_file }))

@@ -22,7 +22,7 @@ pub(super) fn clean<B: Backend>(
     args: CleanArgs,
     cx: &Context,
 ) -> Result<Answer> {
-    let Some(command) = upkeep.clean(args.what) else {
+    let Some(command) = upkeep.clean(args.what, cx) else {
         let message =
             "this package manager has a command for packages only, and none that removes its metadata";
         return Err(Problem::new("NOT_SUPPORTED", Category::State, message));
@@ -36,7 +36,7 @@ pub(super) fn clean<B: Backend>(
     let change = Change::new(format!("Remove downloaded {what}"))
         .step(Step::run(command).uninterruptible())
         .lock(Lock::PackageDatabase);
-    let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
+    let applied = cx.apply(change).map_err(|failure| explained(backend, failure, cx))?;
     if applied.dry_run {
         return Ok(Noted { data: json!({"cached_bytes": before}), notes: Vec::new() });
     }

@@ -42,7 +42,7 @@ fn set<B: Backend>(
     cx: &Context,
     held: bool,
 ) -> Result<Answer> {
-    let names = args.package.checked()?;
+    let names = args.package.checked(backend)?;
     let before = backend.installed(cx)?;
     let absent: Vec<_> = names.iter().filter(|name| !is_installed(&before, name)).cloned().collect();
     if !absent.is_empty() {
@@ -74,7 +74,7 @@ fn set<B: Backend>(
     if held {
         change = change.warning("a held package gets no updates, and no fixes of security flaws either");
     }
-    let applied = cx.apply(change).map_err(|failure| explained(backend, failure))?;
+    let applied = cx.apply(change).map_err(|failure| explained(backend, failure, cx))?;
     if applied.dry_run {
         let key = if held { "would_hold" } else { "would_release" };
         return Ok(Noted { data: json!({key: names}), notes });

@@ -32,7 +32,7 @@ pub trait Upkeep {
     fn unneeded(&self, cx: &Context) -> Result<Vec<String>>;
 
     /// The command that removes these downloads. `None` where the manager has none for them.
-    fn clean(&self, what: Cached) -> Option<Command>;
+    fn clean(&self, what: Cached, cx: &Context) -> Option<Command>;
 
     /// The size in bytes of all downloads.
     fn cached_bytes(&self, cx: &Context) -> Result<u64>;

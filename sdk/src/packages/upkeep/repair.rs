@@ -79,7 +79,7 @@ pub(super) fn repair<B: Backend>(
         }
         Err(failure) => {
             let uncertain = failure.uncertain;
-            let mut problem = explained(backend, failure);
+            let mut problem = explained(backend, failure, cx);
             if !uncertain && let Ok(after) = backend.installed(cx) {
                 problem.message += &changes_text(&difference(&before, &after, simulated));
             }

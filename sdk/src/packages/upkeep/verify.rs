@@ -49,12 +49,12 @@ const DOCUMENTATION: [&str; 4] =
     ["/usr/share/doc/", "/usr/share/info/", "/usr/share/locale/", "/usr/share/man/"];
 
 pub(super) fn verify<B: Backend>(
-    _: &B,
+    backend: &B,
     upkeep: &dyn Upkeep,
     args: VerifyArgs,
     cx: &Context,
 ) -> Result<Noted<Verified>> {
-    let names = args.package.map(Names::checked).transpose()?.unwrap_or_default();
+    let names = args.package.map(|names| names.checked(backend)).transpose()?.unwrap_or_default();
     let Comparison { absent, differences } = upkeep.verify(&names, cx)?;
     if !absent.is_empty() {
         let message = format!("these packages aren't installed: {}", absent.join(", "));

@@ -46,7 +46,7 @@ struct Toy;
 impl Toy {
     fn said(&self, command: Command, cx: &Context) -> Result<String> {
         let output = cx.run(command)?;
-        match self.explain(&output).filter(|_| output.exit_code != 0) {
+        match self.explain(&output, cx).filter(|_| output.exit_code != 0) {
             Some(problem) => Err(problem),
             None => Ok(output.success("toypkg")?.text().into_owned()),
         }
@@ -184,24 +184,24 @@ impl Backend for Toy {
         Ok(names.iter().filter(|name| !known.contains(name)).cloned().collect())
     }
 
-    fn command(&self, request: &Request) -> Option<Command> {
+    fn command(&self, request: &Request, _: &Context) -> Option<Command> {
         if *request == Request::Refresh {
             return Some(REFRESH.command().as_root());
         }
         self.lines(request).map(|[run, _]| run)
     }
 
-    fn dry_run_command(&self, request: &Request) -> Option<Command> {
+    fn dry_run_command(&self, request: &Request, _: &Context) -> Option<Command> {
         self.lines(request).map(|[_, dry_run]| dry_run)
     }
 
     fn simulate(&self, request: &Request, cx: &Context) -> Result<Simulated> {
-        let command = self.dry_run_command(request);
+        let command = self.dry_run_command(request, cx);
         let said = command.map(|command| self.said(command, cx)).transpose()?.unwrap_or_default();
         Ok(Simulated { operations: said.lines().filter_map(operation).collect(), ..Simulated::default() })
     }
 
-    fn explain(&self, output: &Output) -> Option<Problem> {
+    fn explain(&self, output: &Output, _: &Context) -> Option<Problem> {
         let said = output.error_text();
         let unmet = said.contains("needs");
         unmet.then(|| Problem::new("DEPENDENCY_CONFLICT", Category::Dependency, said))

@@ -1,5 +1,8 @@
 use super::*;
 
+/// The mark of sd_booted(3).
+const UNDER_SYSTEMD: &str = "/run/systemd/system";
+
 fn release(os_release: &str) -> Facts {
     derive(&Answers {
         files: Some(BTreeMap::from([("/etc/os-release", os_release.to_owned())])),
@@ -25,9 +28,13 @@ fn the_family_is_the_id_or_what_the_id_is_like() {
         ("ID=\"rocky\"\nID_LIKE=\"rhel centos fedora\"", "rhel"),
         // The distribution's own id comes before what it is like.
         ("ID=debian\nID_LIKE=fedora", "debian"),
-        ("ID=mine\nID_LIKE=\"suse fedora debian\"", "rhel"),
+        // Of what it is like, the first one that is known counts.
+        ("ID=mine\nID_LIKE=\"other fedora debian\"", "rhel"),
+        ("ID=mine\nID_LIKE=\"suse fedora debian\"", "suse"),
         ("ID=arch", "arch"),
-        ("ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"", "opensuse-leap"),
+        ("ID=manjaro\nID_LIKE=arch", "arch"),
+        ("ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"", "suse"),
+        ("ID=slackware", "slackware"),
         ("ID=", "unknown"),
         ("", "unknown"),
     ] {
@@ -250,6 +257,11 @@ fn the_init_system_is_process_1_or_systemd_where_that_is_hidden() {
     assert_eq!(init(Some("procd\n"), &[UNDER_SYSTEMD]), ("procd".into(), false));
     assert_eq!(init(None, &[UNDER_SYSTEMD]), ("systemd".into(), false));
     assert_eq!(init(None, &[]), (String::new(), true));
+    // Process 1 is called init under several of them.
+    assert_eq!(init(Some("init\n"), &["/run/openrc"]), ("openrc".into(), false));
+    assert_eq!(init(Some("init\n"), &["/run/runit"]), ("runit".into(), false));
+    assert_eq!(init(Some("runit\n"), &[]), ("runit".into(), false));
+    assert_eq!(init(Some("init\n"), &[]), ("init".into(), false));
 }
 
 #[test]

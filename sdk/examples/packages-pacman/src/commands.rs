@@ -1,0 +1,123 @@
+//! The command lines of the module.
+
+use linux_sysadmin_sdk::DurationCategory;
+use linux_sysadmin_sdk::packages::Request;
+use linux_sysadmin_sdk::prelude::*;
+
+/// Prints the name and the version of each installed package.
+pub const INSTALLED: CommandLine = CommandLine::new("pacman --query");
+
+/// Prints patterns of the packages that are kept at their version, a line for each.
+pub const IGNORED: CommandLine = CommandLine::new("pacman-conf IgnorePkg");
+
+/// Prints patterns of the packages that pacman asks about before it removes them.
+pub const GUARDED: CommandLine = CommandLine::new("pacman-conf HoldPkg");
+
+/// Prints the packages of the repositories in which each of these expressions matches something.
+pub const SEARCH: CommandLine = CommandLine::new("pacman --sync --search -- <text>...");
+
+/// Prints what the repositories say of packages.
+pub const OFFERED: CommandLine = CommandLine::new("pacman --sync --info -- <package>...");
+
+/// Prints what is known of an installed package.
+pub const DETAILS: CommandLine = CommandLine::new("pacman --query --info -- <package>");
+
+/// Prints the newer versions of installed packages.
+pub const UPDATES: CommandLine = CommandLine::new("pacman --query --upgrades");
+
+/// Prints the names of all packages of the repositories.
+pub const NAMES: CommandLine = CommandLine::new("pacman --sync --list --quiet");
+
+/// A change, and the same command as pacman's own simulation.
+pub type Pair = [CommandLine; 2];
+
+/// The change is asked about by the host and not by pacman, which would wait for an answer.
+macro_rules! pair {
+    ($operation:literal, $operands:literal) => {
+        [
+            CommandLine::new(concat!("pacman ", $operation, " --noconfirm", $operands)),
+            CommandLine::new(concat!("pacman ", $operation, " --print '--print-format=%n %v %s'", $operands)),
+        ]
+    };
+}
+
+pub const INSTALL: Pair = pair!("--sync --needed", " -- <package>...");
+const REINSTALL: Pair = pair!("--sync", " -- <package>...");
+/// Packages that need a removed one are removed with it.
+const REMOVE: Pair = pair!("--remove --cascade", " -- <package>...");
+const UPGRADE_ALL: Pair = pair!("--sync --sysupgrade", "");
+/// A file of pacman's own cache. pacman would fetch an address, even to say what it would do.
+const FILE: Pair = pair!("--upgrade", " -- <path:/var/cache/pacman/pkg/*>");
+/// pacman takes no `--nosave` beside `--print`, so that the simulation is that of a removal.
+const PURGE: CommandLine = CommandLine::new("pacman --remove --cascade --nosave --noconfirm -- <package>...");
+const REFRESH: CommandLine = CommandLine::new("pacman --sync --refresh --noconfirm");
+
+/// The commands of a request that names packages, or all. None where it isn't one.
+pub fn of(request: &Request) -> Option<[Command; 2]> {
+    match request {
+        Request::Install(names) | Request::Update(names) => Some(of_names(INSTALL, names)),
+        Request::Reinstall(names) => Some(of_names(REINSTALL, names)),
+        Request::Remove(names) => Some(of_names(REMOVE, names)),
+        Request::Purge(names) => {
+            let [_, simulation] = of_names(REMOVE, names);
+            Some([long(PURGE.with(names)), simulation])
+        }
+        Request::UpdateAll => Some(of_names(UPGRADE_ALL, &[])),
+        Request::Version(..) | Request::Refresh | Request::Undo(_) => None,
+    }
+}
+
+/// The commands for these names.
+pub fn of_names([change, simulation]: Pair, names: &[String]) -> [Command; 2] {
+    [long(change.with(names)), look(simulation.with(names))]
+}
+
+/// The commands for a file of pacman's cache.
+pub fn of_file(path: &str) -> [Command; 2] {
+    let [change, simulation] = FILE;
+    [long(change.with([path])), look(simulation.with([path]))]
+}
+
+/// The command that fetches the lists of the repositories anew.
+pub fn refresh() -> Command {
+    long(REFRESH.command())
+}
+
+/// The command with the time that pacman needs to read its lists.
+pub fn look(command: Command) -> Command {
+    command.duration(DurationCategory::Normal)
+}
+
+fn long(command: Command) -> Command {
+    command.as_root().duration(DurationCategory::LongRunning)
+}
+
+/// Adds all grants to the module.
+pub fn granted(module: Module) -> Module {
+    let looks = [
+        (INSTALLED, "installed packages"),
+        (IGNORED, "which packages are kept at their version"),
+        (GUARDED, "which packages pacman guards"),
+        (SEARCH, "packages of the repositories"),
+        (OFFERED, "what the repositories say of a package"),
+        (DETAILS, "what is known of an installed package"),
+        (UPDATES, "newer versions"),
+        (NAMES, "names of the repositories' packages"),
+    ];
+    let changes = [
+        (INSTALL, Risk::Moderate, "install or update packages"),
+        (REINSTALL, Risk::Moderate, "install packages anew"),
+        (REMOVE, Risk::High, "remove packages"),
+        (UPGRADE_ALL, Risk::Moderate, "update everything"),
+        (FILE, Risk::High, "go back to a version that was kept"),
+    ];
+    let changes = changes.into_iter().flat_map(|([change, simulation], risk, reason)| {
+        let dry_run = simulation.dry_run(&format!("what it would do to {reason}"));
+        [dry_run, change.change(risk, &format!("to {reason}"))]
+    });
+    module
+        .commands(looks.map(|(line, reason)| line.read(reason)))
+        .commands(changes)
+        .command(PURGE.change(Risk::High, "to remove packages with their configuration"))
+        .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
+}
