@@ -136,9 +136,21 @@ impl Module {
     /// The names of the other modules' tools that the module requests.
     #[cfg(not(target_family = "wasm"))]
     pub(crate) fn requested_tools(&self) -> std::collections::BTreeSet<String> {
+        self.called_tools.iter().cloned().chain(self.added().called_tools).collect()
+    }
+
+    /// The command lines that the module requests.
+    #[cfg(not(target_family = "wasm"))]
+    pub(crate) fn requested_commands(&self) -> Vec<describe::CommandGrant> {
+        let commands = self.commands.iter().cloned().chain(self.added().commands);
+        commands.map(CommandGrant::into_request).collect()
+    }
+
+    /// A module that has only what the functions of `grants` add.
+    #[cfg(not(target_family = "wasm"))]
+    fn added(&self) -> Self {
         let empty = Self::new(self.name, self.version, self.domain, self.summary);
-        let added = self.grants.iter().fold(empty, |module, add| add(module));
-        self.called_tools.iter().cloned().chain(added.called_tools).collect()
+        self.grants.iter().fold(empty, |module, add| add(module))
     }
 
     /// The description of the module in the contract's form.

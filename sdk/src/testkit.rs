@@ -320,7 +320,7 @@ impl FakeTarget {
         let found = found.ok_or_else(|| Problem::new("UNKNOWN_TOOL", Category::Internal, tool))?;
         self.requested_tools = Some(module.requested_tools());
         if self.checks_grants {
-            self.granted = Some(grants::Grants::new(&module.description().capabilities.commands));
+            self.granted = Some(grants::Grants::new(&module.requested_commands()));
         }
         let reply = (found.run)(&arguments.to_string(), &self.context())?;
         let data = serde_json::from_str(&reply.data)

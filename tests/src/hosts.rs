@@ -128,8 +128,10 @@ impl Host {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// Waits until the host has removed what it keeps for some time for accounts that have logged out.
+    /// Waits until the host has removed what it keeps for some time for accounts that have logged out, and ends the services
+    /// that others have asked something, which would end by themselves half a minute later.
     pub fn nobody_is_leaving(&self) {
+        self.run(&["systemctl", "stop", "systemd-hostnamed", "systemd-localed", "systemd-timedated"]);
         self.until(
             "! grep --quiet --no-messages '^STATE=closing' /run/systemd/users/* \
              && test -z \"$(systemctl list-jobs --no-legend)\"",

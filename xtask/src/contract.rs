@@ -6,6 +6,7 @@ use crate::{files, workspace};
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::Path;
 
@@ -75,10 +76,8 @@ fn frozen(module: &str, interface: impl Fn(&str) -> Result<String>) -> Result<BT
     let mut texts = BTreeMap::new();
     while let Some(name) = open.pop() {
         let file = format!("{name}.wit");
-        if !texts.contains_key(&file) {
-            let text = interface(&name)?;
-            open.extend(used(&text));
-            texts.insert(file, text);
+        if let Entry::Vacant(place) = texts.entry(file) {
+            open.extend(used(place.insert(interface(&name)?)));
         }
     }
     let package = module.lines().find(|line| line.starts_with(PACKAGE)).unwrap_or_default();

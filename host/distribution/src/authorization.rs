@@ -64,7 +64,8 @@ fn token(
     let realm = realm.filter(|realm| realm.host().is_some());
     let realm = realm.ok_or_else(|| unfit("no address where a token can be had"))?;
     let is_here = |uri: &Uri| uri.host().is_some_and(http::is_this_machine);
-    if !http::is_encrypted(&realm) && !(is_here(uri) && is_here(&realm)) {
+    let is_private = http::is_encrypted(&realm) || (is_here(uri) && is_here(&realm));
+    if !is_private {
         return Err(unfit("an address for tokens that is not encrypted, so no password is sent there"));
     }
     let service = parameter("service").unwrap_or_default();

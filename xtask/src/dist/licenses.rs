@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn some(folder: &std::path::Path, license: Option<&str>) -> Crates {
-        let found = |name: &str, is_own| Crate {
+        let found = |name: &str, is_own: bool| Crate {
             name: name.to_owned(),
             version: "1.0.0".to_owned(),
             license: license.map(str::to_owned),

@@ -121,7 +121,10 @@ async fn rights_that_the_recorded_account_lacks_are_refused() {
     let facts = Facts { uid: 1000, ..Facts::default() };
     let without = Arc::new(RecordedMachine::new("sample", facts));
     let other = Target::recorded(without);
-    assert_eq!(other.run_all(&[as_root.clone()]).await.remove(0).unwrap_err().code, "PRIVILEGE_REQUIRED");
+    assert_eq!(
+        other.run_all(std::slice::from_ref(&as_root)).await.remove(0).unwrap_err().code,
+        "PRIVILEGE_REQUIRED"
+    );
     let request = ReadRequest { path: "/srv/a".to_owned(), offset: 0, max_bytes: 3 };
     let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));
     let read = other.read_all(vec![request], &access(Privilege::Root), all).await.remove(0);
