@@ -19,10 +19,19 @@ pub(crate) fn root() -> &'static Path {
     own.parent().unwrap_or(own)
 }
 
-/// A cargo call at the workspace's root, by the cargo that runs xtask.
+/// A cargo call at the workspace's root, by the cargo that runs xtask. It isn't told of xtask's own package, as xtask is: a
+/// build script that watches such a variable would run again at every change between xtask and a bare cargo.
 pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
+    for (name, _) in std::env::vars_os() {
+        let of_xtask = name
+            .to_str()
+            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"));
+        if of_xtask {
+            command.env_remove(name);
+        }
+    }
     command
 }
 

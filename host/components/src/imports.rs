@@ -9,8 +9,9 @@ use super::bindings::sysadmin::module::{
     confirm, distro_context, doc_emit, exec_command, progress, redaction, target_files, types,
 };
 use super::convert;
+use super::limits::PIECE;
 use super::look_commands::AllowedLook;
-use super::store::{Call, PlanHandling, State, unsupported};
+use super::store::{Call, PlanHandling, State, on_target, unsupported};
 use super::wildcard_reads::{mask_next, mask_output};
 use host_base::Risk;
 use host_base::problem::{self, Category};
@@ -29,9 +30,6 @@ const STREAMS: usize = 8;
 
 /// The number of files whose hashes are kept. A tool that changes files reads only few.
 const MOST_SEEN: usize = 1000;
-
-/// The number of bytes that one read returns at most. After a piece of that size, the file may go on.
-pub(super) const PIECE: u64 = 1 << 20;
 
 /// The number of characters of a path in a problem.
 const MESSAGE: usize = 300;
@@ -87,14 +85,6 @@ impl Call {
                 .and_then(|()| names()?.iter().try_for_each(|name| grants.may_be(asked, name)))
                 .inspect_err(|problem| log.refused(problem, &[]))
         })
-    }
-}
-
-/// Refuses the controller, on which nothing is granted yet.
-pub(super) fn on_target(place: Place) -> Result<(), problem::Problem> {
-    match place {
-        Place::Target => Ok(()),
-        Place::Controller => Err(unsupported("commands and files of the controller")),
     }
 }
 

@@ -21,6 +21,8 @@ pub(super) const MEMORIES: u32 = 10;
 pub(super) const STACK_BYTES: usize = 512 << 10;
 /// The number of bytes that one call into the host, or one answer, may hand over.
 pub(super) const HOST_CALL_BYTES: usize = 16 << 20;
+/// The number of bytes that one read returns at most. After a piece of that size, the file may go on.
+pub(super) const PIECE: u64 = 1 << 20;
 /// The number of streams, pollables and the guest's own resources that may be open at once.
 pub(super) const HANDLES: usize = 1_000;
 

@@ -4,8 +4,7 @@
 use super::any_program;
 use super::bindings::sysadmin::module::types;
 use super::convert;
-use super::imports::on_target;
-use super::store::Call;
+use super::store::{Call, on_target};
 use super::wildcard_reads::mask_output;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};

@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
+use super::bindings::sysadmin::module::types::Place;
 use super::call_clock::CallClock;
 use super::limits::{CallBudget, ExceededLimit, GuestTime, Limiter};
 use super::log::CallLog;
@@ -244,6 +245,14 @@ pub(super) fn unsupported(what: &str) -> Problem {
         host_base::problem::Category::State,
         format!("this version of the host doesn't offer {what}"),
     )
+}
+
+/// Refuses the controller, on which nothing is granted yet.
+pub(super) fn on_target(place: Place) -> Result<(), Problem> {
+    match place {
+        Place::Target => Ok(()),
+        Place::Controller => Err(unsupported("commands and files of the controller")),
+    }
 }
 
 #[cfg(test)]

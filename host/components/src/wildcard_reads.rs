@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::imports::PIECE;
+use super::limits::PIECE;
 use super::store::Call;
 use host_base::problem::Problem;
 use host_base::{Output, Privilege};

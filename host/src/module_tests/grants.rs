@@ -118,7 +118,7 @@ mod tests {
     fn a_path_is_used_for_reading_or_for_writing() {
         let requests = Requests {
             paths: vec![
-                path_request("/etc/toy/*", false),
+                path_request("/etc/toy/**", false),
                 path_request("/etc/toy/*", true),
                 path_request("/srv/toy", false),
             ],
