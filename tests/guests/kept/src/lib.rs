@@ -8,22 +8,36 @@ const UNAME: CommandLine = CommandLine::new("uname -s");
 const SYSTEM: &str = "/proc/sys/kernel/ostype";
 const TOUCH: CommandLine = CommandLine::new("touch -- /run/linux-sysadmin-kept");
 
-fn runs(_: NoArgs, cx: &Context) -> Result<Single<String>> {
-    Ok(Single(cx.run(UNAME.command())?.success("uname")?.text().trim().to_owned()))
+#[derive(Serialize)]
+struct Told {
+    told: String,
 }
 
-fn reads(_: NoArgs, cx: &Context) -> Result<Single<String>> {
-    Ok(Single(cx.read(SYSTEM)?.trim().to_owned()))
+#[derive(Serialize)]
+struct Made {
+    dry_run: bool,
 }
 
-fn facts(_: NoArgs, cx: &Context) -> Result<Single<String>> {
-    Ok(Single(cx.distro().family))
+fn told(what: &str) -> Result<Single<Told>> {
+    Ok(Single(Told { told: what.trim().to_owned() }))
+}
+
+fn runs(_: NoArgs, cx: &Context) -> Result<Single<Told>> {
+    told(cx.run(UNAME.command())?.success("uname")?.text())
+}
+
+fn reads(_: NoArgs, cx: &Context) -> Result<Single<Told>> {
+    told(&cx.read(SYSTEM)?)
+}
+
+fn facts(_: NoArgs, cx: &Context) -> Result<Single<Told>> {
+    told(&cx.distro().family)
 }
 
 /// The answer says whether it was a dry run.
-fn changes(_: NoArgs, cx: &Context) -> Result<Single<bool>> {
+fn changes(_: NoArgs, cx: &Context) -> Result<Single<Made>> {
     let applied = cx.apply(Change::new("Make a file").step(Step::run(TOUCH.command())))?;
-    Ok(Single(applied.dry_run))
+    Ok(Single(Made { dry_run: applied.dry_run }))
 }
 
 /// The module.
