@@ -17,6 +17,38 @@ const MESSAGE_CHARACTERS: usize = 4000;
 /// The number of notes, and that of remediation steps.
 const MAX_NOTES: usize = 20;
 
+/// The members of an envelope that each form for people writes in a place of its own, or leaves out since they tell nobody
+/// anything. All others are written as they are.
+pub const TOLD_APART: [&str; 27] = [
+    "status",
+    "tool",
+    "target_host",
+    "duration_ms",
+    "command_executed",
+    "total",
+    "returned",
+    "truncated",
+    "filter",
+    "summary",
+    "severity",
+    "connection_restored",
+    "connection_downtime_seconds",
+    "data",
+    "notes",
+    "dry_run",
+    "needs_confirmation",
+    "retry_count",
+    "attempts",
+    "job_id",
+    "hosts",
+    "error_code",
+    "error_category",
+    "message",
+    "remediation",
+    "transient",
+    "retried",
+];
+
 /// The status of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

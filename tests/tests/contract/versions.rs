@@ -88,7 +88,10 @@ async fn a_component_of_each_version_is_added_and_answers_as_it_did() {
             assert_eq!(said, (&json!("success"), &json!({"told": "Linux"})), "{version}: {envelope}");
         }
         let facts = client.envelope("kept_facts", json!({})).await;
-        assert!(facts["data"]["told"].as_str().is_some_and(|family| !family.is_empty()), "{version}: {facts}");
+        assert!(
+            facts["data"]["told"].as_str().is_some_and(|family| !family.is_empty()),
+            "{version}: {facts}"
+        );
         let shown = client.envelope("kept_changes", json!({"dry_run": true})).await;
         assert_eq!(
             (&shown["status"], &shown["dry_run"]),

@@ -8,40 +8,11 @@ mod values;
 
 use serde_json::{Map, Value};
 
+use super::envelope::TOLD_APART;
 use values::Lines;
 
-/// The members of an envelope that the lines above the data tell, or that tell a reader nothing.
-const ABOVE: [&str; 29] = [
-    "status",
-    "tool",
-    "target_host",
-    "duration_ms",
-    "command_executed",
-    "total",
-    "returned",
-    "truncated",
-    "filter",
-    "summary",
-    "severity",
-    "connection_restored",
-    "connection_downtime_seconds",
-    "data",
-    "notes",
-    "dry_run",
-    "needs_confirmation",
-    "retry_count",
-    "attempts",
-    "job_id",
-    "hosts",
-    "error_code",
-    "error_category",
-    "message",
-    "remediation",
-    "transient",
-    "retried",
-    "risk_level",
-    "dry_run_available",
-];
+/// The further members that the lines above the data tell, or that tell a reader nothing.
+const ABOVE: [&str; 2] = ["risk_level", "dry_run_available"];
 
 /// The name of the server's own machine as a target.
 const LOCAL: &str = "localhost";
@@ -54,7 +25,8 @@ pub fn of_envelope(envelope: &Map<String, Value>) -> String {
     if let Some(data) = envelope.get("data") {
         below.value(data);
     }
-    for (name, value) in envelope.iter().filter(|(name, _)| !ABOVE.contains(&name.as_str())) {
+    let is_below = |name: &str| !TOLD_APART.contains(&name) && !ABOVE.contains(&name);
+    for (name, value) in envelope.iter().filter(|(name, _)| is_below(name)) {
         below.member(name, value);
     }
     let text = match (above.is_empty(), below.into_text()) {

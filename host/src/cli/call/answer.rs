@@ -4,47 +4,15 @@
 use serde_json::{Map, Value};
 
 use super::values;
+use crate::answers::envelope::TOLD_APART;
 use crate::cli::pending_call::plan_line;
 use crate::cli::screen::{BAD, FAINT, HEADING, Screen, WARNING, severity_style};
 use crate::config::ListingLimit;
 use host_text::visible::one_line;
 
-/// The members of an envelope that are written in a form of their own, or say nothing to a person. All others are written as
-/// pairs below an error.
-const KNOWN: [&str; 32] = [
-    "status",
-    "tool",
-    "target_host",
-    "duration_ms",
-    "command_executed",
-    "total",
-    "returned",
-    "truncated",
-    "filter",
-    "summary",
-    "severity",
-    "connection_restored",
-    "connection_downtime_seconds",
-    "data",
-    "notes",
-    "dry_run",
-    "preview",
-    "needs_confirmation",
-    "retry_count",
-    "attempts",
-    "job_id",
-    "hosts",
-    "failures",
-    "not_begun",
-    "done",
-    "error_code",
-    "error_category",
-    "message",
-    "transient",
-    "retried",
-    "remediation",
-    "duration_category",
-];
+/// The further members that are written in a form of their own, or say nothing to a person. All others are written as pairs
+/// below an error.
+const KNOWN: [&str; 5] = ["preview", "failures", "not_begun", "done", "duration_category"];
 
 /// The answer as text. No line is longer than the screen.
 pub(super) fn text(envelope: &Map<String, Value>, screen: Screen) -> String {
@@ -172,7 +140,9 @@ impl Answer<'_> {
         if retries > 0 {
             self.line("tried: ", FAINT, &format!("{} times", retries + 1));
         }
-        let is_detail = |(name, _): &(&String, &Value)| !KNOWN.contains(&name.as_str());
+        let is_detail = |(name, _): &(&String, &Value)| {
+            !TOLD_APART.contains(&name.as_str()) && !KNOWN.contains(&name.as_str())
+        };
         let details: Map<String, Value> =
             envelope.iter().filter(is_detail).map(|(name, value)| (name.clone(), value.clone())).collect();
         if !details.is_empty() {
