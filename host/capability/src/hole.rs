@@ -87,7 +87,7 @@ pub enum HoleType {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HoleError {
     /// No type has this name.
-    #[error("expected a hole's type (one of {names}), found `{0}`", names = names())]
+    #[error("expected a hole's type (one of {names}; `text` takes any words), found `{0}`", names = names())]
     UnknownType(String),
     /// A type other than `path` has a part after a colon.
     #[error("expected no `:` in `{0}`: only `path` takes a glob")]
