@@ -42,7 +42,6 @@ macro_rules! pair {
 }
 
 pub const INSTALL: Pair = pair!("--sync --needed", " -- <package>...");
-const REINSTALL: Pair = pair!("--sync", " -- <package>...");
 /// Packages that need a removed one are removed with it.
 const REMOVE: Pair = pair!("--remove --cascade", " -- <package>...");
 const UPGRADE_ALL: Pair = pair!("--sync --sysupgrade", "");
@@ -56,13 +55,14 @@ const REFRESH: CommandLine = CommandLine::new("pacman --sync --refresh --noconfi
 pub fn of(request: &Request) -> Option<[Command; 2]> {
     match request {
         Request::Install(names) | Request::Update(names) => Some(of_names(INSTALL, names)),
-        Request::Reinstall(names) => Some(of_names(REINSTALL, names)),
         Request::Remove(names) => Some(of_names(REMOVE, names)),
         Request::Purge(names) => {
             let [_, simulation] = of_names(REMOVE, names);
             Some([long(PURGE.with(names)), simulation])
         }
         Request::UpdateAll => Some(of_names(UPGRADE_ALL, &[])),
+        // pacman's database has no package that is there in part, which alone is installed anew.
+        Request::Reinstall(_) => None,
         Request::Version(..) | Request::Refresh | Request::Undo(_) => None,
     }
 }
@@ -106,7 +106,6 @@ pub fn granted(module: Module) -> Module {
     ];
     let changes = [
         (INSTALL, Risk::Moderate, "install or update packages"),
-        (REINSTALL, Risk::Moderate, "install packages anew"),
         (REMOVE, Risk::High, "remove packages"),
         (UPGRADE_ALL, Risk::Moderate, "update everything"),
         (FILE, Risk::High, "go back to a version that was kept"),

@@ -23,7 +23,7 @@ fn told(what: &str) -> Result<Single<Told>> {
 }
 
 fn runs(_: NoArgs, cx: &Context) -> Result<Single<Told>> {
-    told(cx.run(UNAME.command())?.success("uname")?.text())
+    told(&cx.run(UNAME.command())?.success("uname")?.text())
 }
 
 fn reads(_: NoArgs, cx: &Context) -> Result<Single<Told>> {
