@@ -39,17 +39,28 @@ fn failures(checks: &[Value]) -> String {
     failed.map(|check| format!("{}: {}\n", check["check"], check["reasons"])).collect()
 }
 
-#[test]
-fn a_package_manager_passes_the_standard_suite_and_that_of_its_domain() {
-    let home = Home::new();
-    let (code, checks) = tested(&home, "packages-toy", &transcripts());
+/// Asserts that a package manager passes each check of both suites.
+fn passes(home: &Home, name: &str, transcripts: &Path) {
+    let (code, checks) = tested(home, name, transcripts);
     assert_eq!((failures(&checks).as_str(), code), ("", Some(0)));
     let of = |suite: &str| checks.iter().filter(|check| check["suite"] == suite).count();
     assert!(of("standard") > 50 && of("calls") > 10 && of("packages") > 10, "{checks:?}");
     assert!(checks.iter().all(|check| check["outcome"] == "passed"), "{checks:?}");
+}
+
+#[test]
+fn a_package_manager_passes_the_standard_suite_and_that_of_its_domain() {
+    let home = Home::new();
+    passes(&home, "packages-toy", &transcripts());
     // The account has no module more, and nothing on record.
     assert!(!home.data().exists());
     assert!(home.audit().is_empty());
+}
+
+#[test]
+fn the_module_for_pacman_passes_them_on_recordings_of_the_real_program() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sdk/examples/packages-pacman");
+    passes(&Home::new(), "packages-pacman", &example.join("tests/transcripts"));
 }
 
 #[test]
