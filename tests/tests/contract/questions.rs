@@ -54,6 +54,18 @@ fn looks_as_the_servers_own_account_are_one_question_and_the_gravest_comes_first
 }
 
 #[test]
+fn a_package_manager_is_added_by_five_questions_and_the_gravest_is_the_first() {
+    let home = Home::new();
+    let (success, shown) = typed(&home, &["modules", "add", &file("packages-pacman")], "y\ny\ny\ny\ny\n");
+    assert!(success, "{shown}");
+    assert_eq!(shown.matches("[y/N").count(), 5, "{shown}");
+    let first = in_one_line(shown.split("Grant this?").next().expect("a question"));
+    let asked =
+        first.rfind("as ROOT, to change something (the module calls the risk high)").expect("a change");
+    assert!(first[asked..].contains("pacman --remove --cascade [--nosave] --noconfirm"), "{first}");
+}
+
+#[test]
 fn a_list_can_be_answered_one_by_one_and_what_is_declined_is_listed() {
     let home = Home::new();
     let looks = if is_root() { 6 } else { 4 };

@@ -51,6 +51,13 @@ const FILE: Pair = pair!("--upgrade", " -- <path:/var/cache/pacman/pkg/*>");
 const PURGE: CommandLine = CommandLine::new("pacman --remove --cascade --nosave --noconfirm -- <package>...");
 const REFRESH: CommandLine = CommandLine::new("pacman --sync --refresh --noconfirm");
 
+/// What is granted at once, since an operator is asked about each grant for a change.
+const SYNCED: CommandLine = CommandLine::new(
+    "pacman --sync (--needed --noconfirm -- <package>...|--sysupgrade --noconfirm|--refresh --noconfirm)",
+);
+const REMOVED: CommandLine =
+    CommandLine::new("pacman --remove --cascade [--nosave] --noconfirm -- <package>...");
+
 /// The commands of a request that names packages, or all. None where it isn't one.
 pub fn of(request: &Request) -> Option<[Command; 2]> {
     match request {
@@ -104,19 +111,26 @@ pub fn granted(module: Module) -> Module {
         (UPDATES, "newer versions"),
         (NAMES, "names of the repositories' packages"),
     ];
-    let changes = [
-        (INSTALL, Risk::Moderate, "install or update packages"),
-        (REMOVE, Risk::High, "remove packages"),
-        (UPGRADE_ALL, Risk::Moderate, "update everything"),
-        (FILE, Risk::High, "go back to a version that was kept"),
+    let simulations = [
+        (INSTALL, "install or update packages"),
+        (REMOVE, "remove packages"),
+        (UPGRADE_ALL, "update everything"),
+        (FILE, "go back to a version that was kept"),
     ];
-    let changes = changes.into_iter().flat_map(|([change, simulation], risk, reason)| {
-        let dry_run = simulation.dry_run(&format!("what it would do to {reason}"));
-        [dry_run, change.change(risk, &format!("to {reason}"))]
-    });
+    let simulated = |([_, simulation], reason): (Pair, &str)| {
+        simulation.dry_run(&format!("what it would do to {reason}"))
+    };
+    let [to_kept, _] = FILE;
     module
         .commands(looks.map(|(line, reason)| line.read(reason)))
-        .commands(changes)
-        .command(PURGE.change(Risk::High, "to remove packages with their configuration"))
-        .command(REFRESH.change(Risk::Low, "to read the repositories anew"))
+        .commands(simulations.map(simulated))
+        .command(
+            SYNCED
+                .change(Risk::Moderate, "to install and update packages, and to read the repositories anew"),
+        )
+        .command(
+            REMOVED
+                .change(Risk::High, "to remove packages, with their configuration where that is asked for"),
+        )
+        .command(to_kept.change(Risk::High, "to go back to a version that was kept"))
 }
