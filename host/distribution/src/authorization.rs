@@ -63,10 +63,13 @@ fn token(
     let realm: Option<Uri> = parameter("realm").and_then(|realm| realm.parse().ok());
     let realm = realm.filter(|realm| realm.host().is_some());
     let realm = realm.ok_or_else(|| unfit("no address where a token can be had"))?;
-    let is_here = |uri: &Uri| uri.host().is_some_and(http::is_this_machine);
-    let is_private = http::is_encrypted(&realm) || (is_here(uri) && is_here(&realm));
-    if !is_private {
-        return Err(unfit("an address for tokens that is not encrypted, so no password is sent there"));
+    let may_be_asked = match http::is_this_machine(realm.host().unwrap_or_default()) {
+        true => uri.host().is_some_and(http::is_this_machine),
+        false => http::is_encrypted(&realm),
+    };
+    if !may_be_asked {
+        let what = "an address for tokens that is not encrypted or is one of this machine, so no password is sent there";
+        return Err(unfit(what));
     }
     let service = parameter("service").unwrap_or_default();
     let agent = http.agent(&realm)?;
@@ -114,4 +117,23 @@ fn header(uri: &Uri, text: &str) -> Result<HeaderValue, DistributionError> {
     })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::http::PATIENCE;
+    use super::*;
+
+    #[test]
+    fn a_registry_elsewhere_names_no_address_of_this_machine() {
+        let uri: Uri = "https://r.example/v2/".parse().unwrap();
+        for realm in ["https://127.0.0.1/token", "https://localhost:8443/token", "http://[::1]/token"] {
+            let mut headers = HeaderMap::new();
+            headers.insert("www-authenticate", format!("Bearer realm=\"{realm}\"").parse().unwrap());
+            let http = Http::new(PATIENCE);
+            let answer = authorization(&http, &uri, &headers, "pull", &Credentials::Nobody);
+            let error = answer.unwrap_err().to_string();
+            assert!(error.contains("one of this machine"), "{error}");
+        }
+    }
 }
