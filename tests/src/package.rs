@@ -1,6 +1,7 @@
 //! Packages of the program, as `cargo xtask dist` makes them: installed on a test host, used by an account that has never
 //! started the program, and removed.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub struct PackageKind {
 pub struct InstalledPackage {
     machine: Changing,
     kind: PackageKind,
+    /// What was there before, of other tests.
+    before: BTreeSet<String>,
 }
 
 /// The package of this kind for this processor. Where there are no packages, the test is counted as skipped.
@@ -101,10 +104,11 @@ impl InstalledPackage {
     pub fn new(test: &str, kind: PackageKind) -> Option<Self> {
         let file = package(test, &kind)?;
         let machine = Changing::by(Reach::Inside(kind.host), test, PREPARE, CLEAN)?;
+        let before = machine.sh(LEFT).lines().map(str::to_owned).collect();
         let path = format!("/run/lsa-package{}", kind.ending);
         machine.host().put(&path, &fs::read(file).expect("the package"));
         machine.sh(&format!("{} {path}", kind.install));
-        Some(Self { machine, kind })
+        Some(Self { machine, kind, before })
     }
 
     /// Runs the program as the person; gives its exit code, and what it prints on stdout and stderr.
@@ -156,7 +160,9 @@ impl InstalledPackage {
         }
 
         machine.sh(self.kind.remove);
-        assert_eq!(machine.sh(LEFT), "", "the removal leaves files behind");
+        let after = machine.sh(LEFT);
+        let left: Vec<&str> = after.lines().filter(|file| !self.before.contains(*file)).collect();
+        assert_eq!(left, Vec::<&str>::new(), "the removal leaves files behind");
     }
 
     /// Starts the installed server by Claude Code and by the inspector's command line, as a person's client would.

@@ -14,7 +14,7 @@ impl NewName {
         &self.0
     }
 
-    /// The name as an identifier: `disk_health` for `disk-health`.
+    /// The name as an identifier: `tape_drive` for `tape-drive`.
     pub(super) fn identifier(&self) -> String {
         self.0.replace('-', "_")
     }
@@ -64,7 +64,7 @@ mod tests {
             "5x",
             "X",
             "Disk",
-            "disk_health",
+            "tape_drive",
             "disk health",
             "disk/health",
             "..",
