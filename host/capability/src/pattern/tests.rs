@@ -322,6 +322,7 @@ fn what_is_no_pattern_is_refused_at_its_column() {
         ("LD_PRELOAD=/x y", 1, "expected no `LD_PRELOAD`"),
         ("A=1 PATH=/x y", 5, "expected no `PATH`"),
         ("x <nothing>", 3, "expected a hole's type (one of unit, package"),
+        ("x <name>", 3, "`text` takes any words"),
         ("x <unit:a>", 3, "only `path` takes a glob"),
         ("x <path:a>", 3, "expected an absolute path"),
         ("x <path:/a/../b>", 3, "expected a path without"),
