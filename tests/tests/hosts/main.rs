@@ -68,6 +68,7 @@ mod inside {
     mod system;
     mod system_mode;
     mod system_mode_at_work;
+    mod system_mode_refused;
 }
 
 mod over_ssh {

@@ -15,6 +15,8 @@ mod everywhere {
     mod files;
     mod firewall_packets;
     mod further_firewall_packets;
+    mod further_table_packets;
+    mod last_firewall_packets;
     mod table_packets;
 }
 
