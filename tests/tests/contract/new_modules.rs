@@ -29,7 +29,8 @@ fn one_line(output: &Output) -> String {
 /// The module of this name as `modules list` tells it.
 fn in_the_list(home: &Home, name: &str) -> Value {
     let output = home.run(&modules(), &["modules", "list", "--json"]);
-    let list: Vec<Value> = serde_json::from_slice(&output.stdout).expect("JSON");
+    let list: Vec<Value> =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", said(&output)));
     list.into_iter().find(|module| module["name"] == name).unwrap_or_default()
 }
 
@@ -229,7 +230,8 @@ async fn each_change_is_built_and_added_and_a_build_that_fails_leaves_the_module
     folder.makes(&component("shadow"));
     until(&mut lines, "error: there is no terminal to ask at").await;
     until(&mut lines, "waiting for changes").await;
-    assert_eq!(in_the_list(&home, "greeter")["sha256"], json!(next));
+    let listed = in_the_list(&home, "greeter");
+    assert_eq!(listed["sha256"], json!(next), "{listed}");
     assert_eq!(in_the_list(&home, "shadow"), Value::Null);
     child.kill().await.expect("ended");
 }

@@ -8,7 +8,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::{apply, parse};
 use crate::lines::Lines;
-use random_edits::{edited, edits, line, text, versions};
+use random_edits::{edited, edits, line, text, versions, with_all_context};
 
 #[path = "../../tests/random_edits/mod.rs"]
 mod random_edits;
@@ -33,17 +33,14 @@ fn ours(file: &[u8], diff: &str) -> Option<Vec<u8>> {
     apply::apply(&lines, &files[0].hunks).ok().map(|patched| patched.contents)
 }
 
-/// The result of patch(1), which heeds all of the context if it can. Otherwise it takes hunks with little context at the
-/// beginning or end of the file only. None where it refuses.
+/// The result of patch(1) by all of the context. None where it refuses.
 fn theirs(now: &str, directory: &Path) -> Option<Vec<u8>> {
-    ["--fuzz=0", "--fuzz=2"].into_iter().find_map(|fuzz| {
-        std::fs::write(directory.join("now"), now).unwrap();
-        let arguments =
-            [fuzz, "--force", "--silent", "--no-backup-if-mismatch", "--reject-file=-", "now", "diff"];
-        let (fits, _) = run("patch", &arguments, directory);
-        // patch removes a file that has become empty.
-        fits.then(|| std::fs::read(directory.join("now")).unwrap_or_default())
-    })
+    std::fs::write(directory.join("now"), now).unwrap();
+    let arguments =
+        ["--fuzz=0", "--force", "--silent", "--no-backup-if-mismatch", "--reject-file=-", "now", "diff"];
+    let (fits, _) = run("patch", &arguments, directory);
+    // patch removes a file that has become empty.
+    fits.then(|| std::fs::read(directory.join("now")).unwrap_or_default())
 }
 
 #[test]
@@ -90,7 +87,7 @@ fn a_moved_diff_gives_what_patch_gives_or_a_conflict() {
         std::fs::write(directory.join("new"), &new).unwrap();
         let diff = String::from_utf8(run("diff", &["-u", "old", "new"], directory).1).unwrap();
         prop_assume!(!diff.is_empty());
-        std::fs::write(directory.join("diff"), &diff).unwrap();
+        std::fs::write(directory.join("diff"), with_all_context(&diff)).unwrap();
         match ours(now.as_bytes(), &diff) {
             // patch takes the nearest of several places, and this engine takes none of them.
             Some(ours) => {
@@ -109,4 +106,19 @@ fn a_moved_diff_gives_what_patch_gives_or_a_conflict() {
         same.get(),
         conflicts.get()
     );
+}
+
+/// patch(1) itself takes the last two lines for the place, since they are nearer to where the hunk was, and drops the two lines
+/// before them.
+#[test]
+fn all_of_the_context_says_where_a_hunk_fits_that_was_made_near_the_end() {
+    let diff = "--- old\n+++ new\n@@ -3,4 +3,5 @@\n a\n a\n b\n+new\n c\n";
+    let now = "a\na\nb\nc\na\nb\nc\n";
+    assert_eq!(ours(now.as_bytes(), diff).unwrap(), b"a\na\nb\nnew\nc\na\nb\nc\n");
+    if !are_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("diff"), with_all_context(diff)).unwrap();
+    assert_eq!(theirs(now, directory.path()), ours(now.as_bytes(), diff));
 }

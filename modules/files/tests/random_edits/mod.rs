@@ -59,3 +59,48 @@ pub fn versions() -> impl Strategy<Value = Versions> {
         now: text(&edited(&lines, &others), "\n", true),
     })
 }
+
+/// The usual number of lines of context on each side of a change.
+const CONTEXT: usize = 3;
+
+/// The same diff of one file for patch(1), which heeds all of the context then. A hunk with less context on one side than on
+/// the other is made at an end of a file for patch: it looks there, and then, with less and less of the context, for the
+/// nearest place. Here, the lines of context that one side has more than the other are replaced by themselves. A hunk whose
+/// change is at the very end of its file stays as it is.
+pub fn with_all_context(diff: &str) -> String {
+    let (mut text, mut hunk, mut is_header) = (String::new(), Vec::new(), true);
+    for line in diff.split_inclusive('\n') {
+        if line.starts_with("@@") {
+            is_header = false;
+            text += &even(&std::mem::take(&mut hunk));
+            text += line;
+        } else if is_header {
+            text += line;
+        } else if let (true, Some(before)) = (line.starts_with('\\'), hunk.last_mut()) {
+            // It says that the line before it has no newline.
+            *before += line;
+        } else {
+            hunk.push(line.to_owned());
+        }
+    }
+    text + &even(&hunk)
+}
+
+/// The lines of a hunk, with as much context on both sides.
+fn even(hunk: &[String]) -> String {
+    let is_context = |line: &&String| line.starts_with(' ');
+    let before = hunk.iter().take_while(is_context).count();
+    let after = hunk.iter().rev().take_while(is_context).count();
+    let (least, most) = (before.min(after), before.max(after));
+    let kept = match least == 0 && most >= CONTEXT {
+        true => most,
+        false => least,
+    };
+    let is_surplus =
+        |at: usize| (kept..before).contains(&at) || (kept..after).contains(&(hunk.len() - 1 - at));
+    let replaced = |line: &String| format!("-{0}+{0}", &line[1..]);
+    hunk.iter()
+        .enumerate()
+        .map(|(at, line)| if is_surplus(at) { replaced(line) } else { line.clone() })
+        .collect()
+}

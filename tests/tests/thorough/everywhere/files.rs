@@ -7,7 +7,7 @@ use std::process::Command;
 use linux_sysadmin_tests::{Changing, Client, way};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::TestRunner;
-use random_edits::{Versions, versions};
+use random_edits::{Versions, versions, with_all_context};
 use serde_json::{Value, json};
 
 #[path = "../../../../modules/files/tests/random_edits/mod.rs"]
@@ -20,38 +20,39 @@ const AT_ONCE: usize = 50;
 
 const CLEAN: &str = "rm -rf /srv/lsa-edits";
 
-/// Makes the diffs, and lets patch(1) apply each of them: by all of the context, or else as it does by default, since it takes
-/// hunks with little context at the beginning or end of the file only. The diffs name the files that `file_patch` changes.
-const PATCHED: &str = r#"
+/// Makes the diffs. They name the files that `file_patch` changes.
+const DIFFED: &str = r#"
 set -e
 cd /srv/lsa-edits
 tar -xf all.tar --no-same-owner
-mkdir diffs theirs fits
+mkdir diffs
 cp -r now ours
 for name in $(ls old); do
     at=/srv/lsa-edits/ours/$name
     diff -u --label $at --label $at old/$name new/$name > diffs/$name || test $? = 1
-    for fuzz in 0 2; do
-        cp now/$name theirs/$name
-        patch --fuzz=$fuzz --force --silent --no-backup-if-mismatch --reject-file=- theirs/$name diffs/$name > /dev/null ||
-            continue
-        touch fits/$name
-        break
-    done
 done
 "#;
 
-/// Writes the versions of all files to the host.
-fn put(machine: &Changing, all: &[Versions]) {
+/// Lets patch(1) apply each of the diffs, by all of the context.
+const PATCHED: &str = r#"
+set -e
+cd /srv/lsa-edits
+tar -xf all.tar --no-same-owner
+mkdir fits
+cp -r now theirs
+for name in $(ls even); do
+    patch --fuzz=0 --force --silent --no-backup-if-mismatch --reject-file=- theirs/$name even/$name > /dev/null ||
+        continue
+    touch fits/$name
+done
+"#;
+
+/// Packs files, each with its directory, name and text, and puts the archive on the host.
+fn put<'a>(machine: &Changing, all: impl Iterator<Item = (&'a str, String, &'a str)>) {
     let directory = tempfile::tempdir().expect("a directory");
-    for kind in ["old", "new", "now"] {
-        std::fs::create_dir(directory.path().join(kind)).expect("a directory");
-    }
-    for (number, Versions { old, new, now }) in all.iter().enumerate() {
-        for (kind, text) in [("old", old), ("new", new), ("now", now)] {
-            let file = directory.path().join(kind).join(format!("{number:03}"));
-            std::fs::write(file, text).expect("written");
-        }
+    for (kind, name, text) in all {
+        std::fs::create_dir_all(directory.path().join(kind)).expect("a directory");
+        std::fs::write(directory.path().join(kind).join(name), text).expect("written");
     }
     let packed = Command::new("tar").arg("-C").arg(directory.path()).args(["-c", "."]).output();
     machine.sh("mkdir -p /srv/lsa-edits");
@@ -97,9 +98,19 @@ async fn a_random_edit_gives_what_patch_gives_or_a_conflict() {
     let mut runner = TestRunner::default();
     let new = |_| versions().new_tree(&mut runner).expect("a tree").current();
     let all: Vec<Versions> = (0..FILES).map(new).collect();
-    put(&machine, &all);
+    put(
+        &machine,
+        all.iter().enumerate().flat_map(|(number, Versions { old, new, now })| {
+            let name = format!("{number:03}");
+            [("old", name.clone(), old.as_str()), ("new", name.clone(), new), ("now", name, now)]
+        }),
+    );
+    machine.sh(DIFFED);
+    let diffs = files(&machine, "diffs");
+    let even: Vec<_> = diffs.iter().map(|(name, diff)| (name.clone(), with_all_context(diff))).collect();
+    put(&machine, even.iter().map(|(name, diff)| ("even", name.clone(), diff.as_str())));
     machine.sh(PATCHED);
-    let [diffs, theirs, fitting] = ["diffs", "theirs", "fits"].map(|directory| files(&machine, directory));
+    let [theirs, fitting] = ["theirs", "fits"].map(|directory| files(&machine, directory));
     let mut client = machine.serve_all_but_critical().await;
     let mut chosen: Vec<&String> = Vec::new();
     for (name, diff) in diffs.iter().filter(|(_, diff)| !diff.is_empty()) {
