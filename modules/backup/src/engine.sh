@@ -291,9 +291,10 @@ choose_checksum() {
 items() { printf '%s' "--out-format=f %C %l %M %B %U %G ${1-}%n//%i%L"; } # [TOP]
 
 # Reads rsync's items and writes lines of a manifest. `top` is what stands before each name. Checksums that rsync doesn't
-# know come from a former manifest where size and time are the same; else they are "?". The last line has totals. `written` is
-# the file that the lines go to, where an item can be a hard link to another one. Most items are files, and rsync's order is the
-# same each time, so that a file seldom costs more than a comparison with the next line of the former manifest.
+# know come from a former manifest where size and time are the same; else they are "?". The last line has totals, or the file
+# `totals` has it. `written` is the file that the lines go to, where an item can be a hard link to another one. Most items are
+# files, and rsync's order is the same each time, so that a file seldom costs more than a comparison with the next line of the
+# former manifest.
 ENTRIES='
 function next_former(   line, p) {
   following = ""
@@ -352,7 +353,7 @@ what !~ /^[<>ch.]f/ {
   if (substr(entry, 3, 1) != " ") { print entry; next }
   sum = former_sum(attributes)
   if (sum != "") { print "f " sum " " attributes; next }
-  if (link == "") { print "f ? " attributes; next }
+  if (link == "") { unknown++; print "f ? " attributes; next }
   linked[++links] = attributes
   first[links] = top link
   sums[top link] = "?"
@@ -367,8 +368,9 @@ END {
       if (path in sums) { split(line, f, " "); sums[path] = f[2] }
     }
   }
-  for (i = 1; i <= links; i++) print "f " sums[first[i]] " " linked[i]
-  printf "total %d %d %.0f %d %.0f\n", files, directories, bytes, fresh, fresh_bytes
+  for (i = 1; i <= links; i++) { if (sums[first[i]] == "?") unknown++; print "f " sums[first[i]] " " linked[i] }
+  total = sprintf("total %d %d %.0f %d %.0f %d", files, directories, bytes, fresh, fresh_bytes, unknown)
+  if (totals == "") print total; else print total > totals
 }'
 
 # The paths of entries without a checksum, each ended by a zero byte, as --files-from takes them.
@@ -579,7 +581,7 @@ create() { # the excludes as options of rsync
     while IFS= read -r path; do set -- "$@" "/.$path"; done <"$WORK/sources"
     steadily rsync -aHAXSR --numeric-ids -ii --one-file-system $choice $extra $resume "$(items tree/)" "$@" "$base/$place/tree/" 2>"$WORK/errors"
     echo $? >"$WORK/code"
-  } | awk -v top=tree/ -v "former=$WORK/former" -v "written=$WORK/entries" "$ENTRIES" >"$WORK/entries" || unlisted
+  } | awk -v top=tree/ -v "former=$WORK/former" -v "written=$WORK/manifest" -v "totals=$WORK/totals" "$ENTRIES" >"$WORK/manifest" || unlisted
   check_stuck
   copy_again "$@"
   outcome "the copy"
@@ -740,7 +742,7 @@ changed_since() {
 
 unlisted() { fail WORK_FAILED "the list of files can't be written to $WORK: $(df -P -k "$WORK" | tail -n 1)"; }
 
-# Writes manifest and info, and makes the backup good.
+# Writes manifest and info, and makes the backup good. Where no file was copied, none can have changed while it was read.
 finish() {
   # The files go to the disk, and what changed is looked for, while the manifest is made.
   flushing=
@@ -748,12 +750,15 @@ finish() {
     there 'sync -f .' </dev/null >/dev/null 2>&1 9>&- &
     flushing=$!
   fi
-  changed_since >"$WORK/changed" 9>&- &
-  finding=$!
-  read -r is_total files directories bytes new_files new_bytes <<END
-$(tail -n 1 "$WORK/entries")
-END
-  [ "$is_total" = total ] && sed '$d' "$WORK/entries" >"$WORK/manifest" && awk "$UNKNOWN" "$WORK/manifest" >"$WORK/listed" || unlisted
+  read -r is_total files directories bytes new_files new_bytes unknown <"$WORK/totals" && [ "$is_total" = total ] || unlisted
+  finding=
+  : >"$WORK/changed"
+  if [ "$new_files$tries" != 00 ]; then
+    changed_since >"$WORK/changed" 9>&- &
+    finding=$!
+  fi
+  : >"$WORK/listed"
+  [ "$unknown" = 0 ] || awk "$UNKNOWN" "$WORK/manifest" >"$WORK/listed" || unlisted
   [ -n "$dumps" ] && printf 'dumps\0' >>"$WORK/listed"
   : >"$WORK/new"
   : >"$WORK/unsteady"
@@ -762,7 +767,7 @@ END
     listing '' "$base/$place" >"$WORK/new" || unlisted
     outcome "reading the new backup"
   fi
-  wait "$finding" && mv "$WORK/changed" "$WORK/listed" || unlisted
+  { [ -z "$finding" ] || wait "$finding"; } && mv "$WORK/changed" "$WORK/listed" || unlisted
   if [ -s "$WORK/listed" ]; then
     # A file that changed while it was read has another size and checksum than the one that was found.
     listing tree/ "$base/$place/tree" --ignore-missing-args >>"$WORK/new" || unlisted
