@@ -49,15 +49,6 @@ impl Add {
         Self { source: file.to_owned(), pinning: Pinning::default(), system: false }
     }
 
-    pub(super) async fn run(
-        self,
-        workshop: &ModuleInstaller,
-        prompt: &Prompt,
-        policy: &Policy,
-    ) -> anyhow::Result<Outcome> {
-        Ok(self.add(workshop, prompt, policy).await)
-    }
-
     pub(super) async fn add(self, workshop: &ModuleInstaller, prompt: &Prompt, policy: &Policy) -> Outcome {
         let component = Component::fetch(&source_of(&self.source)?, self.pinning.sha256.as_deref())?;
         let examined = component.examine(workshop, false).await?;

@@ -156,10 +156,10 @@ impl Modules {
                 Err(error) => Err(error),
             },
             Command::Add(command) => {
-                return finish(command.run(&workshop, &Prompt::default(), policy()).await?);
+                return finish(command.add(&workshop, &Prompt::default(), policy()).await);
             }
             Command::Update(command) => {
-                return finish(command.run(&workshop, &Prompt::default(), policy()).await?);
+                return finish(command.update(&workshop, &Prompt::default(), policy()).await);
             }
             Command::Export { name, file } => return finish(export(&workshop, &name, file)),
             Command::Publish(command) => return finish(command.run(&workshop).await?),

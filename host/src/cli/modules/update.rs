@@ -41,15 +41,6 @@ impl Update {
         Self { name: name.to_owned(), source: Some(file.to_owned()), pinning: Pinning::default() }
     }
 
-    pub(super) async fn run(
-        self,
-        workshop: &ModuleInstaller,
-        prompt: &Prompt,
-        policy: &Policy,
-    ) -> anyhow::Result<Outcome> {
-        Ok(self.update(workshop, prompt, policy).await)
-    }
-
     pub(super) async fn update(
         self,
         workshop: &ModuleInstaller,
