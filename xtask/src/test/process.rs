@@ -19,6 +19,8 @@ pub(super) struct Report {
     pub(super) tally: Tally,
     /// The reason why the unit failed, other than by tests that it reports as failed.
     pub(super) broken: Option<String>,
+    /// Whether the unit was ended because it took too long. What it was doing on its hosts is not undone.
+    pub(super) is_late: bool,
     pub(super) output: String,
     pub(super) took: Duration,
 }
@@ -27,7 +29,8 @@ impl Report {
     /// The report of a unit whose tests could not be run.
     pub(super) fn not_run(unit: &Unit, why: &str) -> Self {
         let tally = Tally { failed: unit.expected().unwrap_or(1), ..Tally::default() };
-        Self { tally, broken: Some(why.to_owned()), output: String::new(), took: Duration::ZERO }
+        let broken = Some(why.to_owned());
+        Self { tally, broken, is_late: false, output: String::new(), took: Duration::ZERO }
     }
 
     pub(super) fn is_fine(&self) -> bool {
@@ -62,7 +65,7 @@ pub(super) fn run(unit: &Unit, command: &mut Command, interrupt: &Interrupt) -> 
     interrupt.ended(child.id());
     let output = read(&mut output)?;
     let (tally, broken) = judge(unit.expected(), &output, status, is_late);
-    Ok(Report { tally, broken, output, took: begun.elapsed() })
+    Ok(Report { tally, broken, is_late, output, took: begun.elapsed() })
 }
 
 fn read(file: &mut File) -> Result<String> {

@@ -50,6 +50,7 @@ pub(super) fn run(
         outcome: Mutex::default(),
         interrupt,
         timings,
+        dist: program.parent().map(Path::to_owned),
     };
     let mut ours = Vec::new();
     thread::scope(|scope| {
@@ -59,7 +60,7 @@ pub(super) fn run(
         }
         match &no_hosts {
             Some(_) => slots.iter().for_each(|slot| run.ready.say(slot.needs, Ok(()))),
-            None => ours = run.bring_up(&slots, program.parent()),
+            None => ours = run.bring_up(&slots),
         }
     });
     // Without names, every host of the machine would be taken down.
@@ -140,12 +141,14 @@ struct Run<'a> {
     outcome: Mutex<Outcome>,
     interrupt: &'a Interrupt,
     timings: &'a Timings,
+    /// The folder of the program, which hosts get a copy of.
+    dist: Option<PathBuf>,
 }
 
 impl Run<'_> {
     /// Brings up the hosts of all slots, one image after the other. The image comes first for which most units wait.
     /// Gives the names of the hosts that weren't up before.
-    fn bring_up(&self, slots: &[Slot], dist: Option<&Path>) -> Vec<String> {
+    fn bring_up(&self, slots: &[Slot]) -> Vec<String> {
         self.ready.say(Needs::Nothing, Ok(()));
         let mut ours = Vec::new();
         let mut failed = BTreeMap::new();
@@ -164,7 +167,9 @@ impl Run<'_> {
                     break;
                 }
                 ours.extend(names.iter().filter(|name| !hosts::is_supervised(name)).cloned());
-                let up = self.timings.time(&format!("hosts of {image}"), || hosts::up(image, &names, dist));
+                let up = self
+                    .timings
+                    .time(&format!("hosts of {image}"), || hosts::up(image, &names, self.dist.as_deref()));
                 if let Err(error) = up {
                     failed.insert(image, format!("not all hosts of `{image}` are up: {error:#}"));
                 }
@@ -179,7 +184,7 @@ impl Run<'_> {
 
     /// Runs units with the slot's needs until none is left.
     fn work(&self, slot: &Slot) {
-        let up = self.ready.wait(slot.needs);
+        let mut up = self.ready.wait(slot.needs);
         while let Some(unit) = self.next(slot.needs) {
             let report = match &up {
                 Ok(()) => process::run(&unit, &mut self.command(&unit, slot), self.interrupt)
@@ -189,8 +194,27 @@ impl Run<'_> {
             // A unit that the interrupt has killed says nothing about its tests.
             if !self.interrupt.is_told() {
                 self.tell(&unit, &report);
+                if report.is_late {
+                    up = self.make_anew(slot).map_err(|error| format!("{error:#}"));
+                }
             }
         }
+    }
+
+    /// Makes the hosts of a slot anew, so that the next unit finds nothing of one that was ended in the middle.
+    fn make_anew(&self, slot: &Slot) -> Result<()> {
+        let names: Vec<String> = slot.hosts.iter().map(|(_, name)| name.clone()).collect();
+        // Without names, every host of the machine would be taken down.
+        if names.is_empty() {
+            return Ok(());
+        }
+        self.timings.time("hosts made anew", || {
+            hosts::down(&names).context("the hosts of a unit that was ended could not be taken down")?;
+            for (image, name) in &slot.hosts {
+                hosts::up(image, std::slice::from_ref(name), self.dist.as_deref())?;
+            }
+            Ok(())
+        })
     }
 
     fn next(&self, needs: Needs) -> Option<Unit> {
