@@ -37,7 +37,9 @@ use glob::Met;
 use index::Index;
 use judge::Judge;
 pub use load::{PolicyError, PolicyFile};
-pub use read_only::{NEEDS_PLAN, check_is_known_to_look, check_only_looks, command_words, needs_plan};
+pub use read_only::{
+    NEEDS_PLAN, check_is_known_to_look, check_only_looks, command_words, needs_plan, split_variables,
+};
 pub use refused_grants::{RefusedGrant, refused_grants};
 pub use rule::Level;
 use rule::{Rule, Step};

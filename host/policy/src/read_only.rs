@@ -22,6 +22,19 @@ pub fn command_words(command: &Command) -> Vec<String> {
     argv
 }
 
+/// The variables at the front of a command line as it is typed, such as `LANG=C ls`, and the words behind them.
+pub fn split_variables(words: &[String]) -> (Vec<(String, String)>, &[String]) {
+    let variable = |word: &String| {
+        let (name, value) = word.split_once('=')?;
+        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+        is_name.then(|| (name.to_owned(), value.to_owned()))
+    };
+    let variables: Vec<_> = words.iter().map_while(variable).collect();
+    let command = &words[variables.len()..];
+    (variables, command)
+}
+
 /// The code of the problem of a command that may run only as a step of a plan.
 pub const NEEDS_PLAN: &str = "NEEDS_PLAN";
 

@@ -11,7 +11,7 @@ use super::screen::{Screen, risk_style};
 use super::stdout::stdout;
 use super::text::risk_name;
 use crate::config::LoadedConfig;
-use host_policy::{Policy, Verdict};
+use host_policy::{Policy, Verdict, split_variables};
 use host_text::visible::{make_visible, one_line, visible};
 
 /// The width of the names of a verdict's parts.
@@ -33,7 +33,7 @@ enum Action {
         /// Measure how long a verdict takes, over so many of them
         #[arg(long, value_name = "TIMES", hide = true)]
         bench: Option<u32>,
-        /// The command with its arguments; options of this program stand before it
+        /// The command with its arguments, and variables such as LANG=C before it; options of this program stand before both
         #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGV")]
         argv: Vec<String>,
     },
@@ -49,13 +49,21 @@ impl Command {
         let reading = started.elapsed();
         let text = match self.action {
             Action::Check { bench: Some(times), argv, .. } => measured(policy, &argv, times, reading),
-            Action::Check { json: true, argv, .. } => as_json(&policy.verdict(&argv))?,
-            Action::Check { argv, .. } => as_text(&policy.verdict(&argv), Screen::of_stdout()),
+            Action::Check { json: true, argv, .. } => as_json(&judged(policy, &argv))?,
+            Action::Check { argv, .. } => as_text(&judged(policy, &argv), Screen::of_stdout()),
             Action::List => policy.rules().map(|rule| format!("{}\n", visible(&rule))).collect(),
         };
         // The exit code is 0 whatever the verdict says.
         stdout().write_all(text.as_bytes())?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Judges a command as it is typed: variables before the program are what env(1) sets.
+fn judged(policy: &Policy, argv: &[String]) -> Verdict {
+    match split_variables(argv).0.is_empty() {
+        true => policy.verdict(argv),
+        false => policy.verdict(&[&["env".to_owned()], argv].concat()),
     }
 }
 
@@ -104,6 +112,8 @@ fn measured(policy: &Policy, argv: &[String], times: u32, reading: Duration) -> 
 mod tests {
     use clap::Parser;
 
+    use host_policy::Level;
+
     use super::*;
 
     #[derive(Parser)]
@@ -140,6 +150,23 @@ mod tests {
         }
         for words in [&["policy", "check"][..], &["policy", "check", "--json"], &["policy", "check", "--"]] {
             assert!(Line::try_parse_from(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn variables_before_a_command_are_judged_with_it() {
+        let judged = |line: &str| {
+            let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            super::judged(Policy::builtin(), &argv)
+        };
+        for (line, level) in [
+            ("ZYPP_LOCK_TIMEOUT=20 zypper locks", Level::Safe),
+            ("LANG=C LC_ALL=C ls -l", Level::Safe),
+            ("LD_PRELOAD=/srv/x.so ls", Level::Confirm),
+            ("A=b rm -rf /", Level::Block),
+            ("9A=b ls", Level::Confirm),
+        ] {
+            assert_eq!(judged(line).level, level, "{line}");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::module_tests::transcripts::{COMMANDS, MACHINE, MachineFile};
 use crate::targets::Targets;
 use host_base::problem::Problem;
 use host_base::{Command, Output, Privilege};
-use host_policy::{Level, Policy};
+use host_policy::{Level, Policy, command_words, split_variables};
 use host_target::recorded::transcript::{self, RecordedCommand};
 use host_target::{Facts, ServiceFiles, Target};
 use host_text::redact::redact;
@@ -44,7 +44,8 @@ pub(super) struct Record {
     /// Run it although it changes the machine
     #[arg(long)]
     changes: bool,
-    /// The command with its arguments; options of this program stand before it
+    /// The command with its arguments, and variables such as LANG=C before it, which a transcript doesn't hold; options of
+    /// this program stand before both
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "CMD")]
     argv: Vec<String>,
 }
@@ -72,7 +73,7 @@ impl Record {
             Err(problem) => return Ok(refused(&problem.message)),
         };
         let recorded = match self.output(target).await {
-            Ok(output) => recorded(&self.argv, output),
+            Ok(output) => recorded(self.words(), output),
             Err(problem) => match (&self.to, problem.code.as_str()) {
                 (Some(folder), "PROGRAM_NOT_FOUND") => {
                     self.note_missing(folder, &facts)?;
@@ -101,11 +102,14 @@ impl Record {
 
     /// Refuses what can't be recorded, and what would change a machine without being meant to.
     fn check(&self, policy: &Policy) -> Result<(), String> {
+        if self.words().is_empty() {
+            return Err("expected a command behind the variables".to_owned());
+        }
         let line = transcript::line(&self.argv)?;
         if matches!(redact(&line), Cow::Owned(_)) {
             return Err("the command line holds a secret, which a transcript would show".to_owned());
         }
-        let verdict = policy.verdict(&self.argv);
+        let verdict = policy.verdict(&command_words(&self.command()));
         if verdict.level == Level::Block {
             return Err(format!("the policy forbids it: it {}", verdict.reason_with_rule()));
         }
@@ -115,12 +119,22 @@ impl Record {
         Ok(())
     }
 
+    /// The program and its arguments, without the variables before them.
+    fn words(&self) -> &[String] {
+        split_variables(&self.argv).1
+    }
+
+    fn command(&self) -> Command {
+        let (env, words) = split_variables(&self.argv);
+        let (program, args) =
+            words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        let privilege = if self.root { Privilege::Root } else { Privilege::Caller };
+        Command { env, privilege, ..Command::new(program, args.iter().cloned(), TIMEOUT) }
+    }
+
     /// Runs the command.
     async fn output(&self, target: &Target) -> Result<Output, Problem> {
-        let (program, args) =
-            self.argv.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
-        let privilege = if self.root { Privilege::Root } else { Privilege::Caller };
-        let command = Command { privilege, ..Command::new(program, args.iter().cloned(), TIMEOUT) };
+        let command = self.command();
         match self.changes {
             true => target.act(&command).await,
             false => {
@@ -132,7 +146,7 @@ impl Record {
 
     /// Notes that the machine doesn't have the program.
     fn note_missing(&self, folder: &Path, facts: &Facts) -> anyhow::Result<()> {
-        let program = self.argv.first().cloned().unwrap_or_default();
+        let program = self.words().first().cloned().unwrap_or_default();
         write_machine(folder, facts, Some(program.clone()))?;
         writeln!(stdout(), "recorded that the machine has no {}", one_line(&program))?;
         Ok(())
@@ -224,6 +238,18 @@ mod tests {
     }
 
     #[test]
+    fn variables_before_a_command_are_set_and_are_no_part_of_what_is_recorded() {
+        let record = record(&["--", "LANG=C", "ZYPP_LOCK_TIMEOUT=20", "zypper", "search", "A=b"]);
+        let command = record.command();
+        assert_eq!(command.program, "zypper");
+        assert_eq!(command.args, ["search", "A=b"]);
+        let env = [("LANG", "C"), ("ZYPP_LOCK_TIMEOUT", "20")];
+        assert_eq!(command.env, env.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let text = recorded(record.words(), output(b"x\n")).unwrap();
+        assert!(text.starts_with("$ zypper search A=b\n"), "{text}");
+    }
+
+    #[test]
     fn what_changes_the_machine_runs_only_where_that_is_said_and_what_is_forbidden_never() {
         let check = |words: &[&str]| record(words).check(Policy::builtin());
         assert!(check(&["--", "uname", "-r"]).is_ok());
@@ -233,6 +259,10 @@ mod tests {
         let forbidden = check(&["--changes", "--", "rm", "-rf", "/"]).unwrap_err();
         assert!(forbidden.contains("forbids"), "{forbidden}");
         assert!(check(&["--", "uname", "it's"]).unwrap_err().contains("single quotes"));
+        // A variable can make a look run other code.
+        assert!(check(&["--", "LANG=C", "uname", "-r"]).is_ok());
+        assert!(check(&["--", "LD_PRELOAD=/srv/x.so", "uname", "-r"]).unwrap_err().contains("--changes"));
+        assert!(check(&["--", "LANG=C"]).unwrap_err().contains("expected a command"));
     }
 
     #[test]
