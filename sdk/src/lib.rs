@@ -143,9 +143,9 @@ pub type Result<T> = std::result::Result<T, Problem>;
 /// The names that most modules need, including the derives.
 pub mod prelude {
     pub use crate::{
-        Analysis, Applied, Change, Command, CommandGrant, CommandLine, Context, Failure, Listing, Lock,
-        Metadata, Module, NoArgs, Noted, Output, PathGrant, Problem, Result, Risk, Severity, Single, Step,
-        Tool,
+        Analysis, Applied, Category, Change, Command, CommandGrant, CommandLine, Context, DurationCategory,
+        Failure, Listing, Lock, Metadata, Module, NoArgs, Noted, Output, PathGrant, Problem, Result, Risk,
+        Severity, Single, Step, Tool,
     };
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};

@@ -126,8 +126,16 @@ pub trait Backend {
     /// The names of which the repositories have no package.
     fn unknown(&self, names: &[String], cx: &Context) -> Result<Vec<String>>;
 
-    /// The command that does what is requested, with root's rights. `None` where the manager can't do it.
+    /// The command that does what is requested, with root's rights. `None` where the manager can't do it, which the caller is
+    /// told by the code `NOT_SUPPORTED`. A manager that keeps no configuration files of removed packages, as rpm mostly
+    /// doesn't, removes by the same command for [`Request::Remove`] and [`Request::Purge`].
     fn command(&self, request: &Request, cx: &Context) -> Option<Command>;
+
+    /// The exit codes with which [`Backend::command`] has done what was requested, such as one that asks for a reboot.
+    /// [`Backend::remarks`] can say what a code means.
+    fn success_codes(&self) -> &[i32] {
+        &[0]
+    }
 
     /// The command of the manager's own simulation, for the plan's preview. Its output must stay the same as long as the same
     /// would be done.

@@ -55,15 +55,18 @@ impl<B: Backend> PackageChange<'_, B> {
         self.notes.extend(simulated.notes.iter().cloned());
         if simulated.operations.is_empty() {
             self.check_nothing_broken()?;
+        }
+        // Where the manager can't do it at all, its simulation may well be empty.
+        let command = self.backend.command(&self.request, self.cx);
+        let command = command.ok_or_else(|| not_supported(&self.request))?;
+        if simulated.operations.is_empty() {
             self.notes.push("nothing has to be done".to_owned());
             let data = Value::Object(simulation_extras(&simulated).into_iter().collect());
             return Ok(Noted { data, notes: self.notes });
         }
-        let command = self.backend.command(&self.request, self.cx);
-        let command = command.ok_or_else(|| not_supported(&self.request))?;
         let assessment = assess(&self.request, &simulated, &self.before, &self.cx.distro().kernel);
         let mut change = Change::new(summary(&self.request, &simulated))
-            .step(Step::run(command).uninterruptible())
+            .step(Step::run(command).success(self.backend.success_codes()).uninterruptible())
             .lock(Lock::PackageDatabase);
         change = assessment.risk.into_iter().fold(change, Change::risk);
         change = assessment.warnings.into_iter().fold(change, Change::warning);

@@ -65,7 +65,8 @@ pub(super) fn dry_run_answer(request: &Request, simulated: &Simulated) -> Value 
         Verb::Remove => "would_remove",
         Verb::Purge => "would_purge",
     });
-    let mb = |bytes: f64| json!((bytes / 1e4).round() / 100.0);
+    // A few bytes less are no minus zero.
+    let mb = |bytes: f64| json!((bytes / 1e4).round() / 100.0 + 0.0);
     let brings = simulated.operations.iter().any(|operation| !operation.is_removal());
     if let Some(bytes) = simulated.download_bytes.filter(|_| brings) {
         data.insert("would_download_mb".to_owned(), mb(bytes as f64));

@@ -65,7 +65,7 @@ fn refresh<B: Backend>(backend: &B, cx: &Context) -> Result<Answer> {
     let command = backend.command(&Request::Refresh, cx);
     let command = command.ok_or_else(|| not_supported(&Request::Refresh))?;
     let change = Change::new("Read the package repositories anew")
-        .step(Step::run(command).uninterruptible())
+        .step(Step::run(command).success(backend.success_codes()).uninterruptible())
         .lock(Lock::PackageDatabase);
     let applied = cx.apply(change).map_err(|failure| explained(backend, failure, cx))?;
     if applied.dry_run {

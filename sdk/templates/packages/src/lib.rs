@@ -5,7 +5,6 @@
 //! real machine into `tests/transcripts`.
 #![forbid(unsafe_code)]
 
-use linux_sysadmin_sdk::Category;
 use linux_sysadmin_sdk::packages::{
     self, Available, Backend, Found, Info, Installed, Operation, Request, Simulated, Transaction,
     Update, Updates, Verb,

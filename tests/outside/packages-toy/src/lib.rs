@@ -2,7 +2,6 @@
 //! manager takes no more code than this.
 #![forbid(unsafe_code)]
 
-use linux_sysadmin_sdk::Category;
 use linux_sysadmin_sdk::packages::{
     self, Available, Backend, Found, Info, Installed, Operation, Request, Simulated, State, Transaction,
     Update, Updates, Verb,
