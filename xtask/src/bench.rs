@@ -69,6 +69,21 @@ pub(crate) enum Part {
 
 /// Measures these parts, or all parts where none is named.
 pub(crate) fn bench(parts: &[Part]) -> Result<()> {
+    let rows = match parts {
+        // A script is measured, which needs no build.
+        [Part::Backup] => backup::copies()?,
+        _ => measured(parts)?,
+    };
+    show(&rows);
+    let shown: Vec<Value> = rows.iter().map(Row::json).collect();
+    let path = workspace::target_dir()?.join("bench.json");
+    std::fs::write(&path, serde_json::to_string_pretty(&shown)?)?;
+    println!("\nAs JSON: {}", path.display());
+    Ok(())
+}
+
+/// The figures of parts that measure the program.
+fn measured(parts: &[Part]) -> Result<Vec<Row>> {
     let built = build::with_guests(Profile::Release)?;
     let floor = build_floor()?;
     lab::watch_for_signals()?;
@@ -98,13 +113,7 @@ pub(crate) fn bench(parts: &[Part]) -> Result<()> {
             Part::Memory => rows.extend(memory(ours, peer)?),
         }
     }
-
-    show(&rows);
-    let shown: Vec<Value> = rows.iter().map(Row::json).collect();
-    let path = workspace::target_dir()?.join("bench.json");
-    std::fs::write(&path, serde_json::to_string_pretty(&shown)?)?;
-    println!("\nAs JSON: {}", path.display());
-    Ok(())
+    Ok(rows)
 }
 
 fn show(rows: &[Row]) {

@@ -52,8 +52,7 @@ pub use module::{LARGEST as LARGEST_COMPONENT, Module, Reply};
 pub use registry::{CompileMode, Conflict, Registry, Route, kept_list};
 pub use replan::{ReplanCall, ToolCall};
 pub use shared_cache::{CompiledForEveryone, compile_for_everyone, shared_cache};
-pub use source::read_sums;
-pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule};
+pub use source::{ModuleDirectories, Origin, SUMS, UnusedModule, module_names, read_sums};
 pub use store::{CallContext, PlanHandling, TimeLimits};
 pub use system_services::{
     ConnectionService, JobService, ListedTool, PublicKey, SessionService, SystemServices,

@@ -152,6 +152,11 @@ pub(super) struct Found {
     unknown: Option<PathBuf>,
 }
 
+/// The names of all modules that are there. None of them is loaded, so that they needn't be compiled.
+pub fn module_names(places: &ModuleDirectories) -> Vec<String> {
+    Found::at(places).candidates.into_iter().map(|candidate| candidate.name).collect()
+}
+
 /// The components that are to be loaded, and those that are not, with the reasons.
 pub(super) fn candidates(
     places: &ModuleDirectories,

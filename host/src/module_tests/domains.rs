@@ -52,7 +52,13 @@ struct Story {
     /// Whether the answer is that of a dry run with a plan.
     #[serde(default)]
     plans: bool,
+    /// Whether a program of the domain may lack what the story needs. A module says so by the code NOT_SUPPORTED.
+    #[serde(default)]
+    may_lack: bool,
 }
+
+/// The code of what a program can't do.
+const NOT_SUPPORTED: &str = "NOT_SUPPORTED";
 
 /// Reads all suites.
 pub fn suites() -> anyhow::Result<Vec<Suite>> {
@@ -68,6 +74,11 @@ pub fn check(report: &mut Report, description: &Description, told: &[Trial<'_>])
             continue;
         }
         for story in &suite.stories {
+            if story.is_lacking(told) {
+                let check = format!("{}: {}", story.tool, story.story);
+                report.skip(&suite.domain, None, check, "the module says that its program can't do it");
+                continue;
+            }
             let reasons = match has(&story.tool) {
                 true => story.reasons(told),
                 false => vec![format!(
@@ -82,6 +93,14 @@ pub fn check(report: &mut Report, description: &Description, told: &[Trial<'_>])
 }
 
 impl Story {
+    /// Whether the program may lack what the story needs, and the module says in each call that it does.
+    fn is_lacking(&self, told: &[Trial<'_>]) -> bool {
+        let mut calls = told.iter().filter(|told| told.call.tool == self.tool).peekable();
+        self.may_lack
+            && calls.peek().is_some()
+            && calls.all(|told| told.answer.error().is_some_and(|code| code == NOT_SUPPORTED))
+    }
+
     /// The reasons why no call tells the story. Empty where one does.
     fn reasons(&self, told: &[Trial<'_>]) -> Vec<String> {
         let mut reasons = Vec::new();
@@ -207,6 +226,21 @@ mod tests {
                 None => assert!(reasons.is_empty(), "{text}: {reasons:?}"),
                 Some(reason) => assert!(reasons[0].contains(reason), "{text}: {reasons:?}"),
             }
+        }
+        let unsupported = json!({"error_code": "NOT_SUPPORTED", "message": "no"});
+        for (text, envelopes, is_lacking) in [
+            ("may_lack: true", &[&unsupported][..], true),
+            ("may_lack: true", &[&unsupported, &failed], false),
+            ("may_lack: true", &[&good], false),
+            ("may_lack: true", &[], false),
+            ("may_lack: false", &[&unsupported], false),
+        ] {
+            let (call, _) = told(json!({}), json!({}), false);
+            let answers = envelopes.iter().map(|envelope| told(json!({}), (*envelope).clone(), false).1);
+            let trial =
+                |answer| Trial { machine: "toy", call: &call, recording: Recording::default(), answer };
+            let trials: Vec<_> = answers.map(trial).collect();
+            assert_eq!(story(text).is_lacking(&trials), is_lacking, "{text} {envelopes:?}");
         }
         let none = story("members: [added]").reasons(&[]);
         assert!(none[0].contains("no recorded call of toy_add"), "{none:?}");

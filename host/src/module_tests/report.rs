@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use host_text::visible::one_line;
 
-/// The number of reasons that one check tells. A module that fails in one way often fails in the same way everywhere.
+/// The number of reasons that one check tells to a reader. A module that fails in one way often fails in the same way everywhere.
 const MAX_REASONS: usize = 3;
 
 /// The outcome of one check.
@@ -67,13 +67,8 @@ impl Report {
         machine: Option<&str>,
         check: String,
         outcome: Outcome,
-        mut reasons: Vec<String>,
+        reasons: Vec<String>,
     ) {
-        let left = reasons.len().saturating_sub(MAX_REASONS);
-        reasons.truncate(MAX_REASONS);
-        if left > 0 {
-            reasons.push(format!("and {left} more"));
-        }
         let (suite, machine) = (suite.to_owned(), machine.map(str::to_owned));
         self.checks.push(Check { suite, machine, check, outcome, reasons });
     }
@@ -100,8 +95,12 @@ impl Report {
             };
             let machine = check.machine.as_ref().map(|machine| format!(" on {machine}")).unwrap_or_default();
             text.push_str(&format!("{word}  {}{machine}: {}\n", check.suite, one_line(&check.check)));
-            for reason in &check.reasons {
+            for reason in check.reasons.iter().take(MAX_REASONS) {
                 text.push_str(&format!("        {}\n", one_line(reason)));
+            }
+            let left = check.reasons.len().saturating_sub(MAX_REASONS);
+            if left > 0 {
+                text.push_str(&format!("        and {left} more, which --json has\n"));
             }
         }
         let [passed, failed, skipped] =
@@ -135,13 +134,14 @@ mod tests {
         assert_eq!(
             report.text(),
             "ok    standard: the description is stable\nFAIL  calls on arch: look\n        reason 1\n        reason 2\n        \
-             reason 3\n        and 2 more\nskip  packages: a story\n        nothing is recorded\n\
+             reason 3\n        and 2 more, which --json has\nskip  packages: a story\n        nothing is recorded\n\
              1 passed, 1 failed, 1 skipped\n"
         );
         assert!(!report.has_passed());
         let json = report.json();
         assert_eq!((&json["failed"], &json["checks"][1]["outcome"]), (&json!(1), &json!("failed")));
         assert_eq!(json["checks"][0].get("reasons"), None);
+        assert_eq!(json["checks"][1]["reasons"].as_array().unwrap().len(), 5);
     }
 
     #[test]

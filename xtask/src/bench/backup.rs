@@ -13,7 +13,7 @@ const FILES: usize = 100_000;
 const FILES_OF_A_DIRECTORY: usize = 1000;
 const SPARSE_BYTES: u64 = 10 << 30;
 /// The rounds of each figure. They are few, since a round writes all files four times.
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 5;
 
 /// Gives the figures, or none where rsync is missing.
 pub(super) fn copies() -> Result<Vec<Row>> {
@@ -29,6 +29,7 @@ pub(super) fn copies() -> Result<Vec<Row>> {
 
     let (mut ours, mut bare) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..ROUNDS {
+        eprintln!("bench: round {} of {ROUNDS}", round + 1);
         // What comes second finds the machine as the first one has left it, so that they take turns.
         for is_ours in [round % 2 == 0, round % 2 != 0] {
             let destination = at("destination");

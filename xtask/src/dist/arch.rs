@@ -98,7 +98,9 @@ impl Arch {
             return None;
         }
         let mut command = Command::new(cmd::find_program(&emulator)?);
-        command.arg(program);
+        // The program reserves terabytes of addresses, of which qemu 7 keeps a table of every page. With less, the program
+        // reserves what it needs for each call.
+        command.args(["-R", "0x1000000000"]).arg(program);
         Some(command)
     }
 }

@@ -29,7 +29,7 @@ use crate::config::LoadedConfig;
 pub(super) use compile::run as compile;
 use fetch::Component;
 use host_components::Disabled;
-use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin};
+use host_components::{CompileMode, InstallError, ModuleDirectories, ModuleInstaller, Origin, module_names};
 use host_distribution::Source;
 use host_policy::Policy;
 use host_text::visible::visible;
@@ -125,6 +125,7 @@ impl Modules {
             Command::Record(command) => return command.run(loaded).await,
             Command::Dev(command) => return command.run(places, loaded).await,
             Command::Compile => return compile::run(places).await,
+            Command::New(command) => return finish(command.run(&module_names(&places))),
             _ => {}
         }
         let host_modules = places.host.clone();
@@ -182,12 +183,15 @@ impl Modules {
                 write!(output, "{text}")?;
                 return Ok(if all_right { ExitCode::SUCCESS } else { ExitCode::FAILURE });
             }
-            Command::New(command) => return finish(command.run(&workshop.registry)),
             Command::Test(command) => {
                 return command.run(host_modules, &loaded.config, &workshop).await;
             }
             // These were run above.
-            Command::Sudoers(_) | Command::Record(_) | Command::Compile | Command::Dev(_) => Ok(()),
+            Command::Sudoers(_)
+            | Command::Record(_)
+            | Command::Compile
+            | Command::Dev(_)
+            | Command::New(_) => Ok(()),
         };
         finish(done.map(|()| None))
     }

@@ -177,10 +177,10 @@ fn way(concern: Concern, request: &Request<'_>, is_root: bool) -> Way {
 }
 
 /// Says which tools fail without these requests. A module doesn't say which of its tools needs what, so all tools are named
-/// that may need them: only a tool that changes something needs what only a change uses.
+/// that may need them: only a tool that changes something needs what only a change and its simulation use.
 fn without(tools: &[(&str, Risk)], requests: &[&Request<'_>]) -> String {
     let is_for_changes = |request: &&Request<'_>| match request {
-        Request::Command(command) => command.effect == Effect::Change,
+        Request::Command(command) => command.effect != Effect::Read,
         Request::Signals(_) | Request::OwnProgram(_) => true,
         Request::Path(_) | Request::AnyProgram(_) | Request::Tool(_) => false,
     };

@@ -23,9 +23,8 @@ const PLACES: [(&str, &str); 9] = [
 ];
 
 fn outside(host: &Host) -> String {
-    let find = ["find", OUTSIDE, "/root/.ssh", "-printf", "%p %y %m %u:%g %l %T@ %i\n"];
     let contents = format!("cat {OUTSIDE}/keys {OUTSIDE}/authorized_keys /root/.ssh/authorized_keys");
-    host.run(&find) + &host.run(&["sh", "-c", &contents])
+    seen(host, &[OUTSIDE, "/root/.ssh"]) + &host.run(&["sh", "-c", &contents])
 }
 
 #[tokio::test]
@@ -48,7 +47,7 @@ async fn what_is_no_plain_file_in_a_plain_directory_is_refused_and_nothing_is_to
             let script =
                 format!("set -e; cd /home/$0; rm -rf .ssh; {place}; find .ssh -exec chown -h $0: {{}} +");
             host.run(&["sh", "-c", &script, "lsa-ssh", OUTSIDE]);
-            let (before, facts) = (outside(host), account.host.run(&["find", "/home/lsa-ssh", "-ls"]));
+            let (before, facts) = (outside(host), seen(account.host, &["/home/lsa-ssh"]));
             for (tool, more) in [
                 ("ssh_authorized_keys", json!({})),
                 ("ssh_authorized_keys", json!({"action": "add", "key": new.public})),
@@ -61,11 +60,7 @@ async fn what_is_no_plain_file_in_a_plain_directory_is_refused_and_nothing_is_to
                 let envelope = client.agrees(Way::InputRequired, tool, arguments).await;
                 assert_eq!(envelope["error_code"], code, "{place}: {envelope}");
             }
-            assert_eq!(
-                (outside(host), host.run(&["find", "/home/lsa-ssh", "-ls"])),
-                (before, facts),
-                "{place}"
-            );
+            assert_eq!((outside(host), seen(host, &["/home/lsa-ssh"])), (before, facts), "{place}");
         }
         // Here the home itself is a link.
         host.run(&["sh", "-c", "rm -rf /home/lsa-ssh && ln -s $0 /home/lsa-ssh", OUTSIDE]);

@@ -69,13 +69,20 @@ impl<'a> Account<'a> {
     /// The kind, mode, owner, target, checksum and time of every file in the account's home.
     fn facts(&self) -> String {
         let home = format!("/home/{}", self.name);
-        let find = ["find", &home, "-printf", "%P %y %m %u:%g %l %T@ %i\n"];
-        self.host.run(&find) + &self.host.run(&["find", &home, "-type", "f", "-exec", "sha256sum", "{}", "+"])
+        seen(self.host, &[&home])
+            + &self.host.run(&["find", &home, "-type", "f", "-exec", "sha256sum", "{}", "+"])
     }
 
     fn remove(&self) {
         let _ = self.host.command(&["sh", "-c", REMOVE, self.name]).output();
     }
+}
+
+/// What find(1) tells of these files and of all below them. overlayfs gives a directory another inode number once the kernel has
+/// forgotten it, so that the time of its last change says whether a directory is the same one.
+fn seen(host: &Host, paths: &[&str]) -> String {
+    let told = ["(", "-type", "d", "-printf", "%p %y %m %u:%g %T@ %C@\n", ")", "-o"];
+    host.run(&[&["find"], paths, &told, &["-printf", "%p %y %m %u:%g %l %T@ %i\n"]].concat())
 }
 
 impl Drop for Account<'_> {

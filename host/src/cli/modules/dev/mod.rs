@@ -107,7 +107,10 @@ impl Dev {
                 Err(error) => Err(error.into()),
             };
             if self.once {
-                return done.map(drop);
+                if let Outcome::Same = done? {
+                    say("the component is the same as before, and stays added")?;
+                }
+                return Ok(());
             }
             match done {
                 Ok(Outcome::Added) => {

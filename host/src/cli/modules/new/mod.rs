@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use host_components::Registry;
 use host_text::visible::visible;
 use name::NewName;
 use sdk::Sdk;
@@ -78,10 +77,10 @@ pub(super) enum NewError {
 }
 
 impl New {
-    /// Makes the folder in the current directory; gives a message about what to do with it.
-    pub(super) fn run(&self, registry: &Registry) -> Result<Option<String>, NewError> {
+    /// Makes the folder in the current directory; gives a message about what to do with it. These names are taken.
+    pub(super) fn run(&self, taken: &[String]) -> Result<Option<String>, NewError> {
         let name = self.name.as_str();
-        if registry.modules().iter().any(|module| module.description.name == name) {
+        if taken.iter().any(|other| other == name) {
             return Err(NewError::NameTaken(name.to_owned()));
         }
         let program = std::env::current_exe().ok();
