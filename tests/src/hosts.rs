@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Reach, shared_cache};
+use crate::Reach;
+use crate::home_cache::shared_cache;
 
 /// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);

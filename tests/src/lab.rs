@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use crate::hosts::listing;
-use crate::{Client, Home, Host, binary, component, host, modules, shared_cache};
+use crate::{Client, Home, Host, binary, component, host, modules};
 pub use fleet::Fleet;
 use network::Network;
 pub use sshd::{SFTP, Sshd};
@@ -209,7 +209,7 @@ impl Lab {
         let binary = binary().canonicalize().expect("the program");
         let mut command = self.command(&[head, &[binary.to_str().expect("UTF-8")], args].concat());
         command.env("LINUX_SYSADMIN_MODULES", modules().canonicalize().expect("modules"));
-        command.env("XDG_CACHE_HOME", shared_cache());
+        self.home.give_cache(&mut command);
         command
     }
 

@@ -7,6 +7,7 @@ mod client;
 mod differences;
 mod everyday;
 mod expected;
+mod home_cache;
 mod hosts;
 mod lab;
 pub mod lingering;
@@ -45,6 +46,7 @@ pub use terminal::at_terminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use home_cache::{HomeCache, shared_cache};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -77,11 +79,6 @@ pub fn component(name: &str) -> PathBuf {
     guest(name).join(format!("{name}.wasm"))
 }
 
-/// The cache for what the program compiles. All tests share it, or each home would compile the same modules anew.
-pub(crate) fn shared_cache() -> PathBuf {
-    binary().canonicalize().expect("the program").with_file_name("test-home").join(".cache")
-}
-
 /// The modules of a home that compiles them itself.
 const FEW: [&str; 3] = ["cron", "performance", "session"];
 
@@ -100,10 +97,19 @@ fn few_modules(directory: &Path) -> std::io::Result<()> {
 /// A home of the test's own.
 pub struct Home {
     path: PathBuf,
-    /// True where the home has a compile cache of its own, which is empty at first.
-    is_cold: bool,
+    cache: Cache,
     /// Removes the home when it is dropped. A home at a given place stays.
     _temporary: Option<TempDir>,
+}
+
+/// The compile cache of a home.
+enum Cache {
+    /// The home's own, with what other homes have compiled.
+    Warm(HomeCache),
+    /// The home's own in its usual place, empty at first.
+    Cold,
+    /// The one that the others begin with. The home is never dropped, so that it couldn't hand its own on.
+    Shared,
 }
 
 impl Default for Home {
@@ -120,7 +126,9 @@ impl Home {
 
     /// An empty home with an empty compile cache of its own. It has few of the host's modules, since each is compiled there.
     pub fn cold() -> Self {
-        let home = Self { is_cold: true, ..Self::new() };
+        let temporary = tempfile::tempdir().expect("a temporary directory");
+        let home =
+            Self { path: temporary.path().to_owned(), cache: Cache::Cold, _temporary: Some(temporary) };
         few_modules(&home.modules()).expect("a directory of modules");
         home
     }
@@ -134,12 +142,13 @@ impl Home {
     pub fn at(path: PathBuf) -> Self {
         let _ = std::fs::remove_dir_all(&path);
         std::fs::create_dir_all(&path).expect("a directory");
-        Self { path, is_cold: false, _temporary: None }
+        Self { path, cache: Cache::Shared, _temporary: None }
     }
 
     fn in_temporary(made: std::io::Result<TempDir>) -> Self {
         let temporary = made.expect("a temporary directory");
-        Self { path: temporary.path().to_owned(), is_cold: false, _temporary: Some(temporary) }
+        let cache = Cache::Warm(HomeCache::new().expect("a compile cache"));
+        Self { path: temporary.path().to_owned(), cache, _temporary: Some(temporary) }
     }
 
     /// The home's path.
@@ -154,14 +163,27 @@ impl Home {
 
     /// The host's modules in this home.
     pub fn modules(&self) -> PathBuf {
-        if self.is_cold { self.path().join("host-modules") } else { modules() }
+        if self.is_cold() { self.path().join("host-modules") } else { modules() }
     }
 
-    /// The compile cache of a home that has its own.
+    fn is_cold(&self) -> bool {
+        matches!(self.cache, Cache::Cold)
+    }
+
+    /// The compile cache of a cold home.
     #[track_caller]
     pub fn cache(&self) -> PathBuf {
-        assert!(self.is_cold, "the home uses the cache that all tests share");
+        assert!(self.is_cold(), "the home's cache holds what other homes have compiled");
         self.path().join(".cache/linux-sysadmin")
+    }
+
+    /// Has a command of the program use the home's compile cache.
+    fn give_cache(&self, command: &mut Command) {
+        match &self.cache {
+            Cache::Warm(own) => command.env("XDG_CACHE_HOME", own.path()),
+            Cache::Shared => command.env("XDG_CACHE_HOME", shared_cache()),
+            Cache::Cold => command.env_remove("XDG_CACHE_HOME"),
+        };
     }
 
     /// The directory of the audit log.
@@ -184,12 +206,10 @@ impl Home {
     /// A command that runs the program in this home.
     pub fn command(&self, modules: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
-        for name in ["CONFIG", "CACHE", "DATA", "STATE"] {
+        for name in ["CONFIG", "DATA", "STATE"] {
             command.env_remove(format!("XDG_{name}_HOME"));
         }
-        if !self.is_cold {
-            command.env("XDG_CACHE_HOME", shared_cache());
-        }
+        self.give_cache(&mut command);
         command.env_remove("LINUX_SYSADMIN_CONFIG").env_remove("LINUX_SYSADMIN_LOG");
         command.env("HOME", self.path()).env("LINUX_SYSADMIN_MODULES", modules).args(args);
         command
