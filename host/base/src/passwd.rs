@@ -54,12 +54,21 @@ fn entry(line: &str) -> Option<Entry> {
 
 /// Returns the groups that list the account as a member.
 pub fn groups_of(group: &str, account: &str) -> Vec<String> {
-    let member = |line: &str| {
+    with_member(group, account).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// Returns the numeric ids of the groups that list the account as a member.
+pub fn group_ids_of(group: &str, account: &str) -> Vec<u32> {
+    with_member(group, account).filter_map(|(_, id)| id.parse().ok()).collect()
+}
+
+/// The names and ids of the groups with this member.
+fn with_member<'a>(group: &'a str, account: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    group.lines().filter_map(move |line| {
         let fields: Vec<&str> = line.split(':').collect();
-        let [name, _, _, members] = fields[..] else { return None };
-        members.split(',').any(|member| member == account).then(|| name.to_owned())
-    };
-    group.lines().filter_map(member).collect()
+        let [name, _, id, members] = fields[..] else { return None };
+        members.split(',').any(|member| member == account).then_some((name, id))
+    })
 }
 
 /// Returns the name that a table of accounts or of groups gives to a numeric id. The first line counts, as in the
@@ -107,6 +116,7 @@ mod tests {
     fn a_member_is_a_whole_name() {
         let group = "sudo:x:27:alice,linux-sysadmin\nadm:x:4:linux-sysadmin2,not-linux-sysadmin\ndocker:x:9:linux-sysadmin\n";
         assert_eq!(groups_of(group, "linux-sysadmin"), ["sudo", "docker"]);
+        assert_eq!(group_ids_of(group, "linux-sysadmin"), [27, 9]);
         assert!(groups_of(group, "sysadmin").is_empty());
     }
 

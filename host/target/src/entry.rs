@@ -81,7 +81,7 @@ pub(super) fn is_roots(uid: u32, mode: u32) -> bool {
 }
 
 /// An account without rights of its own. Programs use it to look at what everybody may see.
-const NOBODY: &str = "nobody";
+pub(super) const NOBODY: &str = "nobody";
 
 /// The accounts that may be able to change the directories on the way to a path. Such an account can put a link there,
 /// and the link is then followed with rights that aren't its own.

@@ -1,6 +1,7 @@
 //! The machine under administration, on this machine or behind SSH. Only this crate starts commands on a target.
 #![forbid(unsafe_code)]
 
+mod account;
 mod command_problem;
 mod commands;
 mod entry;

@@ -302,7 +302,7 @@ async fn until_ended(groups: &mut [ProcessGroup]) -> Vec<std::io::Result<ExitSta
     join_all(groups.iter_mut().enumerate().map(until_ended)).await
 }
 
-fn read_within(
+pub(super) fn read_within(
     mut left: usize,
     requests: &[ReadRequest],
     trusted: &Trusted,

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use super::account::Account;
 use super::entry::Trusted;
 use super::file_commands::FileCommands;
-use super::resolve::{LastLink, Resolved};
+use super::files;
+use super::local::{READ_BYTES, read_within};
+use super::resolve::{LastLink, Resolved, resolve};
 use super::{Machine, Target, rights};
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
@@ -96,6 +99,8 @@ fn too_many<T>(paths: usize) -> Vec<Result<T, Problem>> {
 enum AccessMethod {
     /// The account reaches it with its own rights.
     Direct(Trusted),
+    /// A thread of root's server reaches it with this account's rights.
+    As(Account),
     /// Commands reach it with another account's rights.
     Commands(Trusted),
 }
@@ -150,6 +155,7 @@ impl Target {
                 }
                 Machine::Remote(remote) => remote.resolve(paths.clone(), LastLink::Followed, trusted).await,
             },
+            Ok(AccessMethod::As(account)) => resolve_as(account, paths.clone(), LastLink::Followed).await,
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
@@ -171,6 +177,7 @@ impl Target {
                 Machine::Recorded(recorded) => recorded.resolve(&paths, Some(&access.privilege)),
                 Machine::Remote(remote) => remote.locate(paths.clone(), LastLink::Kept, trusted).await,
             },
+            Ok(AccessMethod::As(account)) => resolve_as(account, paths.clone(), LastLink::Kept).await,
             Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
                 self.file_commands(access, &trusted).resolve(&asked, LastLink::Kept).await
@@ -190,12 +197,17 @@ impl Target {
         access: &Access,
         check: Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
+        let count = requests.len();
         match self.access_method(&access.privilege).await {
-            Err(problem) => vec![Err(problem); requests.len()],
+            Err(problem) => vec![Err(problem); count],
             Ok(AccessMethod::Direct(trusted)) => {
                 self.read_own(requests, trusted, &access.privilege, check).await
             }
-            Ok(AccessMethod::Commands(_)) if requests.len() > PATHS_BY_COMMANDS => too_many(requests.len()),
+            Ok(AccessMethod::As(account)) => {
+                let read = move |trusted: &Trusted| read_within(READ_BYTES, &requests, trusted, &*check);
+                account.look(count, read).await
+            }
+            Ok(AccessMethod::Commands(_)) if count > PATHS_BY_COMMANDS => too_many(count),
             Ok(AccessMethod::Commands(trusted)) => {
                 let answers = self.file_commands(access, &trusted).read_all(&requests, &*check).await;
                 match access.would_do_without_sudo(&answers) {
@@ -231,6 +243,9 @@ impl Target {
             Err(problem) => vec![Err(problem); paths.len()],
             Ok(AccessMethod::Direct(trusted)) => {
                 self.stat_own(paths, trusted, &access.privilege, check).await
+            }
+            Ok(AccessMethod::As(account)) => {
+                account.look(paths.len(), move |trusted| files::stat_all(&paths, trusted, &*check)).await
             }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
@@ -283,6 +298,9 @@ impl Target {
             Ok(AccessMethod::Direct(trusted)) => {
                 self.list_own(paths, trusted, &access.privilege, check).await
             }
+            Ok(AccessMethod::As(account)) => {
+                account.look(paths.len(), move |trusted| files::list_all(&paths, trusted, &*check)).await
+            }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let answers = self.file_commands(access, &trusted).list_all(&paths, &*check).await;
@@ -318,7 +336,12 @@ impl Target {
             }
         };
         Ok(match privilege {
-            Privilege::User(name) => AccessMethod::Commands(Trusted::Owner(name.clone())),
+            Privilege::User(name) => {
+                let account = matches!(self.machine, Machine::Local(_) if is_root)
+                    .then(|| Account::named(name))
+                    .flatten();
+                account.map_or_else(|| AccessMethod::Commands(Trusted::Owner(name.clone())), AccessMethod::As)
+            }
             // Root's rights are in use then, whether they were asked for or not.
             _ if is_root => AccessMethod::Direct(Trusted::Root),
             Privilege::Caller => AccessMethod::Direct(Trusted::Anyone),
@@ -335,6 +358,13 @@ impl Target {
     }
 }
 
+/// Where paths lead on this machine for an account.
+async fn resolve_as(account: Account, paths: Vec<String>, last: LastLink) -> Vec<Result<Resolved, Problem>> {
+    let count = paths.len();
+    let look = move |trusted: &Trusted| paths.iter().map(|path| resolve(path, last, trusted)).collect();
+    account.look(count, look).await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,7 +373,8 @@ mod tests {
     #[tokio::test]
     async fn so_many_paths_that_commands_would_look_at_them_for_ever_are_refused_at_once() {
         let target = Target::local(Overrides::default());
-        let access = Access { privilege: Privilege::User("nobody".into()), verbs: Vec::new() };
+        // An account that isn't in the table of this machine is reached by commands, also by root.
+        let access = Access { privilege: Privilege::User("no-such-account".into()), verbs: Vec::new() };
         let paths = vec!["/srv/x".to_owned(); PATHS_BY_COMMANDS + 1];
         let code = |problem: Problem| problem.code;
         let resolved =
