@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// The number of slices of the units that CI doesn't run at every change. CI runs one slice, in at most five minutes.
-const SLICES: usize = 8;
+const SLICES: usize = 16;
 /// The number of commits that CI looks at to find the folders that were touched.
 const LAST: usize = 3;
 
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn every_unit_is_in_one_slice_and_those_of_every_change_in_all() {
         let units: Vec<_> =
-            (0..20).map(|number| unit(number, if number < 3 { Tier::Every } else { Tier::Matrix })).collect();
+            (0..40).map(|number| unit(number, if number < 3 { Tier::Every } else { Tier::Matrix })).collect();
         let mut seen = Vec::new();
         for slice in 0..SLICES {
             let chosen = Selection::Ci { slice, touched: Vec::new() }.choose(units.clone()).expect("chosen");
