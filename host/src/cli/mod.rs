@@ -134,9 +134,7 @@ pub fn run() -> ExitCode {
     // On a usage error clap ends the process with 2.
     let cli = Cli::plain_serve(std::env::args_os()).unwrap_or_else(Cli::parse);
     let logging = start_logging();
-    // One worker: to hand a task to another thread takes longer than most calls compute. A guest gives way at each tick, so that
-    // none keeps the others waiting.
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
         let outcome = runtime.block_on(cli.execute());
         // A read from a terminal can't be interrupted, so the process doesn't wait for it.
