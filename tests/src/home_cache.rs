@@ -4,6 +4,7 @@
 //! what another one had just added. So each home has a cache of its own, which begins with all that earlier homes have
 //! compiled, and hands on what it adds.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::binary;
+use crate::{binary, modules};
 
 /// The directory below which the tests keep what the program compiles.
 fn test_home() -> PathBuf {
@@ -34,6 +35,25 @@ fn entries(cache: &Path) -> io::Result<PathBuf> {
 fn names(directory: &Path) -> io::Result<Vec<String>> {
     let all = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
     all.filter(|name| !matches!(name, Ok(name) if name.starts_with('.'))).collect()
+}
+
+/// The names of all in the shared cache that is of components which are there, each below the directory before it. Others are
+/// left from components that were built before.
+pub(crate) fn of_components() -> io::Result<Vec<String>> {
+    let folders = fs::read_dir(binary().with_file_name("test-modules"))?;
+    let folders = folders.map(|folder| Ok(folder?.path())).chain([Ok(modules())]);
+    let sums =
+        folders.map(|folder: io::Result<PathBuf>| match fs::read_to_string(folder?.join("SHA256SUMS")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            read => read,
+        });
+    let sums = sums.collect::<io::Result<String>>()?;
+    let there: HashSet<&str> = sums.lines().filter_map(|line| line.split(' ').next()).collect();
+    let shared = entries(&shared_cache())?;
+    let directory = shared.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let of_one = |name: &String| name.split('-').next().is_some_and(|sum| there.contains(sum));
+    let kept = names(&shared)?.into_iter().filter(of_one).map(|name| format!("{directory}/{name}"));
+    Ok([directory.clone()].into_iter().chain(kept).collect())
 }
 
 /// A cache that no other home uses.

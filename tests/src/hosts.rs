@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::Reach;
-use crate::home_cache::shared_cache;
+use crate::home_cache::{of_components, shared_cache};
 
 /// The time after which a test that hangs fails. Nothing that a test waits for takes this long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -165,8 +165,9 @@ impl Host {
     /// Copies the modules that the tests have compiled into this directory of the account, which would otherwise compile them
     /// anew.
     pub fn warm(&self, account: &str, cache: &str) {
+        let entries = of_components().expect("a compile cache");
         let mut pack = Command::new("tar");
-        pack.arg("-C").arg(shared_cache()).args(["-c", "."]);
+        pack.arg("-C").arg(shared_cache()).args(["-c", "--no-recursion"]).args(entries);
         let mut packed = pack.stdout(Stdio::piped()).spawn().expect("tar starts");
         let unpack = format!(
             "install -d -m 700 -o {account} -g {account} {cache} && tar -C {cache} -x --no-same-owner &&
