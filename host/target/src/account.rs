@@ -132,7 +132,7 @@ mod tests {
                 .iter()
                 .all(|answer| answer.as_ref().is_err_and(|problem| problem.code == "INTERNAL_ERROR"))
         );
-        // What isn't root's can't become another's: the question is never asked.
+        // With root's own number the thread keeps root's capabilities, and may not look.
         if rustix::process::geteuid().is_root() {
             let account = account(0);
             let is_refused = std::thread::spawn(move || account.take_rights()).join().unwrap().is_err();
