@@ -30,6 +30,7 @@ SHOWN=20
 WORK= mounted= staged= scheme= host= user= port= root= base= extra= ssh_options=
 destination= label= dumps= target= id= full=no unsteady= is_new= dumped= now=
 keep_daily= keep_weekly= keep_monthly= waits=no
+account=$(id -u)
 
 fail() { # CODE MESSAGE
   printf '%s: %s\n' "$1" "$2" >&2
@@ -119,21 +120,29 @@ unmounted() { # PATH
 }
 
 # The nearest directory above a path in which an account other than root could put something else in its place. In one with the
-# sticky bit, nobody replaces what isn't his own.
+# sticky bit, nobody replaces what isn't his own. What find can't look at counts as such a directory, and so does a path with a
+# control character, which could be read as several.
 exposed() { # PATH
+  case $1 in *[[:cntrl:]]*) say "$1"; return ;; esac
   above=$1
+  set --
   while above=${above%/*}; do
-    if [ -d "$above/." ] &&
-      [ -z "$(find "$above/." -prune '(' -user 0 -o -user "$(id -u)" ')' '(' -perm -1000 -o ! -perm -002 ! -perm -020 ')')" ]; then
-      say "${above:-/}"
-      return
-    fi
-    [ -n "$above" ] || return
+    [ ! -d "$above/." ] || set -- "$@" "$above/."
+    [ -n "$above" ] || break
+  done
+  newline='
+'
+  safe=$newline$(find "$@" -prune '(' -user 0 -o -user "$account" ')' '(' -perm -1000 -o ! -perm -002 ! -perm -020 ')')$newline
+  for above; do
+    case $safe in *"$newline$above$newline"*) continue ;; esac
+    above=${above%/.}
+    say "${above:-/}"
+    return
   done
 }
 
 # Whether a directory is root's, and nobody else may write there.
-is_private() { [ -n "$(find "$1/." -prune -user "$(id -u)" ! -perm -002 ! -perm -020)" ]; }
+is_private() { [ -n "$(find "$1/." -prune -user "$account" ! -perm -002 ! -perm -020)" ]; }
 
 # The symlink above a path.
 redirected() { # PATH
@@ -235,6 +244,7 @@ reach_directory() {
   for path in "$given" "$root"; do
     open=$(exposed "$path")
     [ -z "$open" ] || fail DESTINATION_UNSAFE "others than root may change $open, above $path: expected a directory in directories of root"
+    [ "$root" != "$given" ] || break
   done
   base=$root
 }
@@ -282,8 +292,11 @@ checksum_option() { # ALGORITHM
 
 choose_checksum() {
   algorithm=md5
-  [ "$scheme" != ssh ] && rsync --version | grep -qw xxh128 && algorithm=xxh128
-  choice=$(checksum_option $algorithm)
+  [ "$scheme" = ssh ] || ! rsync --version | grep -qw xxh128 || {
+    algorithm=xxh128 choice=--checksum-choice=xxh128
+    return
+  }
+  choice=$(checksum_option md5)
 }
 
 # The form in which rsync writes an item: a line of the manifest, and behind // what happened and the target of a link. A name has
@@ -296,13 +309,14 @@ items() { printf '%s' "--out-format=f %C %l %M %B %U %G ${1-}%n//%i%L"; } # [TOP
 # files, and rsync's order is the same each time, so that a file seldom costs more than a comparison with the next line of the
 # former manifest.
 ENTRIES='
-function next_former(   line, p) {
-  following = ""
-  while (former != "" && (getline line < former) > 0) {
-    if (line !~ /^f /) continue
-    p = index(substr(line, 3), " ")
-    its_sum = substr(line, 3, p - 1)
-    following = substr(line, p + 3)
+function next_former(   p) {
+  following = expected = ""
+  while (former != "" && (getline former_line < former) > 0) {
+    if (substr(former_line, 1, 2) != "f ") continue
+    p = index(substr(former_line, 3), " ")
+    its_sum = substr(former_line, 3, p - 1)
+    following = substr(former_line, p + 3)
+    if (unsummed != "") expected = unsummed following unchanged
     return
   }
   former = ""
@@ -315,7 +329,20 @@ function former_sum(attributes,   k, sum) {
   while (!(k in known) && following != "") { known[key(following)] = its_sum; next_former() }
   return k in known ? known[k] : ""
 }
+function tell_progress() {
+  shown_bytes = bytes
+  printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr"
+}
 BEGIN { next_former() }
+# Nearly all lines of a backup in which little has changed are of this kind.
+$0 == expected && expected != "" {
+  files++
+  bytes += following + 0
+  if (files % 10000 == 0 || bytes - shown_bytes >= 2147483648) tell_progress()
+  print former_line
+  next_former()
+  next
+}
 !/^f / { next }
 # All checksums have one length.
 !start { start = substr($0, 3, 1) == " " ? match($0, /[0-9]/) : index(substr($0, 3), " ") + 3 }
@@ -349,8 +376,9 @@ what !~ /^[<>ch.]f/ {
   link = substr(what, 16)
   if (link == "") bytes += size
   if (what ~ /^[<>c]/) { fresh++; if (link == "") fresh_bytes += size }
-  if (files % 10000 == 0 || bytes - shown_bytes >= 2147483648) { shown_bytes = bytes; printf "%d files, %.0f bytes\n", files, bytes > "/dev/stderr" }
+  if (files % 10000 == 0 || bytes - shown_bytes >= 2147483648) tell_progress()
   if (substr(entry, 3, 1) != " ") { print entry; next }
+  if (link == "" && what !~ /^[<>c]/) { unsummed = substr(entry, 1, start - 1); unchanged = "//" what }
   sum = former_sum(attributes)
   if (sum != "") { print "f " sum " " attributes; next }
   if (link == "") { unknown++; print "f ? " attributes; next }
@@ -798,7 +826,10 @@ finish() {
       say "new_bytes=$new_bytes" &&
       cat "$WORK/request" "$WORK/notes"
   } >"$WORK/info" || unlisted
-  there "cat >$place/manifest" <"$WORK/manifest" 2>"$WORK/errors" || unwritable "the manifest can't be written"
+  case $scheme in
+    local) mv -f "$WORK/manifest" "$root/$place/manifest" ;;
+    *) there "cat >$place/manifest" <"$WORK/manifest" ;;
+  esac 2>"$WORK/errors" || unwritable "the manifest can't be written"
   [ -z "$flushing" ] || wait "$flushing"
   # Everything is on the disk before the backup gets its name, so that a loss of power doesn't leave empty files in a good one.
   there "cd $place && cat >info && rm -f request machine && { sync -f . 2>/dev/null || sync; } && cd .. && mv $place $name" <"$WORK/info" 2>"$WORK/errors" || unwritable "the backup can't be finished"

@@ -55,7 +55,7 @@ alone() { # WORD...
 check_password() {
   open=$(exposed "$PASSWORD")
   case $(stat -c '%F:%u:%a' "$PASSWORD" 2>/dev/null) in
-    "regular file:$(id -u):"[46]00) [ -z "$open" ] || fail RESTIC_PASSWORD_UNSAFE "others than root may change $open, above $PASSWORD" ;;
+    "regular file:$account:"[46]00) [ -z "$open" ] || fail RESTIC_PASSWORD_UNSAFE "others than root may change $open, above $PASSWORD" ;;
     '' | 'regular empty file:'*) fail RESTIC_PASSWORD_MISSING "$PASSWORD must have the password of the repository, in a file of root alone (mode 0600)" ;;
     *) fail RESTIC_PASSWORD_UNSAFE "$PASSWORD must be a file of root that nobody else may read (mode 0600)" ;;
   esac

@@ -5,7 +5,7 @@ use super::{Row, median};
 use crate::{cmd, workspace};
 use anyhow::{Context, Result};
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const SPARSE_BYTES: u64 = 10 << 30;
 /// The rounds. They are few, since each writes all files twice.
 const ROUNDS: usize = 5;
 /// The copies of a round in which nothing has changed. They take a quarter of the time, and differ more from each other.
-const UNCHANGED: usize = 3;
+const UNCHANGED: usize = 4;
 
 /// Gives the figures, or none where rsync is missing.
 pub(super) fn copies() -> Result<Vec<Row>> {
@@ -29,40 +29,30 @@ pub(super) fn copies() -> Result<Vec<Row>> {
     fill(&source)?;
     std::fs::write(&script, text(&at("run"))?)?;
 
-    let (mut ours, mut bare) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let mut times = [const { Vec::new() }; 2].map(|first| [first, Vec::new()]);
     for round in 0..ROUNDS {
         eprintln!("bench: round {} of {ROUNDS}", round + 1);
-        // What comes second finds the machine as the first one has left it, so that they take turns.
-        for is_ours in [round % 2 == 0, round % 2 != 0] {
-            // A new place each time, and nothing is removed before the end: for minutes ext4 passes over the inodes of
-            // removed files one by one, which would take up to half of the next one's time.
-            let destination = at(&format!("destination-{round}-{is_ours}"));
-            std::fs::create_dir(&destination)?;
-            std::fs::set_permissions(&destination, std::fs::Permissions::from_mode(0o700))?;
-            if is_ours {
-                for number in 0..=UNCHANGED {
-                    settle(&destination)?;
-                    let mut command = Command::new("sh");
-                    command
-                        .arg(&script)
-                        .arg("create")
-                        .arg(format!("--destination={}", destination.display()));
-                    ours[number.min(1)].push(timed(command.arg("--").arg(&source))?);
-                }
-            } else {
-                // They lie as deep as in a destination of the script, since rsync opens each directory above a file anew.
-                let mut former: Option<PathBuf> = None;
-                for number in 0..=UNCHANGED {
-                    let tree = destination.join(number.to_string()).join("tree");
-                    let mut rsync = Command::new("rsync");
-                    rsync.arg("-aHAXSR");
-                    rsync.args(former.map(|former| format!("--link-dest={}", former.display())));
-                    bare[number.min(1)].push(copied(&mut rsync, &source, &tree)?);
-                    former = Some(tree);
-                }
+        // New places each time, and nothing is removed before the end: for minutes ext4 passes over the inodes of removed files
+        // one by one, which would take up to half of the next one's time.
+        let destinations = ["ours", "bare"].map(|name| at(&format!("{name}-{round}")));
+        for destination in &destinations {
+            std::fs::create_dir(destination)?;
+            std::fs::set_permissions(destination, std::fs::Permissions::from_mode(0o700))?;
+        }
+        for number in 0..=UNCHANGED {
+            // What comes second finds the machine as the first one has left it, so that they take turns.
+            for which in [(round + number) % 2, (round + number + 1) % 2] {
+                let destination = &destinations[which];
+                settle(destination)?;
+                let time = match which {
+                    0 => backed_up(&script, &source, destination)?,
+                    _ => copied(&source, destination, number)?,
+                };
+                times[which][number.min(1)].push(time);
             }
         }
     }
+    let [ours, bare] = times;
     let row = |what: &'static str, [ours, floor]: [&Vec<Duration>; 2]| Row {
         what: what.into(),
         unit: "ms",
@@ -98,12 +88,24 @@ fn text(run: &Path) -> Result<String> {
     Ok(text.replace("RUN=/run/linux-sysadmin-backup", &format!("RUN='{}'", run.display())))
 }
 
-fn copied(rsync: &mut Command, source: &Path, to: &Path) -> Result<Duration> {
-    std::fs::create_dir_all(to)?;
-    settle(to)?;
+fn backed_up(script: &Path, source: &Path, destination: &Path) -> Result<Duration> {
+    let destination = format!("--destination={}", destination.display());
+    timed(Command::new("sh").arg(script).args(["create", &destination, "--"]).arg(source))
+}
+
+/// Copies as deep as the script does, since rsync opens each directory above a file anew.
+fn copied(source: &Path, destination: &Path, number: usize) -> Result<Duration> {
+    let tree = |number: usize| destination.join(number.to_string()).join("tree");
+    let to = tree(number);
+    std::fs::create_dir_all(&to)?;
+    let mut rsync = Command::new("rsync");
+    rsync.arg("-aHAXSR");
+    if number > 0 {
+        rsync.arg(format!("--link-dest={}", tree(number - 1).display()));
+    }
     let started = Instant::now();
-    timed(rsync.arg(source).arg(to))?;
-    settle(to)?;
+    timed(rsync.arg(source).arg(&to))?;
+    settle(&to)?;
     Ok(started.elapsed())
 }
 
