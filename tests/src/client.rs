@@ -5,8 +5,9 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::process::Child;
 
 use crate::Home;
 
@@ -16,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// A client with a server of its own.
 pub struct Client {
     child: Child,
-    input: Option<ChildStdin>,
-    output: Lines<BufReader<ChildStdout>>,
+    input: Option<Box<dyn AsyncWrite + Send + Sync + Unpin>>,
+    output: Lines<BufReader<Box<dyn AsyncRead + Send + Sync + Unpin>>>,
     next: i64,
     version: String,
     capabilities: Value,
@@ -43,10 +44,31 @@ impl Client {
         let mut command = tokio::process::Command::from(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().expect("the server starts");
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        let input = Box::new(child.stdin.take().expect("stdin"));
+        let output = Box::new(child.stdout.take().expect("stdout"));
+        Self::of(child, input, output)
+    }
+
+    /// Starts a program whose stdin and stdout are these ends of sockets, and speaks to it over the other ends.
+    pub fn start_on_sockets(
+        command: std::process::Command,
+        [stdin, stdout]: [std::os::fd::OwnedFd; 2],
+        (input, output): (UnixStream, UnixStream),
+    ) -> Self {
+        let mut command = tokio::process::Command::from(command);
+        command.stdin(stdin).stdout(stdout).stderr(Stdio::piped()).kill_on_drop(true);
+        let child = command.spawn().expect("the server starts");
+        Self::of(child, Box::new(input), Box::new(output))
+    }
+
+    fn of(
+        child: Child,
+        input: Box<dyn AsyncWrite + Send + Sync + Unpin>,
+        output: Box<dyn AsyncRead + Send + Sync + Unpin>,
+    ) -> Self {
+        let output = BufReader::new(output).lines();
         let (version, capabilities) = (String::new(), json!({}));
-        Self { child, input, output, next: 0, version, capabilities, early: Vec::new() }
+        Self { child, input: Some(input), output, next: 0, version, capabilities, early: Vec::new() }
     }
 
     /// Sets the capabilities that the client declares from now on.
@@ -171,7 +193,10 @@ impl Client {
 
     /// Closes stdin and waits for the server's end; gives its status and its stderr.
     pub async fn close(mut self) -> (ExitStatus, String) {
-        self.close_input();
+        if let Some(mut input) = self.input.take() {
+            // A socket that serves as both ends stays open for reading.
+            input.shutdown().await.expect("stdin is closed");
+        }
         self.ended().await
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Memory grows when a module's code is loaded, so the other modules are checked at that time, and no timer is needed.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,8 @@ use host_base::faults;
 
 /// The time without a call after which a module's code is dropped. Loading it again takes milliseconds.
 const IDLE: Duration = Duration::from_secs(10);
+/// The number of modules whose code is held at once. Of more, those go that were called least recently.
+const MOST: usize = 8;
 
 /// Holds what a module needs to run.
 pub(super) struct Slot<T>(Mutex<Option<Held<T>>>);
@@ -48,6 +51,10 @@ impl<T> Slot<T> {
         self.lock().take_if(|held| is_idle(held) || faults::pass(format_args!("keep-idle")).is_err());
     }
 
+    fn used(&self) -> Option<Instant> {
+        self.lock().as_ref().map(|held| held.used)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Option<Held<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,9 +77,16 @@ impl<T> Slots<T> {
         slot
     }
 
-    /// Drops the values that no call has used for a while.
+    /// Drops the values that no call has used for a while, and as many others as it takes to make room for one more.
     pub(super) fn let_go_of_idle(&self, now: Instant) {
-        self.lock().retain(|slot| slot.upgrade().inspect(|slot| slot.let_go_if_idle(now)).is_some());
+        let mut slots = self.lock();
+        slots.retain(|slot| slot.upgrade().inspect(|slot| slot.let_go_if_idle(now)).is_some());
+        let held = slots.iter().filter_map(Weak::upgrade).filter_map(|slot| Some((slot.used()?, slot)));
+        let mut held: Vec<_> = held.collect();
+        held.sort_by_key(|(used, _)| Reverse(*used));
+        for (_, slot) in held.into_iter().skip(MOST - 1) {
+            slot.lock().take();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Weak<Slot<T>>>> {
@@ -102,5 +116,20 @@ mod tests {
         idle.put("again", begin + IDLE);
         slots.let_go_of_idle(begin + IDLE);
         assert!(idle.get(begin + IDLE).is_some());
+    }
+
+    #[test]
+    fn of_too_many_those_go_that_were_used_least_recently() {
+        let (slots, begin) = (Slots::default(), Instant::now());
+        let all: Vec<_> = (0..MOST + 2).map(|_| slots.add()).collect();
+        for (slot, after) in all.iter().zip(0..) {
+            slot.put("held", begin + Duration::from_millis(after));
+        }
+        let later = begin + Duration::from_secs(1);
+        assert!(all[0].get(later).is_some());
+        slots.let_go_of_idle(later);
+        let held: Vec<_> = all.iter().map(|slot| slot.used().is_some()).collect();
+        let expected: Vec<_> = (0..MOST + 2).map(|number| number == 0 || number > 3).collect();
+        assert_eq!(held, expected, "the one that was used again stays, and there is room for one more");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -197,6 +197,8 @@ impl ResourceLimiter for Limiter {
 pub(super) struct GuestTime {
     allowed: Duration,
     spent: Arc<Mutex<Spent>>,
+    /// True where the guest was still computing at a tick since it was last started.
+    computes: Arc<AtomicBool>,
 }
 
 /// The factor by which the elapsed time may exceed the processor time that a guest may use, since a busy machine runs
@@ -246,23 +248,31 @@ fn of_processor() -> Duration {
 
 impl GuestTime {
     pub(super) fn new(allowed: Duration) -> Self {
-        Self { allowed, spent: Arc::default() }
+        Self { allowed, spent: Arc::default(), computes: Arc::default() }
     }
 
-    /// Runs a call and counts its time.
+    /// Runs a call and counts its time. A guest that computes for longer than a tick goes on beside the thread that serves
+    /// everybody, so that it delays no other call.
     pub(super) async fn counting<T>(self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         poll_fn(|cx| {
-            self.with(Spent::begin);
-            let polled = call.as_mut().poll(cx);
-            self.with(Spent::end);
-            polled
+            let mut poll = || {
+                self.with(Spent::begin);
+                let polled = call.as_mut().poll(cx);
+                self.with(Spent::end);
+                polled
+            };
+            match self.computes.swap(false, Ordering::Relaxed) {
+                true => tokio::task::block_in_place(poll),
+                false => poll(),
+            }
         })
         .await
     }
 
-    /// Checks the limits. It is called on the guest's thread while the guest runs.
+    /// Checks the limits. It is called on the guest's thread at each tick while the guest runs.
     pub(super) fn check(&self) -> Result<(), ExceededLimit> {
+        self.computes.store(true, Ordering::Relaxed);
         let spent = self.with(|spent| spent.so_far());
         match spent.processor > self.allowed || spent.wall > self.allowed * LONGER {
             true => Err(ExceededLimit::Time(self.allowed)),

@@ -134,7 +134,9 @@ pub fn run() -> ExitCode {
     // On a usage error clap ends the process with 2.
     let cli = Cli::plain_serve(std::env::args_os()).unwrap_or_else(Cli::parse);
     let logging = start_logging();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    // A call would be handed between two workers, each of which is woken for it. Guests that compute for long don't need a second
+    // one: they leave the worker.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
         let outcome = runtime.block_on(cli.execute());
         // A read from a terminal can't be interrupted, so the process doesn't wait for it.

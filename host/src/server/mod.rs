@@ -6,6 +6,7 @@ mod handler;
 mod list_changes;
 mod prompts;
 mod resources;
+mod stdio;
 mod tasks;
 mod tool_list;
 mod transport;
@@ -40,7 +41,7 @@ pub async fn serve(
         tokio::spawn(watch.follow(dispatcher.clone()));
     }
     tracing::info!("serving MCP on stdin and stdout");
-    let (input, output) = rmcp::transport::io::stdio_pipes();
+    let (input, output) = stdio::open();
     serve_over((dispatcher, list), input, output, crate::signals::asked_to_end()).await
 }
 

@@ -22,6 +22,7 @@ mod new_modules;
 mod pins;
 mod questions;
 mod screens;
+mod streams;
 mod terminal;
 mod tool_calls;
 mod versions;

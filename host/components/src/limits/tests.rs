@@ -117,7 +117,7 @@ async fn a_trap_of_its_own_is_no_limit() {
     assert_eq!(exceeded_limit(&text, PLENTY).await, None);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn time_is_up_however_it_is_spent() {
     let allowed = Duration::from_millis(50);
     let fill = "(loop (memory.fill (i32.const 0) (i32.const 1) (i32.const 0x3000000)) (br 0))";
