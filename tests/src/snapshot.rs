@@ -101,9 +101,13 @@ fn files(host: &Host, all: &mut BTreeMap<String, String>) {
         };
         all.insert(path.to_owned(), state);
     }
-    // Of what the program has compiled, hundreds of megabytes, the sizes and times are enough.
-    let compiled = "-path '*/.cache/linux-sysadmin' -prune -o";
-    let sums = format!("find {trees} {but} {compiled} -type f -exec sha256sum --zero -- {{}} +");
+    // What the program has compiled is hundreds of megabytes. The kernel's own time of a file's last change, which nobody can set
+    // back, stands for a checksum there.
+    let compiled = "-path '*/.cache/linux-sysadmin/*'";
+    let sums = format!(
+        r"find {trees} {but} -type f ! {compiled} -exec sha256sum --zero -- {{}} + &&
+        find {trees} {but} -type f {compiled} -printf '%C@  %p\0'"
+    );
     for entry in host.run(&["sh", "-c", &sums]).split_terminator('\0') {
         let (sum, path) = entry.split_once("  ").expect("a sum and a path");
         let state = all.get_mut(path).unwrap_or_else(|| panic!("{path} came while the host was looked at"));

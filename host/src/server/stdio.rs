@@ -1,5 +1,5 @@
 //! The streams between the server and its client: stdin and stdout. Most clients give pipes; clients in Node and sshd give
-//! Unix sockets. Neither costs a thread that waits for it.
+//! Unix sockets. Two of a kind cost no thread that waits for them; with anything else, tokio's threads read and write.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
