@@ -186,7 +186,10 @@ fn what_went_wrong_is_in_the_status() {
     let table = [
         ("app-fails", json!({"active_state": "failed", "result": "exit-code", "exit_code": 3})),
         ("app-killed", json!({"active_state": "failed", "result": "signal", "exit_signal": "SIGSEGV"})),
-        ("app-missing", json!({"active_state": "failed", "result": "exit-code", "exit_code": 203})),
+        (
+            "app-missing",
+            json!({"active_state": "failed", "result": "exit-code", "exit_code": 203, "exit_code_means": "its program can't be run"}),
+        ),
         (
             "app-loops",
             json!({"active_state": "activating", "sub_state": "auto-restart", "restart": "always", "restarts": 2}),

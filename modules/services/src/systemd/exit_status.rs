@@ -2,9 +2,27 @@
 
 use super::properties::Properties;
 
+/// Exit codes by which systemd says why it couldn't start a process (systemd.exec(5)).
+const EXIT_CODES: [(u64, &str); 9] = [
+    (200, "its working directory can't be entered"),
+    (203, "its program can't be run"),
+    (209, "its standard output can't be opened"),
+    (216, "its group doesn't exist"),
+    (217, "its account doesn't exist"),
+    (226, "a path of its sandbox isn't there, or the sandbox can't be made"),
+    (233, "its runtime directory can't be made"),
+    (238, "its state directory can't be made"),
+    (240, "its log directory can't be made"),
+];
+
 /// Whether a unit's last run ended badly, and none has begun since.
 pub(crate) fn has_failed(unit: &Properties<'_>) -> bool {
     unit.text("ActiveState") == Some("failed") || unit.text("SubState") == Some("auto-restart")
+}
+
+/// What systemd means by an exit code of its own.
+pub(crate) fn exit_code_means(code: u64) -> Option<&'static str> {
+    EXIT_CODES.iter().find(|(known, _)| *known == code).map(|(_, means)| *means)
 }
 
 /// The exit code or the signal of a main process that ended badly. `ExecMainCode` is `si_code` of waitid(2): 1 exited,

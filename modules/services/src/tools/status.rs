@@ -4,7 +4,7 @@ use linux_sysadmin_sdk::{knowledge::Profile, prelude::*, time::rfc3339};
 
 use crate::profile::service_lookup;
 use crate::profile::service_report::{self, ServiceReport};
-use crate::systemd::exit_status::exit_status;
+use crate::systemd::exit_status::{exit_code_means, exit_status};
 use crate::systemd::properties::{self, Properties};
 use crate::systemd::{systemctl, time, unit, unit_name};
 use crate::unit_trouble;
@@ -57,6 +57,9 @@ pub(crate) struct Status {
     result: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u64>,
+    /// What an exit code of systemd's own means: the program wasn't run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code_means: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_signal: Option<String>,
     /// False where a condition of the unit file prevented the start.
@@ -177,6 +180,7 @@ fn status(unit: &Properties<'_>, now: Option<i64>) -> Option<Status> {
         state_since: changed.map(rfc3339),
         result: unit.string("Result").filter(|result| result != "success"),
         exit_code,
+        exit_code_means: exit_code.and_then(exit_code_means),
         exit_signal,
         condition_met: verdict("ConditionResult", "ConditionTimestamp"),
         assertion_met: verdict("AssertResult", "AssertTimestamp"),

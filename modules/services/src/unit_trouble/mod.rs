@@ -10,7 +10,7 @@ use linux_sysadmin_sdk::{prelude::*, processes};
 
 use crate::ports::declared::holders;
 use crate::profile::recent_errors::{self, RepeatedMessage};
-use crate::systemd::exit_status::{exit_status, has_failed};
+use crate::systemd::exit_status::{exit_code_means, exit_status, has_failed};
 use crate::systemd::properties::{self, Properties};
 use crate::systemd::{journal, systemctl, unit, unit_name};
 use access::{Access, Account};
@@ -26,19 +26,6 @@ const NEARLY_FULL: u64 = 90;
 
 /// The most units that are looked at for what a unit waits for.
 const AROUND: usize = 50;
-
-/// Exit codes by which systemd says why it couldn't start a process (systemd.exec(5)).
-const EXIT_CODES: [(u64, &str); 9] = [
-    (200, "its working directory can't be entered"),
-    (203, "its program can't be run"),
-    (209, "its standard output can't be opened"),
-    (216, "its group doesn't exist"),
-    (217, "its account doesn't exist"),
-    (226, "a path of its sandbox isn't there, or the sandbox can't be made"),
-    (233, "its runtime directory can't be made"),
-    (238, "its state directory can't be made"),
-    (240, "its log directory can't be made"),
-];
 
 /// The findings about a unit.
 #[derive(Debug, Default, Serialize)]
@@ -320,8 +307,8 @@ impl Look<'_> {
             }
             _ => {}
         }
-        if let Some((code, means)) = EXIT_CODES.iter().find(|(known, _)| Some(*known) == code) {
-            self.blame(*means, format!("exit code {code}"), format!("svc_show service={service}"));
+        if let Some((code, means)) = code.and_then(|code| Some((code, exit_code_means(code)?))) {
+            self.blame(means, format!("exit code {code}"), format!("svc_show service={service}"));
         }
         match self.unit.text("Result") {
             Some("oom-kill") => self.blame(

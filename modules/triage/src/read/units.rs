@@ -130,8 +130,13 @@ fn how(data: &Value) -> String {
     }
 }
 
-/// Why the last run ended, where systemd's word for it says so.
+/// Why the last run ended, where systemd's word or code for it says so. systemd's message with the path of a program that it
+/// couldn't run isn't in the unit's journal where journald took it in after the process had ended.
 fn ended(data: &Value) -> Option<String> {
+    if let Some(means) = raw(data, "exit_code_means") {
+        let starts = said(data, "exec_start").map(|command| format!("; it starts {command}"));
+        return Some(format!("{means}{}", starts.unwrap_or_default()));
+    }
     Some(match raw(data, "result")? {
         "oom-kill" => {
             let limit = number(data, "memory_limit_mb").map(|limit| format!("; it may use {limit:.0} MiB"));

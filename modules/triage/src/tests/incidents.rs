@@ -299,3 +299,19 @@ fn a_unit_that_the_kernel_killed_at_its_memory_limit() {
     let complaint = "The nightly import of the shop stops every time since there are more products.";
     is_found(machine, complaint, ("service", cause), call);
 }
+
+#[test]
+fn a_program_that_cannot_be_run_is_named_without_a_line_of_the_journal() {
+    let mut said = status("shop", &[]);
+    said["exit_code"] = json!(203);
+    said["exit_code_means"] = json!("its program can't be run");
+    said["exec_start"] = json!("/usr/bin/shop --all");
+    let machine = Machine::new().says("units", json!([failed("shop")])).told(
+        "svc_status",
+        json!({"service": "shop"}),
+        said,
+    );
+    let call = json!({"tool": "svc_troubleshoot", "arguments": {"service": "shop"}});
+    let cause = "shop has failed (exit code 203) its program can't be run; it starts /usr/bin/shop --all";
+    is_found(machine, "The shop doesn't start.", ("service", cause), call);
+}
