@@ -1,5 +1,5 @@
 //! Tests that need several hosts and the network between them. Each module has a lab of its own while it runs, and may cut
-//! cables and reboot hosts.
+//! cables and reboot hosts. What is in `thorough` takes too long to run at every change.
 
 mod any_host;
 mod bare;
@@ -18,3 +18,9 @@ mod ssh_pipelines;
 mod ssh_tools;
 mod ssh_ways;
 mod talking;
+
+mod thorough {
+    mod one_half_of_same_answers;
+    mod other_half_of_same_answers;
+    mod ssh_lockout_at_random;
+}

@@ -84,6 +84,7 @@ fn place(target: &str, test: &str) -> Option<Place> {
     let around = test.split("::").next().unwrap_or_default();
     Some(match (target, around) {
         ("contract", _) => Place::Alone(Needs::Nothing, Tier::Every),
+        ("lab", "thorough") => Place::Alone(Needs::Lab, Tier::Thorough),
         ("lab", _) => Place::Alone(Needs::Lab, Tier::Every),
         ("hosts", "inside" | "over_ssh") => Place::Alone(Needs::Debian, Tier::Every),
         ("hosts", "debian") => Place::Ways(&WAYS[..2]),
@@ -269,6 +270,13 @@ mod tests {
         assert!(units.iter().all(|unit| unit.tier == Tier::Thorough && names(unit).len() == 2));
         let needs: Vec<_> = units.iter().map(|unit| unit.needs).collect();
         assert!(needs.contains(&Needs::Debian) && needs.contains(&Needs::Rhel));
+    }
+
+    #[test]
+    fn a_labs_thorough_tests_do_not_run_at_every_change() {
+        let units = units("lab", &["thorough::answers::a", "talking::b"]);
+        let tiers: Vec<_> = units.iter().map(|unit| (unit.label.as_str(), unit.tier)).collect();
+        assert_eq!(tiers, [("lab::talking", Tier::Every), ("lab::thorough::answers", Tier::Thorough)]);
     }
 
     #[test]
