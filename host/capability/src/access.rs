@@ -5,7 +5,7 @@ use std::sync::Arc;
 use host_base::Privilege;
 use host_base::problem::{Category, Problem};
 
-use crate::Pattern;
+use crate::Verb;
 
 /// The rights with which paths are accessed, and the commands that do it.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub struct Access {
     /// The account whose rights the access takes.
     pub privilege: Privilege,
     /// The commands that the host itself may run for it, where those rights are not this process's own.
-    pub verbs: Vec<Arc<Pattern>>,
+    pub verbs: Vec<Arc<Verb>>,
 }
 
 impl Access {

@@ -11,7 +11,7 @@ use super::request::{
 };
 use super::staging::Staging;
 use super::verbs::{
-    verbs_for, verbs_for_any_program, verbs_for_command, verbs_for_moves, verbs_for_validation,
+    Verb, verbs_beside, verbs_for_any_program, verbs_for_command, verbs_for_moves, verbs_for_validation_of,
 };
 use crate::access::Access;
 use host_base::problem::{Category, Problem};
@@ -116,7 +116,7 @@ pub struct Grants {
     /// The names of other modules' tools that the module may call.
     tools: Vec<String>,
     /// The host's own commands for the granted paths, each with the most rights that it may take.
-    verbs: Vec<(Privilege, Arc<Pattern>)>,
+    verbs: Vec<(Privilege, Arc<Verb>)>,
     /// Files that may never be read, whatever else covers them.
     denied: Vec<Arc<Glob>>,
     /// True where what only a wildcard covers is looked through for secrets.
@@ -144,7 +144,9 @@ impl Grants {
         }
         self.add_verbs(text, &request.privilege, verbs_for_command(&pattern, &request.privilege))?;
         let of_files = |grant: &Arc<PathGrant>| {
-            (grant.request.privilege.clone(), verbs_for_validation(request, &grant.request))
+            let PathGrant { glob, staging, request: files } = grant.as_ref();
+            let verbs = verbs_for_validation_of(request, &pattern, files, glob, staging.as_ref());
+            (files.privilege.clone(), verbs)
         };
         for (privilege, verbs) in self.paths.iter().map(of_files).collect::<Vec<_>>() {
             self.add_verbs(text, &privilege, verbs)?;
@@ -185,8 +187,10 @@ impl Grants {
             self.directories.push(DataDirectory::parse(text).map_err(wrong)?);
             return self.check_count();
         }
-        self.add_verbs(text, &request.privilege, verbs_for(request))?;
-        let of_command = |grant: &Arc<CommandGrant>| verbs_for_validation(&grant.request, request);
+        self.add_verbs(text, &request.privilege, verbs_beside(request, staging.as_ref()))?;
+        let of_command = |grant: &Arc<CommandGrant>| {
+            verbs_for_validation_of(&grant.request, &grant.pattern, request, &glob, staging.as_ref())
+        };
         for verbs in self.commands.iter().map(of_command).collect::<Vec<_>>() {
             self.add_verbs(text, &request.privilege, verbs)?;
         }
@@ -303,7 +307,7 @@ impl Grants {
         &mut self,
         grant: &str,
         privilege: &Privilege,
-        verbs: Result<Vec<Pattern>, PatternError>,
+        verbs: Result<Vec<Verb>, PatternError>,
     ) -> Result<(), GrantError> {
         let verbs = verbs.map_err(|error| GrantError::Verbs(grant.to_owned(), error))?;
         self.verbs.extend(verbs.into_iter().map(|verb| (privilege.clone(), Arc::new(verb))));

@@ -29,7 +29,9 @@ pub use request::{
     AnyProgramRequest, CommandRequest, Effect, OwnProgramRequest, PathRequest, Place, Requests, SignalRequest,
 };
 pub use sudoers::{Exactness, Fragment, FragmentError, SudoVersion, SudoersRule};
-pub use verbs::{verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_moves, verbs_for_validation};
+pub use verbs::{
+    Verb, verbs_for, verbs_for_accounts, verbs_for_command, verbs_for_moves, verbs_for_validation,
+};
 
 /// The parts of patterns and paths, for the fuzzer.
 #[cfg(feature = "fuzzing")]

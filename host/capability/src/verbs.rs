@@ -2,14 +2,17 @@
 //!
 //! They are patterns like those of any grant, made from the templates of `verbs.yaml` for each granted path. They can be
 //! shown and turned into sudoers lines as grants can, and the host runs only commands that one of them allows.
+//!
+//! A module has hundreds of them, most calls need none, and parsing them all would be most of the time for loading the module
+//! and most of its memory. So each is parsed where it is first compared with a command.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use serde::Deserialize;
 
 use super::hole::HoleType;
 use super::path::Glob;
-use super::pattern::{Pattern, PatternError, PatternErrorKind};
+use super::pattern::{MAX_PATTERN, Match, Pattern, PatternError, PatternErrorKind};
 use super::request::{CommandRequest, Effect, PathRequest};
 use super::staging::Staging;
 use host_base::Privilege;
@@ -30,6 +33,52 @@ struct Templates {
     accounts: Vec<String>,
 }
 
+/// One of the host's own commands on granted paths.
+#[derive(Clone, Debug)]
+pub struct Verb {
+    program: Box<str>,
+    text: Box<str>,
+    parsed: OnceLock<Result<Box<Pattern>, PatternError>>,
+}
+
+impl Verb {
+    /// A verb whose pattern has this program. The templates have made its text of globs that were parsed, so that nothing but
+    /// its length can be wrong.
+    fn new(program: &str, text: String) -> Result<Self, PatternError> {
+        match text.len() > MAX_PATTERN {
+            true => Err(PatternError { column: 1, kind: PatternErrorKind::TooLong }),
+            false => Ok(Self { program: program.into(), text: text.into(), parsed: OnceLock::new() }),
+        }
+    }
+
+    /// The program that it runs.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
+    /// The text of its pattern.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Its pattern.
+    pub fn pattern(&self) -> Result<&Pattern, PatternError> {
+        let parsed = self.parsed.get_or_init(|| Pattern::parse(&self.text).map(Box::new));
+        parsed.as_deref().map_err(Clone::clone)
+    }
+
+    /// Matches a whole command, as [`Pattern::allows`] does. A pattern that can't be parsed allows nothing.
+    pub fn allows(
+        &self,
+        program: &str,
+        args: &[String],
+        env: &[(String, String)],
+        stdin: bool,
+    ) -> Option<Match> {
+        (*self.program == *program).then(|| self.pattern().ok()?.allows(program, args, env, stdin)).flatten()
+    }
+}
+
 /// The glob that covers every path.
 const ANYWHERE: &str = "/**";
 
@@ -39,16 +88,25 @@ static TEMPLATES: LazyLock<Templates> =
 
 /// The commands that the host may run to read the granted files, and to write them where that is granted. There are
 /// none for the caller's own rights. An error where the path makes a pattern too long.
-pub fn verbs_for(request: &PathRequest) -> Result<Vec<Pattern>, PatternError> {
+pub fn verbs_for(request: &PathRequest) -> Result<Vec<Verb>, PatternError> {
+    let staging = staging(request)?;
+    verbs_beside(request, staging.as_ref())
+}
+
+/// The same, where the globs of what lies beside the files are known.
+pub(super) fn verbs_beside(
+    request: &PathRequest,
+    staging: Option<&Staging>,
+) -> Result<Vec<Verb>, PatternError> {
     if request.privilege == Privilege::Caller {
         return Ok(Vec::new());
     }
     let templates = TEMPLATES.look.iter().chain(&TEMPLATES.read);
-    let mut verbs: Vec<Pattern> =
+    let mut verbs: Vec<Verb> =
         templates.map(|template| instantiate(template, &request.glob)).collect::<Result<_, _>>()?;
-    if let Some(staging) = staging(request)? {
+    if let Some(staging) = staging {
         let templates = TEMPLATES.write.iter();
-        let write = templates.map(|template| instantiate(&staged(template, &staging), &request.glob));
+        let write = templates.map(|template| instantiate(&staged(template, staging), &request.glob));
         verbs.extend(write.collect::<Result<Vec<_>, _>>()?);
     }
     Ok(verbs)
@@ -56,7 +114,7 @@ pub fn verbs_for(request: &PathRequest) -> Result<Vec<Pattern>, PatternError> {
 
 /// The commands that the host may run to see where the paths in a command lead, before it runs the command with these
 /// rights. A `<path>` without a glob may lead anywhere.
-pub fn verbs_for_command(pattern: &Pattern, privilege: &Privilege) -> Result<Vec<Pattern>, PatternError> {
+pub fn verbs_for_command(pattern: &Pattern, privilege: &Privilege) -> Result<Vec<Verb>, PatternError> {
     let mut globs = Vec::new();
     if *privilege != Privilege::Caller {
         for hole in pattern.holes() {
@@ -72,11 +130,11 @@ pub fn verbs_for_command(pattern: &Pattern, privilege: &Privilege) -> Result<Vec
 
 /// The commands that the host may run to see where the paths of any command lead, before it runs the command with these
 /// rights.
-pub fn verbs_for_any_program(privilege: &Privilege) -> Result<Vec<Pattern>, PatternError> {
+pub fn verbs_for_any_program(privilege: &Privilege) -> Result<Vec<Verb>, PatternError> {
     if *privilege == Privilege::Caller { Ok(Vec::new()) } else { look_at(ANYWHERE).collect() }
 }
 
-fn look_at(glob: &str) -> impl Iterator<Item = Result<Pattern, PatternError>> {
+fn look_at(glob: &str) -> impl Iterator<Item = Result<Verb, PatternError>> {
     TEMPLATES.look.iter().map(move |template| instantiate(template, glob))
 }
 
@@ -86,24 +144,38 @@ fn look_at(glob: &str) -> impl Iterator<Item = Result<Pattern, PatternError>> {
 pub fn verbs_for_validation(
     command: &CommandRequest,
     files: &PathRequest,
-) -> Result<Vec<Pattern>, PatternError> {
-    if command.effect == Effect::Change || command.privilege.account() != files.privilege.account() {
-        return Ok(Vec::new());
-    }
-    let (Some(_), Some(staging)) = (files.privilege.account(), staging(files)?) else {
+) -> Result<Vec<Verb>, PatternError> {
+    let (Ok(glob), Some(staging)) = (Glob::parse(&files.glob), staging(files)?) else {
         return Ok(Vec::new());
     };
-    let Ok(written) = Glob::parse(&files.glob) else { return Ok(Vec::new()) };
+    verbs_for_validation_of(command, &Pattern::parse(&command.pattern)?, files, &glob, Some(&staging))
+}
+
+/// The same, where the command's pattern and the globs are parsed.
+pub(super) fn verbs_for_validation_of(
+    command: &CommandRequest,
+    pattern: &Pattern,
+    files: &PathRequest,
+    written: &Glob,
+    staging: Option<&Staging>,
+) -> Result<Vec<Verb>, PatternError> {
+    let have_same_rights = command.privilege.account() == files.privilege.account();
+    let (Some(staging), Some(_), true) = (staging, files.privilege.account(), have_same_rights) else {
+        return Ok(Vec::new());
+    };
+    if command.effect == Effect::Change {
+        return Ok(Vec::new());
+    }
     let mut verbs = Vec::new();
-    for (number, hole) in Pattern::parse(&command.pattern)?.holes().enumerate() {
+    for (number, hole) in pattern.holes().enumerate() {
         let HoleType::Path(glob) = hole else { continue };
         let file = match glob {
-            Some(glob) if !glob.may_meet(&written) => continue,
+            Some(glob) if !glob.may_meet(written) => continue,
             // The hole's glob is the narrower one.
             Some(glob) if written.covers(glob) => beside(glob)?.map_or(staging.file.clone(), |own| own.file),
             _ => staging.file.clone(),
         };
-        verbs.push(Pattern::parse(&with_hole(&command.pattern, number, &file))?);
+        verbs.push(Verb::new(pattern.program(), with_hole(pattern.text(), number, &file))?);
     }
     Ok(verbs)
 }
@@ -111,7 +183,7 @@ pub fn verbs_for_validation(
 /// The commands that the host may run to move what lies at a path of the one request to a path of the other, and back.
 /// There are none where the two aren't both granted for writing with the same account's rights, or where that account is
 /// the caller.
-pub fn verbs_for_moves(one: &PathRequest, other: &PathRequest) -> Result<Vec<Pattern>, PatternError> {
+pub fn verbs_for_moves(one: &PathRequest, other: &PathRequest) -> Result<Vec<Verb>, PatternError> {
     let are_written = one.write && other.write && one.place == other.place;
     if !are_written || one.privilege != other.privilege || one.privilege == Privilege::Caller {
         return Ok(Vec::new());
@@ -122,14 +194,14 @@ pub fn verbs_for_moves(one: &PathRequest, other: &PathRequest) -> Result<Vec<Pat
         let between = |template: &String| {
             template.replace("<path:FROM>", &holes(&[from])).replace("<path:TO>", &holes(&[to]))
         };
-        TEMPLATES.moves.iter().map(|template| Pattern::parse(&between(template))).collect::<Vec<_>>()
+        TEMPLATES.moves.iter().map(|template| of_template(template, between(template))).collect::<Vec<_>>()
     };
     ways.into_iter().flat_map(of_way).collect()
 }
 
 /// The commands by which the host sees who the accounts are that a text names.
-pub fn verbs_for_accounts() -> Result<Vec<Pattern>, PatternError> {
-    TEMPLATES.accounts.iter().map(|template| Pattern::parse(template)).collect()
+pub fn verbs_for_accounts() -> Result<Vec<Verb>, PatternError> {
+    TEMPLATES.accounts.iter().map(|template| of_template(template, template.clone())).collect()
 }
 
 /// The globs of what lies beside files that plans may write. An invalid glob is refused before it comes here.
@@ -172,7 +244,7 @@ fn staged(template: &str, staging: &Staging) -> String {
         .replace("<path:KEPT>", &holes(&[staging.kept.text()]))
 }
 
-fn instantiate(template: &str, glob: &str) -> Result<Pattern, PatternError> {
+fn instantiate(template: &str, glob: &str) -> Result<Verb, PatternError> {
     // A grant of everything below `/x/**` also allows listing `/x`: see Glob::covers_listing.
     let listed = match glob.strip_suffix("/**") {
         None => vec![glob],
@@ -183,7 +255,12 @@ fn instantiate(template: &str, glob: &str) -> Result<Pattern, PatternError> {
         .replace("<path:ABOVE>", &holes(&above(glob)))
         .replace("<path:LISTED>", &holes(&listed))
         .replace("<path:GLOB>", &holes(&[glob]));
-    Pattern::parse(&text)
+    of_template(template, text)
+}
+
+/// The verb of this text, which was made from a template. Templates begin with their program.
+fn of_template(template: &str, text: String) -> Result<Verb, PatternError> {
+    Verb::new(template.split(' ').next().unwrap_or_default(), text)
 }
 
 fn holes(globs: &[&str]) -> String {

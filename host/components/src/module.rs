@@ -73,6 +73,8 @@ pub struct Module {
     ready: Arc<Slot<Ready>>,
     /// Held while the code is loaded, so that other calls wait for it.
     loading: tokio::sync::Mutex<()>,
+    /// True once the component itself has given the description. Its bytes are the same at each load, so it isn't asked again.
+    is_confirmed: AtomicBool,
     /// True once the component has given another description than this one.
     is_disowned: AtomicBool,
 }
@@ -221,12 +223,17 @@ impl Loader {
     /// Has the component of a file describe itself. The result also has the code.
     async fn describe(&self, source: &Source<'_>) -> Result<(Description, Guest), LoadError> {
         let shared = self.engine.get().map_err(LoadError::Engine)?;
+        let (guest, imports) = self.load(source).await?;
+        let description = describe(shared, &guest, imports).await?;
+        Ok((description, guest))
+    }
+
+    /// The code of a file, whose bytes are compared with their pin, and what it imports.
+    async fn load(&self, source: &Source<'_>) -> Result<(Guest, Vec<String>), LoadError> {
         let bytes = tokio::task::block_in_place(|| source.read())?;
         let surface = Surface::read(&bytes)?;
         let contract = surface.check(source.origin.world())?;
-        let guest = self.prepare(source, &bytes, contract).await?;
-        let description = describe(shared, &guest, surface.imports).await?;
-        Ok((description, guest))
+        Ok((self.prepare(source, &bytes, contract).await?, surface.imports))
     }
 
     /// The code of these bytes, ready to be called. It comes from the cache, or is compiled now.
@@ -337,6 +344,7 @@ impl Module {
             }
         }
         let slot = loader.slots.add();
+        let is_confirmed = AtomicBool::new(ready.is_some());
         if let Some(ready) = ready {
             slot.put(ready, Instant::now());
         }
@@ -350,6 +358,7 @@ impl Module {
             loader: loader.clone(),
             ready: slot,
             loading: tokio::sync::Mutex::default(),
+            is_confirmed,
             is_disowned: AtomicBool::new(false),
         })
     }
@@ -492,9 +501,14 @@ impl Module {
 
     async fn prepare(&self) -> Result<Ready, LoadError> {
         let source = Source { path: &self.path, sha256: &self.sha256, origin: self.origin };
+        let ready = |code| Ready::new(code, &self.description, self.entry.as_ref(), self.paths());
+        if self.is_confirmed.load(Ordering::Relaxed) {
+            return ready(self.loader.load(&source).await?.0);
+        }
         let (description, code) = self.loader.describe(&source).await?;
         if description == self.description {
-            return Ready::new(code, &description, self.entry.as_ref(), self.paths());
+            self.is_confirmed.store(true, Ordering::Relaxed);
+            return ready(code);
         }
         self.is_disowned.store(true, Ordering::Relaxed);
         self.loader.cache.forget_known(&self.sha256);
@@ -574,10 +588,9 @@ async fn describe(shared: &Shared, guest: &Guest, imports: Vec<String>) -> Resul
         Some(limit) => LoadError::DescribeLimit(limit),
         None => LoadError::Describe(trap),
     })?;
-    let description = Description::new(first, imports.clone())?;
-    match Description::new(second, imports) {
-        Ok(again) if again.sha256 == description.sha256 => Ok(description),
-        _ => Err(LoadError::Fickle),
+    match first.json == second.json {
+        true => Ok(Description::new(first, imports)?),
+        false => Err(LoadError::Fickle),
     }
 }
 

@@ -515,7 +515,7 @@ impl Site {
 
     /// Checks that one of the host's own commands is allowed with these rights.
     fn may_run(&self, program: &str, args: &[String], stdin: bool) -> Result<(), Problem> {
-        let allows = |verb: &Arc<host_capability::Pattern>| verb.allows(program, args, &[], stdin).is_some();
+        let allows = |verb: &Arc<host_capability::Verb>| verb.allows(program, args, &[], stdin).is_some();
         if self.access.privilege == Privilege::Caller || self.access.verbs.iter().any(allows) {
             return Ok(());
         }

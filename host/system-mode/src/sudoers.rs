@@ -113,7 +113,11 @@ fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
         let Some(run_as) = request.privilege.account() else { continue };
         let pattern = Pattern::parse(&request.pattern)?;
         for verb in verbs_for_command(&pattern, &request.privilege)? {
-            add(verb, run_as, format!("to see where the paths of {} lead", pattern.program()));
+            add(
+                verb.pattern()?.clone(),
+                run_as,
+                format!("to see where the paths of {} lead", pattern.program()),
+            );
         }
         add(pattern, run_as, request.reason.clone());
     }
@@ -126,24 +130,28 @@ fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
             .any(|pattern| pattern.is_ok_and(|pattern| pattern.stdin()))
     {
         for verb in verbs_for_accounts()? {
-            add(verb, "root", "to see who the accounts are that it writes of".to_owned());
+            add(verb.pattern()?.clone(), "root", "to see who the accounts are that it writes of".to_owned());
         }
     }
     for (number, request) in granted.paths.iter().enumerate() {
         let Some(run_as) = request.privilege.account() else { continue };
         let does = if request.write { "write" } else { "read" };
         for verb in verbs_for(request)? {
-            add(verb, run_as, format!("to {does} {}: {}", request.glob, request.reason));
+            add(verb.pattern()?.clone(), run_as, format!("to {does} {}: {}", request.glob, request.reason));
         }
         for other in &granted.paths[..=number] {
             for verb in verbs_for_moves(other, request)? {
-                add(verb, run_as, format!("to move what is in {} or {}", other.glob, request.glob));
+                add(
+                    verb.pattern()?.clone(),
+                    run_as,
+                    format!("to move what is in {} or {}", other.glob, request.glob),
+                );
             }
         }
         for command in &granted.commands {
             for verb in verbs_for_validation(command, request)? {
                 let reason = format!("to validate what is written to {}: {}", request.glob, command.reason);
-                add(verb, run_as, reason);
+                add(verb.pattern()?.clone(), run_as, reason);
             }
         }
     }

@@ -7,7 +7,7 @@ use host_base::Risk;
 const STAT: [&str; 2] = ["--format=%f:%u:%g:%s:%Y:%h:%D:%i:%U:%G:%n", "--"];
 const LS: [&str; 5] = ["--almost-all", "--format=single-column", "--sort=none", "--quoting-style=c", "--"];
 
-fn verbs(glob: &str) -> Vec<Pattern> {
+fn verbs(glob: &str) -> Vec<Verb> {
     verbs_for(&files(glob, false, Privilege::Root)).unwrap()
 }
 
@@ -16,16 +16,16 @@ fn files(glob: &str, write: bool, privilege: Privilege) -> PathRequest {
     PathRequest { glob, write, privilege, place, reason: String::new() }
 }
 
-fn allowed(verbs: &[Pattern], program: &str, args: &[&str]) -> bool {
+fn allowed(verbs: &[Verb], program: &str, args: &[&str]) -> bool {
     let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
     verbs.iter().any(|verb| verb.allows(program, &args, &[], false).is_some())
 }
 
-fn may_stat(verbs: &[Pattern], path: &str) -> bool {
+fn may_stat(verbs: &[Verb], path: &str) -> bool {
     allowed(verbs, "stat", &[&STAT[..], &[path]].concat())
 }
 
-fn may_list(verbs: &[Pattern], path: &str) -> bool {
+fn may_list(verbs: &[Verb], path: &str) -> bool {
     allowed(verbs, "ls", &[&LS[..], &[path]].concat())
 }
 
@@ -34,7 +34,8 @@ fn the_templates_can_be_read_and_each_takes_the_path() {
     let templates: Templates = serde_yaml::from_str(include_str!("../verbs.yaml")).unwrap();
     assert_eq!((templates.look.len(), templates.read.len(), templates.write.len()), (2, 2, 18));
     assert_eq!(templates.moves.len(), 1);
-    for pattern in verbs("/var/log/**") {
+    for verb in verbs("/var/log/**") {
+        let pattern = verb.pattern().unwrap();
         assert!(pattern.text().contains("<path:/var/log/**>"), "{pattern}");
         assert!(!["ABOVE", "GLOB", "LISTED"].iter().any(|word| pattern.text().contains(word)), "{pattern}");
     }
@@ -132,7 +133,7 @@ fn what_is_only_read_is_never_written() {
     let changing = ["mkdir", "cp", "chmod", "chown", "ln", "mv", "rm", "rmdir", "sync", "restorecon"];
     for (write, found) in [(false, 0), (true, 14)] {
         let verbs = verbs_for(&files("/srv/*", write, Privilege::Root)).unwrap();
-        let writes = |verb: &&Pattern| changing.contains(&verb.program()) || verb.stdin();
+        let writes = |verb: &&Verb| changing.contains(&verb.program()) || verb.pattern().unwrap().stdin();
         assert_eq!(verbs.iter().filter(writes).count(), found);
     }
 }
@@ -170,7 +171,7 @@ fn a_validation_may_run_on_the_new_file_beside_the_old_one() {
     ] {
         let command = command(pattern, Effect::Read, Privilege::Root);
         let verbs = verbs_for_validation(&command, &files(glob, true, Privilege::Root)).unwrap();
-        let texts: Vec<&str> = verbs.iter().map(Pattern::text).collect();
+        let texts: Vec<&str> = verbs.iter().map(Verb::text).collect();
         assert_eq!(texts, expected, "{pattern} {glob}");
     }
 }
@@ -199,7 +200,7 @@ fn a_validation_is_with_the_rights_of_the_file_and_changes_nothing() {
 #[test]
 fn what_may_be_written_on_both_sides_with_the_same_rights_may_be_moved() {
     let ada = || Privilege::User("ada".into());
-    let moves = |verbs: &[Pattern], argv: [&str; 2]| {
+    let moves = |verbs: &[Verb], argv: [&str; 2]| {
         allowed(verbs, "mv", &["--no-clobber", "--no-target-directory", "--", argv[0], argv[1]])
     };
     for (one, other, expected) in [
@@ -222,7 +223,37 @@ fn what_may_be_written_on_both_sides_with_the_same_rights_may_be_moved() {
     }
 }
 
+/// All verbs of a glob: to read and to write it, to move it, and to validate what is written to it.
+fn all_verbs(glob: &str) -> Result<Vec<Verb>, PatternError> {
+    let files = files(glob, true, Privilege::Root);
+    let command = command("x --file=<path> -- <unit>", Effect::Read, Privilege::Root);
+    let all = [verbs_for(&files)?, verbs_for_moves(&files, &files)?, verbs_for_validation(&command, &files)?];
+    Ok(all.concat())
+}
+
+#[test]
+fn the_deepest_path_that_has_verbs_has_verbs_that_can_be_parsed() {
+    let depths = (1..200).map(|depth| all_verbs(&"/a".repeat(depth)));
+    let (fine, too_long): (Vec<_>, Vec<_>) = depths.partition(Result::is_ok);
+    assert!(fine.len() > 20 && !too_long.is_empty(), "{}", fine.len());
+    for verb in fine.into_iter().flatten().flatten() {
+        assert!(verb.pattern().is_ok(), "{}", verb.text());
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_is_made_of_a_glob_is_a_pattern_with_the_program_that_it_says(
+        glob in prop_oneof!["(/[\\PC]{1,8}){1,5}", "(/[-a-z *$#&|;()!=,@~^%.:+]{1,6}){1,5}"],
+    ) {
+        prop_assume!(Glob::parse(&glob).is_ok_and(|glob| !glob.mentions_staging()) && glob != "/");
+        for verb in all_verbs(&glob).unwrap() {
+            let pattern = verb.pattern();
+            prop_assert!(pattern.is_ok(), "{}: {:?}", verb.text(), pattern.err());
+            prop_assert_eq!(pattern.unwrap().program(), verb.program());
+        }
+    }
+
     #[test]
     fn every_path_that_a_glob_admits_may_be_looked_at_with_all_that_is_above(
         names in prop::collection::vec("[a-z.][a-z0-9 .:+ü-]{0,6}[a-z]", 1..6), star in 0usize..6,

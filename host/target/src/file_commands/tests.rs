@@ -6,7 +6,7 @@ use super::*;
 use crate::Local;
 use crate::local::Rights;
 use host_base::Privilege;
-use host_capability::{Grants, PathRequest, Pattern, Place};
+use host_capability::{Grants, PathRequest, Place, Verb};
 
 /// Runs the real programs as the account that the tests run as, and keeps the commands.
 #[derive(Default)]
@@ -260,7 +260,7 @@ async fn every_command_that_runs_is_one_that_the_grants_show() {
         assert_eq!(command.privilege, Privilege::Root);
         let stdin = command.stdin.is_some();
         let allows =
-            |verb: &Arc<Pattern>| verb.allows(&command.program, &command.args, &command.env, stdin).is_some();
+            |verb: &Arc<Verb>| verb.allows(&command.program, &command.args, &command.env, stdin).is_some();
         assert!(verbs.iter().any(allows), "{command:?}");
     }
 }

@@ -7,7 +7,8 @@ use host_base::Privilege;
 fn verbs(glob: &str) -> Vec<Pattern> {
     let (glob, privilege, place) = (glob.to_owned(), Privilege::Root, Place::Target);
     let request = PathRequest { glob, write: true, privilege, place, reason: String::new() };
-    [verbs_for(&request).unwrap(), verbs_for_moves(&request, &request).unwrap()].concat()
+    let verbs = [verbs_for(&request).unwrap(), verbs_for_moves(&request, &request).unwrap()].concat();
+    verbs.iter().map(|verb| verb.pattern().unwrap().clone()).collect()
 }
 
 #[test]
