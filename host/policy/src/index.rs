@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use super::glob::{self, Anchor, Met, Open, PathGlob};
 use super::programs::Names;
-use super::rule::{Match, Step};
+use super::rule::{Conditions, Match, Step};
 
 /// An index of the rules' conditions. A rule is known by its number.
 pub(super) struct Index {
-    matches: Vec<Match>,
+    conditions: Vec<Conditions>,
     by_name: HashMap<String, Vec<usize>>,
     /// Rules with a glob for a name, and rules for every program.
     by_glob: Vec<(String, usize)>,
@@ -28,40 +28,42 @@ struct Files {
 
 impl Index {
     /// Builds the index of the rules' conditions, in the order of the rules.
-    pub(super) fn new(all: Vec<Match>) -> Self {
+    pub(super) fn new(all: Vec<Conditions>) -> Self {
         let mut index = Self {
-            matches: Vec::new(),
+            conditions: Vec::new(),
             by_name: HashMap::new(),
             by_glob: Vec::new(),
             files: Vec::new(),
             together: Vec::new(),
         };
-        for (number, mut matches) in all.into_iter().enumerate() {
-            match matches.steps.contains(&Step::Run) {
-                true if !matches.capabilities.is_empty() => index.together.push(number),
-                true => index.add_command(&matches, number),
-                false => index.add_files(&mut matches, number),
+        for (number, conditions) in all.into_iter().enumerate() {
+            match conditions.are_of_commands() {
+                true if conditions.are_of_all_together() => index.together.push(number),
+                true => index.add_command(&conditions, number),
+                false => index.add_files(&conditions, number),
             }
-            index.matches.push(matches);
+            index.conditions.push(conditions);
         }
         index
     }
 
-    fn add_command(&mut self, matches: &Match, number: usize) {
-        if matches.commands.is_empty() {
+    fn add_command(&mut self, conditions: &Conditions, number: usize) {
+        // A rule whose programs can't be told is found for every program, and says what is wrong then.
+        let commands = conditions.commands().unwrap_or_default();
+        if commands.is_empty() {
             self.by_glob.push(("*".to_owned(), number));
         }
-        for name in &matches.commands {
+        for name in commands {
             match name.contains(['*', '?']) {
-                true => self.by_glob.push((name.clone(), number)),
-                false => self.by_name.entry(name.clone()).or_default().push(number),
+                true => self.by_glob.push((name, number)),
+                false => self.by_name.entry(name).or_default().push(number),
             }
         }
     }
 
-    fn add_files(&mut self, matches: &mut Match, number: usize) {
-        let globs = std::mem::take(&mut matches.paths);
-        for step in &matches.steps {
+    fn add_files(&mut self, conditions: &Conditions, number: usize) {
+        let Match { paths: globs, steps, .. } = conditions.made();
+        for step in &steps {
             let position = match self.files.iter().position(|(known, _)| known == step) {
                 Some(position) => position,
                 None => {
@@ -75,7 +77,7 @@ impl Index {
     }
 
     pub(super) fn matches(&self, number: usize) -> &Match {
-        &self.matches[number]
+        self.conditions[number].get()
     }
 
     /// The rules that may match a program.

@@ -162,7 +162,7 @@ impl Policy {
     }
 
     fn of(mut rules: Vec<Rule>) -> Self {
-        let index = Index::new(rules.iter_mut().map(|rule| std::mem::take(&mut rule.matches)).collect());
+        let index = Index::new(rules.iter_mut().map(|rule| std::mem::take(&mut rule.conditions)).collect());
         Self { rules, index }
     }
 

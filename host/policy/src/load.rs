@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use super::glob::{self, PathGlob};
 use super::rule::{Rule, Sets, Written};
@@ -55,7 +55,7 @@ pub enum PolicyError {
 }
 
 /// The sets that come with this program.
-static BUILTIN_SETS: LazyLock<Sets> = LazyLock::new(|| builtin_with_sets().1);
+static BUILTIN_SETS: LazyLock<Arc<Sets>> = LazyLock::new(|| builtin_with_sets().1);
 
 /// The rules that come with this program.
 pub(super) fn builtin() -> Vec<Rule> {
@@ -74,17 +74,13 @@ pub(super) fn builtin_words(set: &str) -> Vec<String> {
     words.flatten().flatten().collect()
 }
 
-fn builtin_with_sets() -> (Vec<Rule>, Sets) {
-    match parse_builtin() {
-        Ok(rules) => rules,
+/// The rules and sets that come with this program. Tests check them.
+fn builtin_with_sets() -> (Vec<Rule>, Arc<Sets>) {
+    match serde_json::from_str::<Written>(BUILTIN) {
+        Ok(written) => written.read(&Sets::new()),
         // A test reads the same text, so this can't happen. Without rules every command would count as safe.
         Err(reason) => panic!("the built-in policy: {reason}"),
     }
-}
-
-fn parse_builtin() -> Result<(Vec<Rule>, Sets), String> {
-    let written: Written = serde_json::from_str(BUILTIN).map_err(|error| error.to_string())?;
-    written.check(&Sets::new()).map_err(|fault| fault.reason)
 }
 
 /// The rules that the configuration names; `None` where only those that come with this program hold.
@@ -122,9 +118,7 @@ pub(super) fn parse(text: &str, sets: &Sets) -> Result<Vec<Rule>, (usize, String
     // The parser gives no location for an error at the very beginning.
     let at = |error: serde_yaml::Error| (error.location().map_or(1, |place| place.line()), error.to_string());
     let written: Written = serde_yaml::from_str(text).map_err(at)?;
-    let (rules, _) =
-        written.check(sets).map_err(|fault| (line_of(text, &fault.id, fault.nth), fault.reason))?;
-    Ok(rules)
+    written.check(sets).map_err(|fault| (line_of(text, &fault.id, fault.nth), fault.reason))
 }
 
 /// The line of the nth rule with this id.

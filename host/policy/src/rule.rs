@@ -1,6 +1,7 @@
 //! The rules as they are written in YAML, and as they are used: checked, with their sets of words expanded.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ struct WrittenRule {
     matches: WrittenMatch,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct WrittenMatch {
     command: Words,
@@ -102,7 +103,17 @@ pub(super) struct Rule {
     pub(super) risk_on_new_volume: Option<Risk>,
     pub(super) capabilities: Vec<String>,
     pub(super) reason: String,
-    pub(super) matches: Match,
+    pub(super) conditions: Conditions,
+}
+
+/// The conditions of a rule as they are written. They are expanded where a program is first compared with them: of hundreds of
+/// rules, few are about the programs that one server runs.
+#[derive(Debug, Default)]
+pub(super) struct Conditions {
+    written: WrittenMatch,
+    sets: Arc<Sets>,
+    is_safe: bool,
+    expanded: OnceLock<Match>,
 }
 
 /// The conditions of a rule. An empty condition always holds.
@@ -153,23 +164,27 @@ pub(super) struct Fault {
 
 impl Written {
     /// Checks the rules. `others` are the sets of another file that these rules may name.
-    pub(super) fn check(self, others: &Sets) -> Result<(Vec<Rule>, Sets), Fault> {
+    pub(super) fn check(self, others: &Sets) -> Result<Vec<Rule>, Fault> {
+        let (rules, _) = self.read(others);
+        let mut seen: Vec<&str> = Vec::with_capacity(rules.len());
+        for rule in &rules {
+            let nth = seen.iter().filter(|id| **id == rule.id).count();
+            let fault = |reason| Fault { id: rule.id.clone(), nth, reason };
+            if nth > 0 {
+                return Err(fault(format!("the id {:?} is there twice", rule.id)));
+            }
+            seen.push(&rule.id);
+            rule.check().map_err(|reason| fault(format!("{}: {reason}", rule.id)))?;
+        }
+        Ok(rules)
+    }
+
+    /// The rules and the sets, of which nothing has been checked.
+    pub(super) fn read(self, others: &Sets) -> (Vec<Rule>, Arc<Sets>) {
         let mut sets = others.clone();
         sets.extend(self.sets.into_iter().map(|(name, words)| (name, words.0)));
-        let mut rules: Vec<Rule> = Vec::with_capacity(self.rules.len());
-        for rule in self.rules {
-            let fault = |nth, reason| Fault { id: rule.id.clone(), nth, reason };
-            if rules.iter().any(|other| other.id == rule.id) {
-                return Err(fault(1, format!("the id {:?} is there twice", rule.id)));
-            }
-            let id = rule.id.clone();
-            rules.push(rule.check(&sets).map_err(|reason| Fault {
-                reason: format!("{id}: {reason}"),
-                id,
-                nth: 0,
-            })?);
-        }
-        Ok((rules, sets))
+        let sets = Arc::new(sets);
+        (self.rules.into_iter().map(|rule| rule.read(&sets)).collect(), sets)
     }
 }
 
@@ -177,7 +192,29 @@ impl Written {
 pub(super) type Sets = BTreeMap<String, Vec<String>>;
 
 impl WrittenRule {
-    fn check(self, sets: &Sets) -> Result<Rule, String> {
+    fn read(self, sets: &Arc<Sets>) -> Rule {
+        let is_safe = self.level == Level::Safe;
+        Rule {
+            id: self.id,
+            level: self.level,
+            risk_score: self.risk_score,
+            risk: self.risk,
+            risk_on_new_volume: self.risk_on_new_volume,
+            capabilities: self.capabilities.0,
+            reason: self.reason.trim().to_owned(),
+            conditions: Conditions {
+                written: self.matches,
+                sets: sets.clone(),
+                is_safe,
+                ..Conditions::default()
+            },
+        }
+    }
+}
+
+impl Rule {
+    /// Says what is wrong with it.
+    pub(super) fn check(&self) -> Result<(), String> {
         let named = |text: &str| {
             let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
             !text.is_empty() && text.chars().all(fits)
@@ -194,38 +231,62 @@ impl WrittenRule {
         if self.risk_on_new_volume.is_some_and(|risk| self.risk <= Some(risk)) {
             return Err("risk_on_new_volume: expected a lower risk than risk".to_owned());
         }
-        if let Some(capability) = self.capabilities.0.iter().find(|capability| !named(capability)) {
+        if let Some(capability) = self.capabilities.iter().find(|capability| !named(capability)) {
             return Err(format!("the capability {capability:?}: expected a-z, 0-9, `-` and `.`"));
         }
-        if self.capabilities.0.is_empty() {
+        if self.capabilities.is_empty() {
             return Err("expected one capability at least".to_owned());
         }
-        if self.reason.trim().is_empty() {
+        if self.reason.is_empty() {
             return Err("expected a reason".to_owned());
         }
-        Ok(Rule {
-            id: self.id,
-            level: self.level,
-            risk_score: self.risk_score,
-            risk: self.risk,
-            risk_on_new_volume: self.risk_on_new_volume,
-            capabilities: self.capabilities.0,
-            reason: self.reason.trim().to_owned(),
-            matches: Match { is_safe: self.level == Level::Safe, ..self.matches.check(sets)? },
-        })
+        self.conditions.expand().map(|_| ())
+    }
+}
+
+impl Conditions {
+    /// The conditions, which are kept.
+    pub(super) fn get(&self) -> &Match {
+        self.expanded.get_or_init(|| self.made())
+    }
+
+    /// The conditions. An operator's were checked when they were read, and a test checks those that come with this program.
+    /// Without its conditions a rule could match nothing, and every command would count as safe.
+    pub(super) fn made(&self) -> Match {
+        self.expand().unwrap_or_else(|reason| panic!("the policy: {reason}"))
+    }
+
+    /// Whether they are about commands, and not about steps on files.
+    pub(super) fn are_of_commands(&self) -> bool {
+        self.written.step.0.is_empty() || self.written.step.0.contains(&Step::Run)
+    }
+
+    /// Whether they are about what all programs of a command line have together.
+    pub(super) fn are_of_all_together(&self) -> bool {
+        !self.written.capabilities_all.0.is_empty()
+    }
+
+    /// The names of the programs that they are about.
+    pub(super) fn commands(&self) -> Result<Vec<String>, String> {
+        self.written.command.with(&self.sets)
+    }
+
+    /// Expands and checks all of them.
+    fn expand(&self) -> Result<Match, String> {
+        Ok(Match { is_safe: self.is_safe, ..self.written.expand(&self.sets)? })
     }
 }
 
 impl WrittenMatch {
-    fn check(self, sets: &Sets) -> Result<Match, String> {
-        let words = |words: Words| words.with(sets);
-        let options = |words: Words| -> Result<Vec<OptionGlob>, String> {
+    fn expand(&self, sets: &Sets) -> Result<Match, String> {
+        let words = |words: &Words| words.with(sets);
+        let options = |words: &Words| -> Result<Vec<OptionGlob>, String> {
             words.with(sets)?.iter().map(|text| OptionGlob::parse(text)).collect()
         };
         if let Some(name) = self.options_only.0.iter().find(|name| name.contains('=')) {
             return Err(format!("options_only: expected an option without a value, found {name:?}"));
         }
-        let paths = |words: Words| -> Result<Vec<PathGlob>, String> {
+        let paths = |words: &Words| -> Result<Vec<PathGlob>, String> {
             let globs = words.with(sets)?;
             let globs = globs.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
             Ok(globs?.concat())
@@ -234,25 +295,25 @@ impl WrittenMatch {
         let checked = Match {
             is_safe: false,
             capabilities: capabilities.collect::<Result<_, _>>()?,
-            commands: words(self.command)?,
-            commands_none: words(self.command_none)?,
-            subcommands: words(self.subcommand_any)?
+            commands: words(&self.command)?,
+            commands_none: words(&self.command_none)?,
+            subcommands: words(&self.subcommand_any)?
                 .iter()
                 .map(|text| text.split_whitespace().map(str::to_owned).collect())
                 .collect(),
-            args_any: words(self.args_any)?,
-            args_all: words(self.args_all)?,
-            args_none: words(self.args_none)?,
-            args_other: words(self.args_other)?,
-            options_any: options(self.options_any)?,
-            options_except: options(self.options_except)?,
-            options_all: options(self.options_all)?,
-            options_none: options(self.options_none)?,
-            options_only: options(self.options_only)?,
-            paths: paths(self.path)?,
-            paths_except: paths(self.path_except)?,
-            paths_other: paths(self.path_other)?,
-            steps: if self.step.0.is_empty() { vec![Step::Run] } else { self.step.0 },
+            args_any: words(&self.args_any)?,
+            args_all: words(&self.args_all)?,
+            args_none: words(&self.args_none)?,
+            args_other: words(&self.args_other)?,
+            options_any: options(&self.options_any)?,
+            options_except: options(&self.options_except)?,
+            options_all: options(&self.options_all)?,
+            options_none: options(&self.options_none)?,
+            options_only: options(&self.options_only)?,
+            paths: paths(&self.path)?,
+            paths_except: paths(&self.path_except)?,
+            paths_other: paths(&self.path_other)?,
+            steps: if self.step.0.is_empty() { vec![Step::Run] } else { self.step.0.clone() },
         };
         checked.is_sensible().map(|()| checked)
     }
@@ -339,16 +400,16 @@ impl OptionGlob {
 }
 
 /// One word or a list of words.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Words(Vec<String>);
 
 impl Words {
     /// Replaces `$name` by the words of that set, and `{a,b}` by its alternatives.
-    fn with(self, sets: &Sets) -> Result<Vec<String>, String> {
+    fn with(&self, sets: &Sets) -> Result<Vec<String>, String> {
         let mut all = Vec::with_capacity(self.0.len());
-        for word in self.0 {
+        for word in &self.0 {
             let Some(name) = word.strip_prefix('$') else {
-                all.extend(glob::alternatives(&word)?);
+                all.extend(glob::alternatives(word)?);
                 continue;
             };
             let set = sets.get(name).ok_or_else(|| format!("there is no set {name:?}"))?;
@@ -389,7 +450,7 @@ impl<'de> Deserialize<'de> for Words {
 }
 
 /// One step or a list of steps.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Steps(Vec<Step>);
 
 impl<'de> Deserialize<'de> for Steps {
