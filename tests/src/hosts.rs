@@ -174,8 +174,7 @@ impl Host {
             .args(entries);
         let mut packed = pack.stdout(Stdio::piped()).spawn().expect("tar starts");
         let unpack = format!(
-            "install -d -m 700 -o {account} -g {account} {cache} && tar -C {cache} -x --no-same-owner &&
-             chown -R {account}:{account} {cache}"
+            "install -d -m 700 -o {account} {cache} && tar -C {cache} -x --no-same-owner && chown -R {account}: {cache}"
         );
         let mut unpack = self.command(&["sh", "-c", &unpack]);
         let unpacked = unpack.stdin(packed.stdout.take().expect("stdout")).status().expect("xtask runs");

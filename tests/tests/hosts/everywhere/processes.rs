@@ -38,7 +38,7 @@ touch /run/lsa-process.ready
 wait
 END
 systemd-run --quiet --unit lsa-process sh /run/lsa-process.sh --password hunter2
-until [ -e /run/lsa-process.ready ] && pgrep --runstates Z >/dev/null; do sleep 0.1; done
+until [ -e /run/lsa-process.ready ] && pgrep --runstates Z --exact sleep >/dev/null; do sleep 0.1; done
 "#;
 
 fn numbers(text: &str) -> BTreeSet<u64> {
@@ -152,7 +152,7 @@ async fn what_is_said_of_one_process_is_what_the_kernel_and_other_programs_say()
     let inside = info(&mut client, number("pgrep -P $(pgrep -x unshare) -x sleep")).await;
     assert_eq!(inside["data"]["own_namespaces"], json!(["net", "pid"]), "{inside}");
     assert_eq!(inside["data"]["pid_inside"], 1, "{inside}");
-    let zombie = number("pgrep --runstates Z | head -n 1");
+    let zombie = number("pgrep --runstates Z --exact sleep | head -n 1");
     let parent = number(&format!("ps -o ppid= -p {zombie}"));
     let said = info(&mut client, zombie).await;
     assert!(said["data"]["meaning"].to_string().contains(&format!("PID {parent} (")), "{said}");

@@ -240,16 +240,22 @@ fn the_session_says_what_the_host_is() {
 
     // The same holds for ordinary users, with sudo and without.
     let as_user = |user: &str| {
-        let argv = [
+        let cache = format!("/srv/lsa-agreement-{user}");
+        host.warm(user, &cache);
+        let variable = format!("XDG_CACHE_HOME={cache}");
+        let program = "/opt/linux-sysadmin/linux-sysadmin";
+        let text = host.run(&[
             "runuser",
             "-u",
             user,
             "--",
-            "/opt/linux-sysadmin/linux-sysadmin",
+            "env",
+            &variable,
+            program,
             "call",
             "sysadmin_session_info",
-        ];
-        let text = host.run(&argv);
+        ]);
+        host.run(&["rm", "-r", &cache]);
         serde_json::from_str::<Value>(&text).expect("JSON")["data"].clone()
     };
     let admin = as_user("admin");
