@@ -204,10 +204,11 @@ pub fn verbs_for_accounts() -> Result<Vec<Verb>, PatternError> {
     TEMPLATES.accounts.iter().map(|template| of_template(template, template.clone())).collect()
 }
 
-/// The globs of what lies beside files that plans may write. An invalid glob is refused before it comes here.
+/// The globs of what lies beside files that plans may write with another account's rights. An invalid glob is refused before it
+/// comes here.
 fn staging(request: &PathRequest) -> Result<Option<Staging>, PatternError> {
     match Glob::parse(&request.glob) {
-        Ok(glob) if request.write => beside(&glob),
+        Ok(glob) if request.write && request.privilege != Privilege::Caller => beside(&glob),
         _ => Ok(None),
     }
 }

@@ -104,22 +104,18 @@ async fn detected(target: &Target, knowledge: &LazyKnowledge) -> Vec<Requests> {
 /// once.
 fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
     let mut needed: Vec<NeededCommand> = Vec::new();
-    let mut add = |pattern: Pattern, run_as: &str, reason: String| {
+    let mut add = |pattern: &Pattern, run_as: &str, reason: String| {
         if !needed.iter().any(|known| known.pattern.text() == pattern.text() && known.run_as == run_as) {
-            needed.push(NeededCommand { pattern, run_as: run_as.to_owned(), reason });
+            needed.push(NeededCommand { pattern: pattern.clone(), run_as: run_as.to_owned(), reason });
         }
     };
     for request in &granted.commands {
         let Some(run_as) = request.privilege.account() else { continue };
         let pattern = Pattern::parse(&request.pattern)?;
         for verb in verbs_for_command(&pattern, &request.privilege)? {
-            add(
-                verb.pattern()?.clone(),
-                run_as,
-                format!("to see where the paths of {} lead", pattern.program()),
-            );
+            add(verb.pattern()?, run_as, format!("to see where the paths of {} lead", pattern.program()));
         }
-        add(pattern, run_as, request.reason.clone());
+        add(&pattern, run_as, request.reason.clone());
     }
     let is_others = |privilege: &Privilege| privilege.account().is_some();
     let gives_text = granted.commands.iter().filter(|request| request.effect == Effect::Change);
@@ -130,19 +126,19 @@ fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
             .any(|pattern| pattern.is_ok_and(|pattern| pattern.stdin()))
     {
         for verb in verbs_for_accounts()? {
-            add(verb.pattern()?.clone(), "root", "to see who the accounts are that it writes of".to_owned());
+            add(verb.pattern()?, "root", "to see who the accounts are that it writes of".to_owned());
         }
     }
     for (number, request) in granted.paths.iter().enumerate() {
         let Some(run_as) = request.privilege.account() else { continue };
         let does = if request.write { "write" } else { "read" };
         for verb in verbs_for(request)? {
-            add(verb.pattern()?.clone(), run_as, format!("to {does} {}: {}", request.glob, request.reason));
+            add(verb.pattern()?, run_as, format!("to {does} {}: {}", request.glob, request.reason));
         }
         for other in &granted.paths[..=number] {
             for verb in verbs_for_moves(other, request)? {
                 add(
-                    verb.pattern()?.clone(),
+                    verb.pattern()?,
                     run_as,
                     format!("to move what is in {} or {}", other.glob, request.glob),
                 );
@@ -151,7 +147,7 @@ fn needed(granted: &Requests) -> Result<Vec<NeededCommand>, PatternError> {
         for command in &granted.commands {
             for verb in verbs_for_validation(command, request)? {
                 let reason = format!("to validate what is written to {}: {}", request.glob, command.reason);
-                add(verb.pattern()?.clone(), run_as, reason);
+                add(verb.pattern()?, run_as, reason);
             }
         }
     }

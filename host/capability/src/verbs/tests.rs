@@ -95,8 +95,9 @@ fn what_may_be_listed_is_what_the_glob_says() {
 
 #[test]
 fn as_the_caller_no_command_is_needed() {
-    for write in [false, true] {
-        assert!(verbs_for(&files("/etc/passwd", write, Privilege::Caller)).unwrap().is_empty());
+    let long = format!("/{}", "abc/".repeat(1020) + "d");
+    for (glob, write) in [("/etc/passwd", false), ("/etc/passwd", true), (&long, true)] {
+        assert!(verbs_for(&files(glob, write, Privilege::Caller)).unwrap().is_empty());
     }
     let pattern = Pattern::parse("cat -- <path>").unwrap();
     assert!(verbs_for_command(&pattern, &Privilege::Caller).unwrap().is_empty());

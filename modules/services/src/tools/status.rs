@@ -57,7 +57,7 @@ pub(crate) struct Status {
     result: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u64>,
-    /// What an exit code of systemd's own means: the program wasn't run.
+    /// What systemd means by this exit code: it couldn't start the program. A program that runs may end with the same code.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code_means: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]

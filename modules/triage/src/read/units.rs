@@ -131,9 +131,11 @@ fn how(data: &Value) -> String {
 }
 
 /// Why the last run ended, where systemd's word or code for it says so. systemd's message with the path of a program that it
-/// couldn't run isn't in the unit's journal where journald took it in after the process had ended.
+/// couldn't run isn't in the unit's journal where journald took it in after the process had ended. What has written something
+/// was run, and the code is its own.
 fn ended(data: &Value) -> Option<String> {
-    if let Some(means) = raw(data, "exit_code_means") {
+    let has_said = strings(data, "last_output").next().is_some();
+    if let Some(means) = raw(data, "exit_code_means").filter(|_| !has_said) {
         let starts = said(data, "exec_start").map(|command| format!("; it starts {command}"));
         return Some(format!("{means}{}", starts.unwrap_or_default()));
     }

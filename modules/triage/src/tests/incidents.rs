@@ -315,3 +315,19 @@ fn a_program_that_cannot_be_run_is_named_without_a_line_of_the_journal() {
     let cause = "shop has failed (exit code 203) its program can't be run; it starts /usr/bin/shop --all";
     is_found(machine, "The shop doesn't start.", ("service", cause), call);
 }
+
+#[test]
+fn an_exit_code_of_a_program_that_has_said_something_is_its_own() {
+    let mut said = status("shop", &["nothing is left to do"]);
+    said["exit_code"] = json!(203);
+    said["exit_code_means"] = json!("its program can't be run");
+    let machine = Machine::new().says("units", json!([failed("shop")])).told(
+        "svc_status",
+        json!({"service": "shop"}),
+        said,
+    );
+    let (data, _) = machine.asked("The shop doesn't start.");
+    let first = &data["findings"][0];
+    assert_eq!(first["what"], "shop has failed (exit code 203)", "{data:#}");
+    assert_eq!(first["cause"], json!(null), "{data:#}");
+}
