@@ -82,11 +82,13 @@ fn write_object(members: &Map<String, Value>, text: &mut Vec<u8>) -> Result<(), 
     Ok(())
 }
 
-/// Compares two keys by their UTF-16 code units. ASCII, which nearly all keys are, has the same order as bytes.
+/// Compares two keys by their UTF-16 code units. That is the order of their bytes, unless the first ones that differ begin a
+/// character from U+E000 on: UTF-16 has some of these before others that UTF-8 has after them.
 fn utf16_order(left: &str, right: &str) -> Ordering {
-    match left.is_ascii() && right.is_ascii() {
-        true => left.cmp(right),
-        false => left.encode_utf16().cmp(right.encode_utf16()),
+    match left.bytes().zip(right.bytes()).find(|(left, right)| left != right) {
+        None => left.len().cmp(&right.len()),
+        Some((left, right)) if left.max(right) < 0xee => left.cmp(&right),
+        Some(_) => left.encode_utf16().cmp(right.encode_utf16()),
     }
 }
 
@@ -122,11 +124,11 @@ mod tests {
     #[test]
     fn keys_are_sorted_by_their_utf_16_code_units() {
         let value = json!({
-            "\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "1": 4, "\u{1f600}": 5, "\u{80}": 6, "\u{f6}": 7
+            "\u{20ac}": 1, "\r": 2, "\u{fb33}": 3, "1": 4, "\u{1f600}": 5, "\u{80}": 6, "\u{f6}": 7, "10": 8
         });
         assert_eq!(
             text(&value),
-            "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}"
+            "{\"\\r\":2,\"1\":4,\"10\":8,\"\u{80}\":6,\"\u{f6}\":7,\"\u{20ac}\":1,\"\u{1f600}\":5,\"\u{fb33}\":3}"
         );
     }
 

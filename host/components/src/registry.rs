@@ -150,7 +150,14 @@ impl Registry {
         let (candidates, unused) = candidates(places, config);
         self.unused = unused;
         self.of = made_of(&candidates, config);
-        let looked_at = self.loader.look_at_all(&candidates, known, bytes);
+        let (loader, in_use) = (self.loader.clone(), known.to_vec());
+        // Hashing all files would delay the calls that this thread serves as well.
+        let looking = tokio::task::spawn_blocking(move || {
+            let looked_at = loader.look_at_all(&candidates, &in_use, bytes);
+            (candidates, looked_at)
+        });
+        let (candidates, looked_at) =
+            looking.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
         for (candidate, looked_at) in candidates.into_iter().zip(looked_at) {
             let (name, origin, path) = (candidate.name.clone(), candidate.origin, candidate.path.clone());
             let as_pinned = looked_at.is_ok();

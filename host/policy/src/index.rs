@@ -30,7 +30,7 @@ impl Index {
     /// Builds the index of the rules' conditions, in the order of the rules.
     pub(super) fn new(all: Vec<Conditions>) -> Self {
         let mut index = Self {
-            conditions: Vec::new(),
+            conditions: Vec::with_capacity(all.len()),
             by_name: HashMap::new(),
             by_glob: Vec::new(),
             files: Vec::new(),

@@ -113,7 +113,7 @@ pub(super) struct Conditions {
     written: WrittenMatch,
     sets: Arc<Sets>,
     is_safe: bool,
-    expanded: OnceLock<Match>,
+    expanded: OnceLock<Box<Match>>,
 }
 
 /// The conditions of a rule. An empty condition always holds.
@@ -247,7 +247,7 @@ impl Rule {
 impl Conditions {
     /// The conditions, which are kept.
     pub(super) fn get(&self) -> &Match {
-        self.expanded.get_or_init(|| self.made())
+        self.expanded.get_or_init(|| Box::new(self.made()))
     }
 
     /// The conditions. An operator's were checked when they were read, and a test checks those that come with this program.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::schema::{argument_schema, invalid_arguments};
-use super::{coercion, synonyms, takes_host};
+use super::schema::invalid_arguments;
+use super::{Validators, coercion, synonyms, takes_host};
 use host_base::problem::Problem;
 use host_components::Tool;
 use host_components::host_arguments::{AGENT, CONFIRMED, DRY_RUN, HOST};
@@ -27,6 +27,7 @@ impl AppliedAliases {
     /// counts.
     pub fn apply(
         &mut self,
+        validators: &Validators,
         tool: &Tool,
         name: &mut String,
         arguments: &mut Map<String, Value>,
@@ -36,8 +37,8 @@ impl AppliedAliases {
             self.add_note(format!("{said} as {name}"));
             self.tool = Some(said);
         }
-        let schema = argument_schema(tool);
-        let aliases = names(tool, &schema, arguments);
+        let compiled = validators.get(tool)?;
+        let aliases = names(tool, &compiled.schema, arguments);
         let duplicates: Vec<String> = duplicate_names(tool, &aliases, arguments).collect();
         if !duplicates.is_empty() {
             return Err(invalid_arguments(tool, duplicates));
@@ -51,7 +52,7 @@ impl AppliedAliases {
                 self.arguments.push((alias, name));
             }
         }
-        for how in coercion::coerce(&schema, arguments) {
+        for how in coercion::coerce(&compiled.schema, arguments) {
             self.add_note(how);
         }
         for (argument, aliases) in &tool.aliases.values {
@@ -93,7 +94,7 @@ impl AppliedAliases {
 
 /// The aliases that the tool declares, and the synonyms of its arguments that the request uses, with the arguments'
 /// names.
-fn names(tool: &Tool, schema: &Map<String, Value>, said: &Map<String, Value>) -> BTreeMap<String, String> {
+fn names(tool: &Tool, schema: &Value, said: &Map<String, Value>) -> BTreeMap<String, String> {
     let mut aliases = tool.aliases.arguments.clone();
     let own = schema.get("properties").and_then(Value::as_object);
     let is_known = |name: &str| {
@@ -192,7 +193,7 @@ mod tests {
     fn apply(name: &str, arguments: Value) -> (AppliedAliases, String, Value, Result<(), Problem>) {
         let (mut aliases, mut name) = (AppliedAliases::default(), name.to_owned());
         let Value::Object(mut arguments) = arguments else { panic!("no object") };
-        let result = aliases.apply(&tool(), &mut name, &mut arguments);
+        let result = aliases.apply(&Validators::default(), &tool(), &mut name, &mut arguments);
         (aliases, name, Value::Object(arguments), result)
     }
 
@@ -265,7 +266,7 @@ mod tests {
         let apply = |given: Value| {
             let (mut aliases, mut name) = (AppliedAliases::default(), "tool".to_owned());
             let mut arguments = given.as_object().unwrap().clone();
-            let result = aliases.apply(&tool, &mut name, &mut arguments);
+            let result = aliases.apply(&Validators::default(), &tool, &mut name, &mut arguments);
             result.map(|()| (Value::Object(arguments), aliases.note().unwrap_or_default()))
         };
         for (given, real, note) in [
@@ -304,7 +305,9 @@ mod tests {
         .unwrap();
         let given = json!({"dry_run": true});
         let mut arguments = given.as_object().unwrap().clone();
-        AppliedAliases::default().apply(&tool, &mut "tool".to_owned(), &mut arguments).unwrap();
+        AppliedAliases::default()
+            .apply(&Validators::default(), &tool, &mut "tool".to_owned(), &mut arguments)
+            .unwrap();
         assert_eq!(Value::Object(arguments), given);
     }
 

@@ -12,7 +12,7 @@ use host_components::host_arguments::{CONFIRMED, DRY_RUN};
 const LONGEST: usize = 64 << 10;
 
 /// Reads each argument as the schema wants it. Returns how values were read, in words without the values themselves.
-pub(super) fn coerce(schema: &Map<String, Value>, arguments: &mut Map<String, Value>) -> Vec<String> {
+pub(super) fn coerce(schema: &Value, arguments: &mut Map<String, Value>) -> Vec<String> {
     let mut read = Vec::new();
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return read };
     for (name, value) in arguments {
@@ -229,8 +229,8 @@ mod tests {
 
     use super::*;
 
-    fn schema() -> Map<String, Value> {
-        let schema = json!({"properties": {
+    fn schema() -> Value {
+        json!({"properties": {
             "packages": {"type": "array", "items": {"type": "string"}},
             "names": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
             "ports": {"type": "array", "items": {"type": "integer"}},
@@ -249,8 +249,7 @@ mod tests {
             "reference": {"$ref": "#/$defs/x"},
             "dry_run": {"type": "boolean"},
             "confirmed": {"type": "boolean"},
-        }});
-        schema.as_object().unwrap().clone()
+        }})
     }
 
     fn coerced(given: Value) -> (Value, Vec<String>) {

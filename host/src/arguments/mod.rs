@@ -145,7 +145,7 @@ impl Validators {
 /// The call of a tool that another tool's arguments amount to, written out. None where that can't be told.
 pub fn written_out(validators: &Validators, tool: &Tool, arguments: &Map<String, Value>) -> Option<String> {
     let (mut name, mut arguments) = (tool.name.clone(), arguments.clone());
-    AppliedAliases::default().apply(tool, &mut name, &mut arguments).ok()?;
+    AppliedAliases::default().apply(validators, tool, &mut name, &mut arguments).ok()?;
     let hosts = take_host(tool, &mut arguments).ok()?;
     let is_own = |name: &str| declares(&tool.input_schema, name);
     arguments.retain(|name, _| is_own(name) || ![AGENT, CONFIRMED, HOST].contains(&name.as_str()));
@@ -206,9 +206,8 @@ pub fn check(
 /// The size of the arguments as JSON in bytes. A text for which the tool says how long it may be, such as a whole file, is
 /// bounded by that and by the longest message, and doesn't count.
 fn size(tool: &Tool, arguments: &Map<String, Value>) -> usize {
-    let schema = tool.input_schema.read();
     let is_bounded = |name: &str| {
-        let declared = schema.get("properties").and_then(|properties| properties.get(name));
+        let declared = tool.input_schema.get("properties").and_then(|properties| properties.get(name));
         declared.is_some_and(|property| property.get("maxLength").is_some())
     };
     let counted = arguments.iter().filter(|(name, value)| !(value.is_string() && is_bounded(name)));

@@ -115,14 +115,14 @@ impl CallHandle {
         let (channel, questions) = ConfirmationChannel::new(pool, &info.host);
         let command_log = channel.command_log().clone();
         let (progress, cancelled) = (ProgressText::new(command_log.output.clone()), CancellationToken::new());
-        let running = call(Arc::new(channel), progress.sink(), cancelled.clone());
-        let log = command_log.clone();
         // The future is boxed: it is large, and a new task is moved several times before it runs.
-        let task = pool.tasks.spawn(Box::pin(async move {
+        let running = Box::pin(call(Arc::new(channel), progress.sink(), cancelled.clone()));
+        let log = command_log.clone();
+        let task = pool.tasks.spawn(async move {
             let envelope = running.await;
             log.set_beginning(envelope.error.as_ref().map_or(Ok(()), |error| Err(error.message.clone())));
             envelope
-        }));
+        });
         let _cancelled_when_dropped = cancelled.clone().drop_guard();
         Self {
             key,

@@ -59,7 +59,7 @@ impl Dispatcher {
         if let Some(agent_id) = arguments::take_agent(tool, &mut request.arguments) {
             request.caller.agent_id = Some(agent_id);
         }
-        request.aliases.apply(tool, &mut request.tool, &mut request.arguments)?;
+        request.aliases.apply(&modules.validators, tool, &mut request.tool, &mut request.arguments)?;
         let says_confirmed = arguments::take_confirmed(tool, &mut request.arguments, request.two_step)?;
         let hosts = arguments::take_host(tool, &mut request.arguments)?;
         let arguments = arguments::check(

@@ -10,7 +10,8 @@ use crate::config;
 impl Dispatcher {
     /// The modules as they are now. The first call loads them.
     pub async fn modules(&self) -> Arc<LoadedModules> {
-        self.first_load.get_or_init(|| self.load()).await;
+        // Boxed, because every call would have room for it.
+        self.first_load.get_or_init(|| Box::pin(self.load())).await;
         self.current_modules()
     }
 

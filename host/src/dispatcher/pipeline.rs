@@ -9,7 +9,7 @@
 //! 6. Each command is checked against the grants, and a plan goes through the gate as a whole.
 //! 7. The module's answer becomes the envelope, and the call is put on record.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -73,16 +73,15 @@ impl Dispatcher {
         let started = Instant::now();
         let PreparedCall { modules, request, arguments, target, calling } = call;
         let call = call_state(&request, channel, calling);
-        let answer = self
-            .unless_cancelled(&call, &target, started, cancelled, async {
-                let arguments = arguments?;
-                call.channel.acquire_slot().await.map_err(SchedulerFull::into_problem)?;
-                let chosen = self.choose_module(&modules, &request.tool, &target, &call, &arguments).await?;
-                let context = self.context(&modules, &chosen, &target, &call, &arguments, progress).await?;
-                let reply = self.call_module(&chosen, &arguments, context, &call).await?;
-                self.answer(&chosen, &arguments, reply)
-            })
-            .await;
+        let answering = pin!(async {
+            let arguments = arguments?;
+            call.channel.acquire_slot().await.map_err(SchedulerFull::into_problem)?;
+            let chosen = self.choose_module(&modules, &request.tool, &target, &call, &arguments).await?;
+            let context = self.context(&modules, &chosen, &target, &call, &arguments, progress).await?;
+            let reply = self.call_module(&chosen, &arguments, context, &call).await?;
+            self.answer(&chosen, &arguments, reply)
+        });
+        let answer = self.unless_cancelled(&call, &target, started, cancelled, answering).await;
         let mut envelope = call.envelope(&call.origin.tool, target.name(), started, answer);
         envelope.set_connection_downtime(target.restored_since(started));
         // The arguments are not logged: they may hold secrets.
@@ -99,9 +98,8 @@ impl Dispatcher {
         target: &Target,
         started: Instant,
         cancelled: CancellationToken,
-        answering: impl Future<Output = Result<(AnswerData, Reply), Problem>>,
+        mut answering: Pin<&mut impl Future<Output = Result<(AnswerData, Reply), Problem>>>,
     ) -> Result<(AnswerData, Reply), Problem> {
-        let mut answering = pin!(answering);
         let cancelled = async {
             cancelled.cancelled().await;
             // A plan that has begun is undone or finished, and the module answers which.
@@ -170,7 +168,8 @@ impl Dispatcher {
         let lock = TargetLockSlot::default();
         // A tool about the server itself locks the target only once it has a plan.
         if tool.risk > Risk::ReadOnly && !dry_run && !modules.is_server_tool(&tool.name) {
-            lock.hold(self.gate.lock_target(target).await?);
+            // Boxed, because it is large, and the calls that only look would be as large.
+            lock.hold(Box::pin(self.gate.lock_target(target)).await?);
         }
         let session = module.imports("session").then(|| {
             let info = SessionInfo {

@@ -89,8 +89,9 @@ impl ModuleToolCaller {
         if !decided.is_empty() {
             return Err(invalid_arguments(tool, decided));
         }
-        request.aliases.apply(tool, &mut request.tool, &mut request.arguments)?;
-        arguments::check(&self.modules.validators, tool, None, request.arguments.clone(), &request.aliases)
+        let validators = &self.modules.validators;
+        request.aliases.apply(validators, tool, &mut request.tool, &mut request.arguments)?;
+        arguments::check(validators, tool, None, request.arguments.clone(), &request.aliases)
     }
 }
 

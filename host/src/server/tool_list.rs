@@ -165,16 +165,24 @@ async fn load(dispatcher: Arc<Dispatcher>) {
     }
 }
 
-/// Loads the modules and reads their files after the client got the list. Announces a change where the list from the cache
-/// was another one, and writes the new list to the cache.
+/// Loads the modules and reads their files after the client got the list, and compares their list with the one from the cache.
 async fn check(dispatcher: Arc<Dispatcher>, options: SchemaOptions, cached: Option<Vec<u8>>) {
     tokio::time::sleep(SEND_TIME).await;
     // Loading comes first: otherwise the reload announces a change whether there is one or not.
     dispatcher.modules().await;
     dispatcher.reload().await;
-    let registry = &dispatcher.modules().await.registry;
+    let modules = dispatcher.modules().await;
+    // Comparing would delay the calls that come right after the list.
+    let compare = move || compare(&dispatcher, &modules.registry, options, cached.as_deref());
+    if let Err(error) = tokio::task::spawn_blocking(compare).await {
+        tracing::error!(%error, "the list of tools is not compared with the modules");
+    }
+}
+
+/// Announces a change where the list from the cache was another one, and writes the new list to the cache.
+fn compare(dispatcher: &Dispatcher, registry: &Registry, options: SchemaOptions, cached: Option<&[u8]>) {
     let all = AllTools::of(registry, options);
-    let is_same = cached.as_deref().map(|cached| {
+    let is_same = cached.map(|cached| {
         let cached = serde_json::from_slice::<Entry>(cached).ok();
         cached.is_some_and(|cached| cached.all == all)
     });
@@ -184,7 +192,7 @@ async fn check(dispatcher: Arc<Dispatcher>, options: SchemaOptions, cached: Opti
     // Without a hash nobody could tell at the next start whether the list still holds.
     let Some(source_sha256) = registry.of().map(str::to_owned) else { return };
     let entry = serde_json::to_vec(&Entry { source_sha256, options, all }).ok();
-    if let Some(entry) = entry.filter(|entry| cached.as_ref() != Some(entry)) {
+    if let Some(entry) = entry.filter(|entry| cached != Some(entry)) {
         registry.keep_list(&entry);
     }
 }

@@ -20,6 +20,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 
@@ -216,16 +218,21 @@ impl Remote {
         })
     }
 
-    /// Opens a session. Returns it with the time that this took.
-    async fn open(&self) -> Result<(SshConnection, Duration), Problem> {
-        let began = Instant::now();
-        let host = host_openssh::config::resolve(&self.destination.alias, &self.destination.options).await?;
-        let keepalive = Keepalive {
-            interval: self.settings.keepalive_interval,
-            max_missed: self.settings.keepalive_max_missed,
-        };
-        let session = SshConnection::open(&host, &keepalive).await?;
-        Ok((session, began.elapsed()))
+    /// Opens a session. Returns it with the time that this took. The future is boxed: it is large and seldom needed, and every
+    /// call, on this machine too, would have room for it.
+    fn open(&self) -> BoxFuture<'_, Result<(SshConnection, Duration), Problem>> {
+        async move {
+            let began = Instant::now();
+            let host =
+                host_openssh::config::resolve(&self.destination.alias, &self.destination.options).await?;
+            let keepalive = Keepalive {
+                interval: self.settings.keepalive_interval,
+                max_missed: self.settings.keepalive_max_missed,
+            };
+            let session = SshConnection::open(&host, &keepalive).await?;
+            Ok((session, began.elapsed()))
+        }
+        .boxed()
     }
 
     /// Returns the connection, and connects if there is none.

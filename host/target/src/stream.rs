@@ -113,13 +113,22 @@ pub(super) fn with_output_so_far(mut problem: Problem, keep: Keep, out: Captured
     problem.detail(OUTPUT_SO_FAR, json!({"stdout": stdout, "stderr": stderr, "truncated": is_cut}))
 }
 
+/// The bytes that are read at once. Most commands print little, and a call may run dozens of them at once.
+const FIRST_CHUNK: usize = 4 << 10;
+/// The bytes that are read at once where a command prints more: all that a pipe holds.
+const FURTHER_CHUNKS: usize = 64 << 10;
+
 /// Collects output into `captured` until the end of the stream.
 pub(super) async fn capture(mut source: impl AsyncRead + Unpin, keep: Keep, captured: &mut Captured) {
-    let mut chunk = Vec::with_capacity(64 * 1024);
+    let mut chunk = Vec::with_capacity(FIRST_CHUNK);
     // After a read error, nothing more comes from a pipe.
     while let Ok(1..) = source.read_buf(&mut chunk).await {
         captured.add(&chunk, keep);
+        let is_full = chunk.len() == chunk.capacity();
         chunk.clear();
+        if is_full {
+            chunk.reserve(FURTHER_CHUNKS);
+        }
     }
 }
 

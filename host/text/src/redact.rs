@@ -207,6 +207,8 @@ const fn command_bit(at: usize) -> u128 {
 
 /// The words of which every secret has one in it or before it.
 struct Hints {
+    /// It knows the words in small letters, and reads a text as if it were in small letters: with both, it would be twice as
+    /// large.
     automaton: DFA,
     start: StateID,
     /// The kind of secret that each word hints at.
@@ -228,11 +230,8 @@ impl Hints {
         let all = all.flat_map(|(hints, bit)| hints.iter().map(move |hint| (Cow::Borrowed(*hint), bit)));
         let (hints, bits): (Vec<_>, Vec<_>) = all.chain(names::hints().map(|hint| (hint, NAMES))).unzip();
         let rest = hints.iter().map(|hint| hint.len()).max()?.checked_sub(1)?;
-        let automaton = DFA::builder()
-            .ascii_case_insensitive(true)
-            .prefilter(false)
-            .build(hints.iter().map(|hint| hint.as_bytes()))
-            .ok()?;
+        let small = hints.iter().map(|hint| hint.to_ascii_lowercase());
+        let automaton = DFA::builder().prefilter(false).build(small).ok()?;
         let start = automaton.start_state(Anchored::No).ok()?;
         Some(Self { automaton, start, bits, rest })
     }
@@ -268,7 +267,7 @@ impl Hints {
     /// Reads the next byte of a part.
     #[inline(always)]
     fn step(&self, state: &mut StateID, byte: u8, seen: &mut u128) {
-        *state = self.automaton.next_state(Anchored::No, *state, byte);
+        *state = self.automaton.next_state(Anchored::No, *state, byte.to_ascii_lowercase());
         if self.automaton.is_special(*state) && self.automaton.is_match(*state) {
             *seen |= self.bits_of(*state);
         }

@@ -45,7 +45,7 @@ fn instances(number: usize, fields: &str) -> String {
 
 const PLENTY: Duration = Duration::from_secs(60);
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn each_limit_stops_a_guest_for_its_own_reason() {
     let grow_memory = "(loop (br_if 0 (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))) unreachable";
     let grow_table =
@@ -94,7 +94,7 @@ async fn each_limit_stops_a_guest_for_its_own_reason() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_just_within_the_limits_is_not_stopped() {
     for (case, text) in [
         ("one memory", component("(memory 1024)", "")),
@@ -107,7 +107,7 @@ async fn what_is_just_within_the_limits_is_not_stopped() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_trap_of_its_own_is_no_limit() {
     assert_eq!(exceeded_limit(&component("", "unreachable"), PLENTY).await, None);
     // A function's name may repeat the text of an error about limits.
