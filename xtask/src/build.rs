@@ -1,7 +1,7 @@
 //! Builds the host binary and its modules, and puts the modules where the binary looks for them. The tests' own
 //! components go beside them, and are never installed.
 
-use crate::{cmd, files, python, wasm, workspace};
+use crate::{cmd, compiler, files, python, wasm, workspace};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -58,7 +58,7 @@ pub(crate) fn build(profile: Profile) -> Result<Built> {
     let modules = workspace::modules()?;
     let packages: Vec<_> = modules.iter().map(|name| workspace::package("module", name)).collect();
     let components = build_components(profile, &packages)?;
-    cmd::run(&mut host(profile))?;
+    cmd::run(&mut host(profile)?)?;
     let built = built(profile)?;
     place(&components, "module", &modules, &built.modules)?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
@@ -102,7 +102,7 @@ pub(crate) fn python(profile: Profile) -> Result<()> {
 /// Builds the server, the modules and the tests' own components.
 pub(crate) fn with_guests(profile: Profile) -> Result<Built> {
     components(profile)?;
-    cmd::run(&mut host(profile))?;
+    cmd::run(&mut host(profile)?)?;
     built(profile)
 }
 
@@ -113,14 +113,16 @@ fn built(profile: Profile) -> Result<Built> {
 
 /// The cargo call that builds the host. What ships is built with the features that it needs. In the dev profile the
 /// workspace's crates and their dependencies have the features that they have for the tests, which use the same builds.
-pub(crate) fn host(profile: Profile) -> Command {
+pub(crate) fn host(profile: Profile) -> Result<Command> {
     let mut cargo = workspace::cargo();
     cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
     match profile {
-        Profile::Dev => cargo.args(["--workspace", "--features", TEST_FEATURES]),
+        Profile::Dev => {
+            cargo.envs(compiler::environment(false)?).args(["--workspace", "--features", TEST_FEATURES])
+        }
         Profile::Release => cargo.args(["--package", workspace::BINARY]),
     };
-    cargo
+    Ok(cargo)
 }
 
 /// The features with the points where a test can end the host or make a step fail, and with the connections that tests

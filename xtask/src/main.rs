@@ -8,6 +8,7 @@ mod apt;
 mod bench;
 mod build;
 mod cmd;
+mod compiler;
 mod contract;
 mod crates;
 mod dist;
@@ -90,7 +91,11 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    run_task(Cli::parse().task).unwrap_or_else(|error| {
+    let done = match compiler::called_by_cargo() {
+        Some(error) => Err(error),
+        None => run_task(Cli::parse().task),
+    };
+    done.unwrap_or_else(|error| {
         // There is no backtrace: these errors are about the machine, and say what to do.
         eprintln!("xtask: {error:#}");
         ExitCode::FAILURE

@@ -27,7 +27,7 @@ pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<
     match profile {
         Profile::Dev => cargo.args(["--bin", workspace::BINARY, "--features", TEST_FEATURES]),
         Profile::Release => {
-            cmd::run(&mut build::host(profile))?;
+            cmd::run(&mut build::host(profile)?)?;
             &mut cargo
         }
     };

@@ -6,7 +6,6 @@
 
 mod binaries;
 mod interrupt;
-mod lint;
 mod process;
 mod schedule;
 mod selection;
@@ -16,7 +15,7 @@ mod units;
 
 use crate::build::{self, Profile};
 use crate::tally::Tally;
-use crate::{apt, cmd, dist, hosts, image, new_modules, workspace};
+use crate::{apt, cmd, compiler, dist, hosts, image, new_modules, workspace};
 use anyhow::{Result, bail};
 use interrupt::Interrupt;
 use selection::Selection;
@@ -102,14 +101,15 @@ fn make_images(timings: &Timings) {
 
 /// Builds the components, the program and the tests. With `lints`, as for CI, warnings are errors.
 fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<binaries::Binary>> {
-    let environment = if lints { lint::environment()? } else { Vec::new() };
-    if lints {
-        timings.time("formatting", crate::lint::formatting)?;
-    }
+    let environment = compiler::environment(lints)?;
     thread::scope(|scope| {
+        let formatting = lints.then(|| scope.spawn(|| timings.time("formatting", crate::lint::formatting)));
         let python =
             scope.spawn(|| timings.time("components and clients of Python", || build::python(profile)));
         timings.time("components", || build::components(profile))?;
+        formatting.map_or(Ok(()), |formatting| {
+            formatting.join().unwrap_or_else(|_| bail!("the check of the formatting has panicked"))
+        })?;
         let binaries = timings.time("program and tests", || binaries::build(profile, &environment))?;
         let program = schedule::program(profile)?;
         python.join().unwrap_or_else(|_| bail!("the build of the parts from Python has panicked"))?;
