@@ -37,7 +37,6 @@ pub const BY_ITSELF: &[Expected] = &[
     Expected { name: "unit user.slice", why: "somebody logs in or out" },
     Expected { name: "unit systemd-oomd.service", why: "it isn't there, and who logs in asks for it" },
     Expected { name: "unit run-user-*", why: "somebody logs in or out" },
-    Expected { name: "unit run-credentials-*", why: "for a service, which shows itself; seen later" },
 ];
 
 impl Snapshot {
@@ -88,10 +87,7 @@ fn files(host: &Host, all: &mut BTreeMap<String, String>) {
     // Some hosts lack some of these directories.
     let trees = format!("$(ls -d {TREES} 2>/dev/null)");
     // Sessions come and go, also while this looks.
-    let mut but = r"-path '/run/systemd/transient/session-*' -prune -o".to_owned();
-    for place in mounted_again(&host.run(&["cat", "/proc/self/mountinfo"])) {
-        but.push_str(&format!(" -path '{place}' -prune -o"));
-    }
+    let but = r"-path '/run/systemd/transient/session-*' -prune -o";
     let find = format!(r"find {trees} {but} -printf '%p\t%y\t%m\t%u:%g\t%s\t%T@\t%n\t%l\0'");
     for entry in host.run(&["sh", "-c", &find]).split_terminator('\0') {
         let fields: Vec<_> = entry.split('\t').collect();
@@ -105,12 +101,16 @@ fn files(host: &Host, all: &mut BTreeMap<String, String>) {
         };
         all.insert(path.to_owned(), state);
     }
-    // What the program has compiled is hundreds of megabytes. The kernel's own time of a file's last change, which nobody can set
-    // back, stands for a checksum there.
-    let compiled = "-path '*/.cache/linux-sysadmin/*'";
+    // What the program has compiled, and a /usr that a test mounts once more, are hundreds of megabytes. The kernel's own time of a
+    // file's last change, which nobody can set back, stands for a checksum there.
+    let mut large = r"\( -path '*/.cache/linux-sysadmin/*'".to_owned();
+    for place in mounted_again(&host.run(&["cat", "/proc/self/mountinfo"])) {
+        large.push_str(&format!(" -o -path '{place}/*'"));
+    }
+    large.push_str(r" \)");
     let sums = format!(
-        r"find {trees} {but} -type f ! {compiled} -exec sha256sum --zero -- {{}} + &&
-        find {trees} {but} -type f {compiled} -printf '%C@  %p\0'"
+        r"find {trees} {but} -type f ! {large} -exec sha256sum --zero -- {{}} + &&
+        find {trees} {but} -type f {large} -printf '%C@  %p\0'"
     );
     for entry in host.run(&["sh", "-c", &sums]).split_terminator('\0') {
         let (sum, path) = entry.split_once("  ").expect("a sum and a path");
@@ -120,8 +120,7 @@ fn files(host: &Host, all: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The places at which a part of the root file system is mounted once more. Its files are looked at where they lie, and a whole
-/// /usr that a test mounts below /srv takes seconds.
+/// The places at which a part of the root file system is mounted once more.
 fn mounted_again(mounts: &str) -> Vec<String> {
     let mounts = mounts.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(2);
@@ -129,7 +128,7 @@ fn mounted_again(mounts: &str) -> Vec<String> {
     });
     let mounts: Vec<_> = mounts.collect();
     let root = mounts.iter().find(|(_, _, place)| *place == "/").map(|(device, ..)| *device);
-    // Other characters stand in the file as escapes, and such a place is looked at.
+    // Other characters stand in the file as escapes, and the files there are hashed.
     let is_plain =
         |place: &str| place.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/-._".contains(&byte));
     let again = mounts.iter().filter(|(device, part, place)| {
