@@ -11,8 +11,9 @@ use host_base::faults;
 
 /// The time without a call after which a module's code is dropped. Loading it again takes milliseconds.
 const IDLE: Duration = Duration::from_secs(10);
-/// The number of modules whose code is held at once. Of more, those go that were called least recently.
-const MOST: usize = 8;
+/// The number of modules whose code is held at once. Of more, those go that were called least recently. Each takes some 3 MB,
+/// and most sessions are about few of them.
+const MOST: usize = 4;
 
 /// Holds what a module needs to run.
 pub(super) struct Slot<T>(Mutex<Option<Held<T>>>);
