@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 
 use regex::Regex;
 
+use super::forms::compiled;
 use super::names::is_no_secret;
 
 /// A command, and the hints without which it isn't looked for.
@@ -134,7 +135,7 @@ impl Command {
     fn compile(&self) -> Option<Patterns> {
         let option = self.option.replace("<user>", USER).replace("<value>", VALUE).replace("<word>", WORD);
         let name = Regex::new(&format!(r"(?:(?-u:\b)|\\[nrt]){}[ \t]", self.name)).ok()?;
-        Some(Patterns { name, option: Regex::new(&format!(r"{option}|[\n|;&]")).ok()? })
+        Some(Patterns { name, option: compiled(&format!(r"{option}|[\n|;&]"))? })
     }
 }
 

@@ -114,7 +114,7 @@ const HASHES: &[&str] = &[
 
 /// Compiles a pattern whose classes have `\s` for the blanks of ASCII. With those of Unicode, which end no secret, a pattern
 /// would take several times the memory.
-fn compiled(pattern: &str) -> Option<Regex> {
+pub(super) fn compiled(pattern: &str) -> Option<Regex> {
     Regex::new(&pattern.replace(r"\s", r" \t\n\x0b\x0c\r")).ok()
 }
 
