@@ -6,9 +6,14 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use regex_automata::hybrid::dfa::{Cache, DFA};
+use regex_automata::nfa::thompson;
+use regex_automata::util::pool::Pool;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input};
 
 use super::names::is_no_secret;
 use super::words::{PASSWORDS, PROOFS, SIGNS, VALUE_WORDS};
@@ -36,11 +41,40 @@ enum Look {
 /// Text that ends with a name and what may stand between that name and its value. The patterns are about bytes: with the
 /// classes of Unicode they would take ten times the memory.
 struct Names {
-    passwords: Regex,
-    proofs: Regex,
-    signs: Regex,
+    passwords: Ending,
+    proofs: Ending,
+    signs: Ending,
     /// Names that contain one of the signs and are none.
-    harmless: Regex,
+    harmless: Ending,
+}
+
+/// A pattern of the end of a text. It is read backwards from there, so it needs only the automaton of that direction: with the
+/// other one, and with those that find the parts of a match, it would take twice the memory.
+struct Ending {
+    automaton: DFA,
+    caches: Pool<Cache, NewCache>,
+}
+
+type NewCache = Box<dyn Fn() -> Cache + Send + Sync + UnwindSafe + RefUnwindSafe>;
+
+impl Ending {
+    /// Compiles a pattern. None if it isn't one.
+    fn new(pattern: &str) -> Option<Self> {
+        let automaton = DFA::builder()
+            .thompson(thompson::Config::new().reverse(true).which_captures(thompson::WhichCaptures::None))
+            .syntax(syntax::Config::new().unicode(false).utf8(false))
+            .build(pattern)
+            .ok()?;
+        let of_caches = automaton.clone();
+        Some(Self { automaton, caches: Pool::new(Box::new(move || of_caches.create_cache())) })
+    }
+
+    /// Says whether the text ends with a match. None where the search gives up.
+    fn matches(&self, text: &str) -> Option<bool> {
+        let input = Input::new(text).anchored(Anchored::Yes).earliest(true);
+        let found = self.automaton.try_search_rev(&mut self.caches.get(), &input);
+        found.ok().map(|end| end.is_some())
+    }
 }
 
 static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
@@ -57,13 +91,12 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
         r#"[ \t]*\\*["'`\[({<]{0,3}"#.to_owned(),
         // `{"a":"`, `("a", "`, `value="`, `a:`
         format!(
-            r#"(?:(?i:basic|plain|token|value)[= \t]\\*"?|(?:{argument}[ \t]*[,:][ \t]*){{1,2}}\\*["'])?(?:[A-Za-z_][A-Za-z0-9_.-]{{0,31}}:)?$"#
+            r#"(?:(?i:basic|plain|token|value)[= \t]\\*"?|(?:{argument}[ \t]*[,:][ \t]*){{1,2}}\\*["'])?(?:[A-Za-z_][A-Za-z0-9_.-]{{0,31}}:)?"#
         ),
     ]
     .concat();
     // A name begins a word, with a capital also in the middle of one: `dbPassword`.
-    let regex = |lists: &[&[&str]]| {
-        let names = lists.iter().copied().flatten().copied().collect::<Vec<_>>();
+    let regex = |names: &[&str]| {
         let inner = names.iter().filter_map(|name| {
             let (first, rest) = name.split_at_checked(1)?;
             first
@@ -73,8 +106,7 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
         });
         let inner = inner.collect::<Vec<_>>().join("|");
         let names = names.join("|");
-        Regex::new(&format!(r"(?-u)(?:(?:^|[^A-Za-z]|\\[nrt])(?iu:{names})|[a-z0-9](?:{inner})){between}"))
-            .ok()
+        Ending::new(&format!(r"(?:(?:^|[^A-Za-z]|\\[nrt])(?iu:{names})|[a-z0-9](?:{inner})){between}"))
     };
     let harmless = [
         // A code says how something ended, a login where it came from.
@@ -85,10 +117,10 @@ static NAMES: LazyLock<Option<Names>> = LazyLock::new(|| {
         r"(?i:login[ \t]+(?:from|to|at|on|via|by|as|for|in))",
     ];
     Some(Names {
-        passwords: regex(&[PASSWORDS])?,
-        proofs: regex(&[PASSWORDS, PROOFS])?,
-        signs: regex(&[SIGNS])?,
-        harmless: Regex::new(&format!("(?-u)(?:{}){between}", harmless.join("|"))).ok()?,
+        passwords: regex(PASSWORDS)?,
+        proofs: regex(PROOFS)?,
+        signs: regex(SIGNS)?,
+        harmless: Ending::new(&format!("(?:{}){between}", harmless.join("|")))?,
     })
 });
 
@@ -111,12 +143,15 @@ pub(super) fn find(text: &str) -> Option<Vec<Edit>> {
 
 impl Names {
     fn are_before(&self, look: Look, text: &str) -> bool {
-        let is_named = match look {
-            Look::Chosen => self.passwords.is_match(text.as_bytes()),
-            Look::Encoded => self.proofs.is_match(text.as_bytes()),
-            Look::Generated => self.proofs.is_match(text.as_bytes()) || self.signs.is_match(text.as_bytes()),
+        let lists: &[&Ending] = match look {
+            Look::Chosen => &[&self.passwords],
+            Look::Encoded => &[&self.passwords, &self.proofs],
+            Look::Generated => &[&self.passwords, &self.proofs, &self.signs],
         };
-        is_named && !self.harmless.is_match(text.as_bytes()) && !SUMS.iter().any(|sum| text.ends_with(sum))
+        // What can't be told counts as a secret.
+        lists.iter().any(|names| names.matches(text).unwrap_or(true))
+            && !self.harmless.matches(text).unwrap_or(false)
+            && !SUMS.iter().any(|sum| text.ends_with(sum))
     }
 }
 
