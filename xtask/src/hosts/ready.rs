@@ -1,4 +1,4 @@
-//! Waits until a host is ready: sshd lets us in, and systemd says that the host is `running`.
+//! Waits until a host is ready: sshd lets us in, systemd says that the host is `running`, and knows what was mounted until then.
 
 use super::state::{self, Host};
 use super::{network, processes};
@@ -10,6 +10,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(90);
+/// Asks for the state of the host, for the number of mounts that services have made for their credentials, and for those of
+/// them that systemd knows. systemd reads the list of mounts a few times in a second at most, so that it may learn of the last ones
+/// of a boot a second after its end.
+const STATE: &str = "systemctl is-system-running --wait; grep -c ' /run/credentials/' /proc/self/mountinfo; \
+                     systemctl list-units --plain --no-legend --type=mount | grep -c '^run-credentials-'";
 
 /// Waits for a host that boots.
 pub(crate) fn wait(host: &Host) -> Result<()> {
@@ -17,9 +22,12 @@ pub(crate) fn wait(host: &Host) -> Result<()> {
     let begun = Instant::now();
     loop {
         // Before sshd is up, a refusal comes at once. `timeout` ends the wait for a host that hangs.
-        let said = ssh(host, &["systemctl", "is-system-running", "--wait"]);
-        match said.trim() {
-            "running" => return Ok(()),
+        let said = ssh(host, &[STATE]);
+        let mut lines = said.lines();
+        let state = lines.next().unwrap_or_default();
+        let knows_mounts = lines.next().zip(lines.next()).is_some_and(|(mounted, known)| mounted == known);
+        match state {
+            "running" if knows_mounts => return Ok(()),
             "degraded" => {
                 let failed = ssh(host, &["systemctl", "--failed", "--plain", "--no-legend"]);
                 bail!("`{}` is up, but units failed:\n{failed}", host.name);
@@ -40,7 +48,7 @@ pub(crate) fn wait(host: &Host) -> Result<()> {
                 "`{}` isn't ready after {} s (systemd said `{}`); `cargo xtask hosts exec {} -- systemctl list-jobs` looks inside\n{}",
                 host.name,
                 PATIENCE.as_secs(),
-                said.trim(),
+                said.lines().collect::<Vec<_>>().join(", "),
                 host.name,
                 log(host, "console.log")
             );
