@@ -17,8 +17,11 @@ use std::process::Command;
 const COMPILER: &str = "rustc-for-tests";
 const LINTER: &str = "clippy-for-tests";
 
+/// The variables of an environment.
+pub(crate) type Environment = Vec<(&'static str, String)>;
+
 /// The environment that makes cargo call this program. With `lints`, a warning is an error.
-pub(crate) fn environment(lints: bool) -> Result<Vec<(&'static str, String)>> {
+pub(crate) fn environment(lints: bool) -> Result<Environment> {
     let name = if lints { LINTER } else { COMPILER };
     let link = workspace::target_dir()?.join("tools").join(name);
     files::make_dir(link.parent().context("the target directory has no parent")?)?;

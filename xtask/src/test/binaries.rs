@@ -23,9 +23,9 @@ pub(super) struct Binary {
 /// crate is compiled once and no core waits for the last crate of one of them.
 pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<Vec<Binary>> {
     let mut cargo = workspace::cargo();
-    cargo.args(["build", "--workspace", "--tests"]);
+    cargo.args(["build", "--tests"]).args(crates(profile));
     match profile {
-        Profile::Dev => cargo.args(["--bin", workspace::BINARY, "--features", TEST_FEATURES]),
+        Profile::Dev => cargo.args(["--bin", workspace::BINARY]),
         Profile::Release => {
             cmd::run(&mut build::host(profile)?)?;
             &mut cargo
@@ -36,6 +36,14 @@ pub(super) fn build(profile: Profile, environment: &[(&str, String)]) -> Result<
     messages(&mut cargo, |message| binaries.extend(parse(message)))?;
     binaries.sort_by(|a, b| (&a.package, &a.target).cmp(&(&b.package, &b.target)));
     Ok(binaries)
+}
+
+/// The crates that are built for the tests, with their features. What else uses them says the same, or cargo builds them anew.
+pub(super) fn crates(profile: Profile) -> &'static [&'static str] {
+    match profile {
+        Profile::Dev => &["--workspace", "--features", TEST_FEATURES],
+        Profile::Release => &["--workspace"],
+    }
 }
 
 /// Runs cargo to its end, and passes its messages on. The compiler's own messages are printed as usual.

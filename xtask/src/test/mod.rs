@@ -57,10 +57,11 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
         timings.time("needs of the hosts", hosts::install_needs)?;
         timings.time("needs of the tests", || apt::ensure("tests", &workspace::programs_of_tests()?))?;
     }
+    let environment = compiler::environment(options.ci)?;
     // The images wait for the network and the disk while the builds compute.
     let built = thread::scope(|scope| {
         let images = no_hosts.is_none().then(|| scope.spawn(|| make_images(&timings)));
-        let built = build_all(profile, options.ci, &timings);
+        let built = build_all(profile, options.ci, &environment, &timings);
         // An image that can't be made is reported where its hosts are asked for.
         images.map(|images| images.join());
         built
@@ -69,7 +70,7 @@ pub(crate) fn test(options: &Options) -> Result<ExitCode> {
     if options.all && no_hosts.is_none() {
         make_packages(profile, &timings)?;
     }
-    let units = selection.choose(units::of(&binaries, &options.filters)?)?;
+    let units = selection.choose(units::of(&binaries, &options.filters, profile, &environment)?)?;
     interrupt.tests_begin();
     let outcome = schedule::run(&units, profile, no_hosts, &interrupt, &timings)?;
     if options.timings {
@@ -100,8 +101,12 @@ fn make_images(timings: &Timings) {
 }
 
 /// Builds the components, the program and the tests. With `lints`, as for CI, warnings are errors.
-fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<binaries::Binary>> {
-    let environment = compiler::environment(lints)?;
+fn build_all(
+    profile: Profile,
+    lints: bool,
+    environment: &compiler::Environment,
+    timings: &Timings,
+) -> Result<Vec<binaries::Binary>> {
     thread::scope(|scope| {
         let formatting = lints.then(|| scope.spawn(|| timings.time("formatting", crate::lint::formatting)));
         let python =
@@ -110,7 +115,7 @@ fn build_all(profile: Profile, lints: bool, timings: &Timings) -> Result<Vec<bin
         formatting.map_or(Ok(()), |formatting| {
             formatting.join().unwrap_or_else(|_| bail!("the check of the formatting has panicked"))
         })?;
-        let binaries = timings.time("program and tests", || binaries::build(profile, &environment))?;
+        let binaries = timings.time("program and tests", || binaries::build(profile, environment))?;
         let program = schedule::program(profile)?;
         python.join().unwrap_or_else(|_| bail!("the build of the parts from Python has panicked"))?;
         timings.time("new modules", || new_modules::build(profile, &program))?;

@@ -125,7 +125,7 @@ mod tests {
     use crate::test::units::{Needs, Program};
 
     fn unit(number: usize, tier: Tier) -> Unit {
-        let program = Program::Cargo(vec!["test"]);
+        let program = Program::Cargo { arguments: vec!["test"], environment: Vec::new() };
         Unit { label: format!("hosts::debian::unit{number}"), program, needs: Needs::Debian, tier }
     }
 

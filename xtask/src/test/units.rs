@@ -3,7 +3,9 @@
 //! The place of an end-to-end test says what it needs: the binary's name and the module around the test. All other tests
 //! need no host.
 
-use super::binaries::Binary;
+use super::binaries::{self, Binary};
+use crate::build::Profile;
+use crate::compiler::Environment;
 use crate::workspace;
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
@@ -57,7 +59,7 @@ pub(super) enum Program {
         way: Option<&'static str>,
     },
     /// cargo with these arguments. It counts as one test unless it prints a count.
-    Cargo(Vec<&'static str>),
+    Cargo { arguments: Vec<&'static str>, environment: Environment },
 }
 
 /// A way in which a story can be told, and the hosts that it needs.
@@ -101,7 +103,12 @@ fn place(target: &str, test: &str) -> Option<Place> {
 }
 
 /// The units of all tests whose names contain one of the filters, if there are filters.
-pub(super) fn of(binaries: &[Binary], filters: &[String]) -> Result<Vec<Unit>> {
+pub(super) fn of(
+    binaries: &[Binary],
+    filters: &[String],
+    profile: Profile,
+    environment: &Environment,
+) -> Result<Vec<Unit>> {
     let mut units = Vec::new();
     for binary in binaries {
         let all = binary.tests()?;
@@ -124,29 +131,30 @@ pub(super) fn of(binaries: &[Binary], filters: &[String]) -> Result<Vec<Unit>> {
         }
     }
     if filters.is_empty() {
-        units.extend(of_cargo());
+        units.extend(of_cargo(profile, environment));
     }
     Ok(units)
 }
 
-/// The units that cargo itself runs.
-fn of_cargo() -> Vec<Unit> {
-    let unit = |label: &str, tier, arguments: Vec<&'static str>| Unit {
+/// The units that cargo itself runs. `environment` is that in which the tests were built.
+fn of_cargo(profile: Profile, environment: &Environment) -> Vec<Unit> {
+    let unit = |label: &str, tier, arguments: Vec<&'static str>, environment: &Environment| Unit {
         label: label.to_owned(),
-        program: Program::Cargo(arguments),
+        program: Program::Cargo { arguments, environment: environment.clone() },
         needs: Needs::Nothing,
         tier,
     };
     // The sdk's documentation has examples for authors of modules. No other crate has any.
-    let mut units =
-        vec![unit("documentation", Tier::Every, vec!["test", "--package", "linux-sysadmin-sdk", "--doc"])];
+    let documentation = [&["test", "--doc"], binaries::crates(profile)].concat();
+    let mut units = vec![unit("documentation", Tier::Every, documentation, environment)];
+    let own = Environment::new();
     // The example is a workspace of its own, as an author's is, and compiles the sdk for itself.
     let example = ["test", "--locked", "--manifest-path", "sdk/examples/packages-pacman/Cargo.toml"];
-    units.push(unit("sdk examples packages-pacman", Tier::Thorough, example.to_vec()));
+    units.push(unit("sdk examples packages-pacman", Tier::Thorough, example.to_vec(), &own));
     // The fuzz targets are a workspace of their own, which takes as long to compile as everything else.
     if crate::cmd::find_program("c++").is_some() {
         let clippy = ["clippy", "--manifest-path", crate::lint::FUZZ, "--bins", "--", "-D", "warnings"];
-        units.push(unit("lints of fuzz", Tier::Thorough, clippy.to_vec()));
+        units.push(unit("lints of fuzz", Tier::Thorough, clippy.to_vec(), &own));
     }
     units
 }
@@ -193,16 +201,16 @@ impl Unit {
     pub(super) fn expected(&self) -> Option<u64> {
         match &self.program {
             Program::Tests { names, .. } => Some(names.len() as u64),
-            Program::Cargo(_) => None,
+            Program::Cargo { .. } => None,
         }
     }
 
     /// The command that runs the unit.
     pub(super) fn command(&self) -> Command {
         match &self.program {
-            Program::Cargo(arguments) => {
+            Program::Cargo { arguments, environment } => {
                 let mut cargo = workspace::cargo();
-                cargo.args(arguments);
+                cargo.args(arguments).envs(environment.iter().cloned());
                 cargo
             }
             Program::Tests { binary, names, is_all, way } => {
@@ -243,7 +251,7 @@ mod tests {
     fn names(unit: &Unit) -> &[String] {
         match &unit.program {
             Program::Tests { names, .. } => names,
-            Program::Cargo(_) => &[],
+            Program::Cargo { .. } => &[],
         }
     }
 
