@@ -13,7 +13,7 @@ use host_base::faults;
 const IDLE: Duration = Duration::from_secs(10);
 /// The number of modules whose code is held at once. Of more, those go that were called least recently. Each takes some 3 MB,
 /// and most sessions are about few of them.
-const MOST: usize = 4;
+const MOST: usize = 3;
 
 /// Holds what a module needs to run.
 pub(super) struct Slot<T>(Mutex<Option<Held<T>>>);
