@@ -24,8 +24,9 @@ const LARGEST_INSTANCE: usize = 16 << 20;
 const LARGEST_TABLE: usize = 1 << 20;
 /// The number of unused memories and tables that are kept ready.
 const KEPT: u32 = 4;
-/// The number of bytes of each that are cleared in place instead of being returned to the system.
-const KEPT_BYTES: usize = 256 << 10;
+/// The number of bytes of each that are cleared in place instead of being returned to the system. Few calls use more, and each
+/// call that ran beside others leaves as much behind.
+const KEPT_BYTES: usize = 128 << 10;
 
 /// The engine, which is made when it is first needed. Descriptions come from the cache without it.
 #[derive(Default)]
