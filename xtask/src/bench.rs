@@ -9,10 +9,12 @@ mod knowledge;
 mod lab;
 mod listing;
 mod many;
+mod ran;
 mod remote;
 mod start;
 mod tools;
 
+pub(crate) use ran::functions_that_run;
 pub(crate) use tools::inside as tools_inside;
 
 use crate::build::{self, Built, Profile};
@@ -154,7 +156,12 @@ fn say(what: &str) {
 }
 
 fn build_floor() -> Result<PathBuf> {
-    cmd::run(workspace::cargo().args(["build", "--release", "--package", "bench-floor"]))?;
+    cmd::run(workspace::cargo().args(build::release_flags()).args([
+        "build",
+        "--release",
+        "--package",
+        "bench-floor",
+    ]))?;
     Ok(workspace::target_dir()?.join("release/bench-floor"))
 }
 

@@ -1,7 +1,7 @@
 //! Builds the host binary and its modules, and puts the modules where the binary looks for them. The tests' own
 //! components go beside them, and are never installed.
 
-use crate::{cmd, compiler, files, python, wasm, workspace};
+use crate::{cmd, compiler, files, order, python, wasm, workspace};
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -58,8 +58,7 @@ pub(crate) fn build(profile: Profile) -> Result<Built> {
     let modules = workspace::modules()?;
     let packages: Vec<_> = modules.iter().map(|name| workspace::package("module", name)).collect();
     let components = build_components(profile, &packages)?;
-    cmd::run(&mut host(profile)?)?;
-    let built = built(profile)?;
+    let built = program(profile)?;
     place(&components, "module", &modules, &built.modules)?;
     eprintln!("xtask: {} with {} modules", built.binary.display(), modules.len());
     Ok(built)
@@ -102,27 +101,40 @@ pub(crate) fn python(profile: Profile) -> Result<()> {
 /// Builds the server, the modules and the tests' own components.
 pub(crate) fn with_guests(profile: Profile) -> Result<Built> {
     components(profile)?;
-    cmd::run(&mut host(profile)?)?;
-    built(profile)
+    program(profile)
 }
 
-fn built(profile: Profile) -> Result<Built> {
+fn program(profile: Profile) -> Result<Built> {
+    cmd::run(&mut host(profile)?)?;
     let out = workspace::target_dir()?.join(profile.folder());
-    Ok(Built { binary: out.join(workspace::BINARY), modules: out.join("modules") })
+    let built = Built { binary: out.join(workspace::BINARY), modules: out.join("modules") };
+    if profile == Profile::Release {
+        order::tell(&built.binary)?;
+    }
+    Ok(built)
 }
 
 /// The cargo call that builds the host. What ships is built with the features that it needs. In the dev profile the
 /// workspace's crates and their dependencies have the features that they have for the tests, which use the same builds.
 pub(crate) fn host(profile: Profile) -> Result<Command> {
     let mut cargo = workspace::cargo();
-    cargo.args(["build", "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
+    let subcommand = if profile == Profile::Dev { "build" } else { "rustc" };
+    if profile == Profile::Release {
+        cargo.args(release_flags());
+    }
+    cargo.args([subcommand, "--profile", profile.of_cargo(), "--bin", workspace::BINARY]);
     match profile {
         Profile::Dev => {
-            cargo.envs(compiler::environment(false)?).args(["--workspace", "--features", TEST_FEATURES])
+            cargo.envs(compiler::environment(false)?).args(["--workspace", "--features", TEST_FEATURES]);
         }
-        Profile::Release => cargo.args(["--package", workspace::BINARY]),
+        Profile::Release => order::in_order(cargo.args(["--package", workspace::BINARY]), "cc")?,
     };
     Ok(cargo)
+}
+
+/// The arguments of each call of cargo that builds in the release profile, so that calls share what they build.
+pub(crate) fn release_flags() -> [String; 2] {
+    ["--config".to_owned(), format!("build.rustflags=['{}']", order::SYMBOLS)]
 }
 
 /// The features with the points where a test can end the host or make a step fail, and with the connections that tests

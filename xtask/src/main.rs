@@ -21,6 +21,7 @@ mod install;
 mod lint;
 mod mirror;
 mod new_modules;
+mod order;
 mod python;
 mod run;
 mod tally;
@@ -31,6 +32,7 @@ mod workspace;
 use anyhow::Result;
 use build::Profile;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -70,6 +72,16 @@ enum Task {
     /// Measure the tools of this program here, for `bench tools`
     #[command(hide = true)]
     BenchTools { binary: PathBuf, examples: PathBuf },
+    /// Record which functions of the program run in everyday calls, so that the linker puts them together
+    Order,
+    /// Name the functions of a program that run, for `order`
+    #[command(hide = true)]
+    Trace {
+        list: PathBuf,
+        program: PathBuf,
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
     /// Print which crate of the host uses which, and check that no modules use each other in a circle
     Crates,
     /// Check formatting and lints
@@ -91,7 +103,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let done = match compiler::called_by_cargo() {
+    let done = match compiler::called_by_cargo().or_else(order::called_by_rustc) {
         Some(error) => Err(error),
         None => run_task(Cli::parse().task),
     };
@@ -118,6 +130,8 @@ fn run_task(task: Task) -> Result<ExitCode> {
         Task::Test(options) => return test::test(&options),
         Task::Bench { parts } => bench::bench(&parts)?,
         Task::BenchTools { binary, examples } => bench::tools_inside(&binary, &examples)?,
+        Task::Order => order::record()?,
+        Task::Trace { list, program, args } => order::trace(&list, &program, &args)?,
         Task::Crates => crates::crates()?,
         Task::Lint => lint::lint()?,
         Task::Docs => docs::docs()?,

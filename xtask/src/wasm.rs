@@ -139,10 +139,7 @@ fn debian() -> Result<Toolchain> {
     if !Path::new(DEBIAN_STD).is_dir() {
         bail!("rust-web-src has no {DEBIAN_STD}");
     }
-    let sysroot = cmd::output(workspace::rustc().args(["--print", "sysroot"]))?;
-    let verbose = cmd::output(workspace::rustc().arg("-vV"))?;
-    let host = parse_host(&verbose).context("rustc -vV names no host")?;
-    let linkers = Path::new(sysroot.trim()).join("lib/rustlib").join(host).join("bin");
+    let linkers = linkers()?;
     for tool in ["wasm-component-ld", "gcc-ld/wasm-ld"] {
         if !linkers.join(tool).exists() {
             bail!(
@@ -152,6 +149,14 @@ fn debian() -> Result<Toolchain> {
         }
     }
     Ok(Toolchain::Debian { linkers })
+}
+
+/// The folder of the linkers that rustc brings.
+pub(crate) fn linkers() -> Result<PathBuf> {
+    let sysroot = cmd::output(workspace::rustc().args(["--print", "sysroot"]))?;
+    let verbose = cmd::output(workspace::rustc().arg("-vV"))?;
+    let host = parse_host(&verbose).context("rustc -vV names no host")?;
+    Ok(Path::new(sysroot.trim()).join("lib/rustlib").join(host).join("bin"))
 }
 
 fn debian_environment(linkers: &Path, flags: &str) -> [(&'static str, String); 4] {

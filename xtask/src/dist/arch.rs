@@ -52,6 +52,11 @@ impl Arch {
         }
     }
 
+    /// The C compiler that links. musl's own parts come with the target.
+    pub(super) fn linker(self) -> String {
+        if self.is_native() { "cc".to_owned() } else { self.compiler() }
+    }
+
     /// What the build needs. Debian's cross compilers come without the headers of a C library.
     fn needs(self) -> Vec<Need> {
         if self.is_native() {
@@ -81,7 +86,7 @@ impl Arch {
         let variable = triple.replace('-', "_");
         cargo.args(["--target", &triple]).env(format!("CC_{variable}"), self.compiler());
         if !self.is_native() {
-            cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), self.compiler());
+            cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), self.linker());
         }
     }
 

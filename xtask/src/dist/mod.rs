@@ -12,7 +12,7 @@ mod packages;
 mod plugin;
 mod stage;
 
-use crate::{cmd, files, workspace};
+use crate::{cmd, files, order, workspace};
 use anyhow::{Context, Result, bail, ensure};
 use arch::Arch;
 use serde_json::Value;
@@ -176,7 +176,7 @@ fn build_program(arch: Arch, release: &Release, build: &Path, flags: &[String]) 
     arch.prepare()?;
     let mut cargo = workspace::cargo();
     cargo.args([
-        "build",
+        "rustc",
         "--locked",
         "--release",
         "--package",
@@ -189,12 +189,15 @@ fn build_program(arch: Arch, release: &Release, build: &Path, flags: &[String]) 
     cargo.arg("--target-dir").arg(&target).env("SOURCE_DATE_EPOCH", &release.seconds);
     // The flags of the environment would make another program.
     cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
-    let flags = [&["-Ctarget-feature=+crt-static".to_owned()][..], flags].concat();
+    let own = ["-Ctarget-feature=+crt-static".to_owned(), order::SYMBOLS.to_owned()];
+    let flags = [&own[..], flags].concat();
     cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
+    order::in_order(&mut cargo, &arch.linker())?;
     cmd::run(&mut cargo)?;
     let program = target.join(arch.triple()).join("release").join(workspace::BINARY);
     let bytes = fs::read(&program).with_context(|| format!("cargo made no {}", program.display()))?;
     ensure!(!has_interpreter(&bytes)?, "{} is not static: it names an interpreter", program.display());
+    order::tell(&program)?;
     Ok(program)
 }
 
