@@ -25,29 +25,42 @@ pub(crate) fn grants() -> Vec<CommandGrant> {
 
 /// The package that owns a file. None where none does, or where no package manager can tell.
 pub(crate) fn package(path: &str, cx: &Context) -> Option<String> {
+    name(cx.run(question(path, cx)?), cx)
+}
+
+/// The command that tells which package owns a file. None where no package does.
+pub(crate) fn question(path: &str, cx: &Context) -> Option<Command> {
     // A path with a wildcard would be taken for a pattern.
     if path.contains(['*', '?', '[', '\\']) || NO_PACKAGES.iter().any(|top| path.starts_with(top)) {
         return None;
     }
-    let is_rpm = cx.distro().family == "rhel";
-    let command = if is_rpm { RPM_OWNER.with([path]) } else { DPKG_OWNER.with([path]) };
-    let output = cx.run(command).ok().filter(|output| output.exit_code == 0)?;
+    Some(if is_rpm(cx) { RPM_OWNER.with([path]) } else { DPKG_OWNER.with([path]) })
+}
+
+/// The package in the answer to that question.
+pub(crate) fn name(answer: Result<Output>, cx: &Context) -> Option<String> {
+    let output = answer.ok().filter(|output| output.exit_code == 0)?;
     let text = output.text();
     let first = text.lines().find(|line| !line.starts_with("diversion "))?;
-    let name = if is_rpm { first } else { first.split_once(": /")?.0.split(", ").next()? };
+    let name = if is_rpm(cx) { first } else { first.split_once(": /")?.0.split(", ").next()? };
     // dpkg adds the architecture of some packages.
     let name = name.split(':').next().unwrap_or(name).trim();
     (!name.is_empty()).then(|| name.to_owned())
 }
 
+fn is_rpm(cx: &Context) -> bool {
+    cx.distro().family == "rhel"
+}
+
 /// The files of the packages of these files that differ from what the packages brought.
 pub(crate) fn differing(paths: &[String], cx: &Context) -> Vec<String> {
-    let mut packages: Vec<String> = paths.iter().take(4).filter_map(|path| package(path, cx)).collect();
+    let questions = paths.iter().take(4).filter_map(|path| question(path, cx)).collect();
+    let mut packages: Vec<String> =
+        cx.run_all(questions).into_iter().filter_map(|answer| name(answer, cx)).collect();
     packages.sort();
     packages.dedup();
-    let is_rpm = cx.distro().family == "rhel";
     let command = |package: &String| {
-        let command = match is_rpm {
+        let command = match is_rpm(cx) {
             true => RPM_VERIFY.with([package]),
             false => DPKG_VERIFY.with([package]).privilege(Privilege::RootIfAvailable),
         };

@@ -1,5 +1,7 @@
 //! `file_stat`: what several paths are, where their symlinks lead step by step, and who has them open.
 
+use std::collections::HashMap;
+
 use linux_sysadmin_sdk::paths::{
     self, Acl, GETFACL, LSATTR, MOST_LINKS, PathAttributes, Paths, READLINK, followed, too_many_links,
 };
@@ -126,15 +128,14 @@ pub(crate) fn file_stat(args: StatArgs, cx: &Context) -> Result<Listing<Told>> {
     let there: Vec<String> =
         all.iter().filter(|(told, _)| told.error.is_none()).map(|(_, end)| end.clone()).collect();
     let (acls, attributes) = (acls(&there, cx), attributes(&there, cx));
-    let open = open(&there, cx);
+    let around = Around::of(&there, cx);
     for (told, end) in all.iter_mut().filter(|(told, _)| told.error.is_none()) {
         let acl = acls.iter().flatten().find(|acl| acl.path == *end);
         told.acl = acl.map(|acl| acl.lines.clone()).unwrap_or_default();
         let own = attributes.iter().find(|of| of.path == *end);
         told.attributes = own.map(|of| of.names(&ATTRIBUTES)).unwrap_or_default();
-        told.open_by =
-            open.iter().find(|(path, _)| path == end).map(|(_, known)| known.clone()).unwrap_or_default();
-        told.package = owner::package(end, cx);
+        told.open_by = around.open.get(end).cloned().unwrap_or_default();
+        told.package = around.packages.get(end).cloned();
         told.profiles = service::profiles(end, cx);
     }
     let mut notes = Vec::new();
@@ -228,30 +229,43 @@ fn attributes(paths: &[String], cx: &Context) -> Vec<PathAttributes> {
     look(first, cx, run).map(|output| paths::attributes(&output.text())).unwrap_or_default()
 }
 
-/// The processes that have the files open, as far as the account may see.
-fn open(paths: &[String], cx: &Context) -> Vec<(String, Vec<String>)> {
-    // A wildcard in a name would stand for other names as well.
-    let paths: Vec<&String> =
-        paths.iter().filter(|path| !path.contains(['*', '?', '[', '\\'])).take(MOST_OPEN).collect();
-    let command = |path: &&String| OPEN.with([path.as_str()]).privilege(Privilege::RootIfAvailable);
-    let outputs = cx.run_all(paths.iter().map(command).collect());
-    let mut all = Vec::new();
-    for (path, output) in paths.into_iter().zip(outputs) {
-        let Ok(output) = output else { continue };
-        let text = output.text();
-        let mut pids: Vec<&str> =
-            text.lines().filter_map(|line| line.strip_prefix("/proc/")?.strip_suffix("/fd")).collect();
-        pids.sort_unstable();
-        pids.dedup();
-        pids.truncate(MOST);
-        let names = cx.read_all(&pids.iter().map(|pid| format!("/proc/{pid}/comm")).collect::<Vec<_>>());
-        let named = pids.iter().zip(names).map(|(pid, name)| match name {
-            Ok(name) => format!("{} ({pid})", name.trim()),
-            Err(_) => format!("({pid})"),
+/// What belongs to files, by their paths.
+struct Around {
+    /// The processes that have them open, as far as the account may see.
+    open: HashMap<String, Vec<String>>,
+    /// The packages with which they came.
+    packages: HashMap<String, String>,
+}
+
+impl Around {
+    /// Each question takes tens of milliseconds, so all are asked at once.
+    fn of(paths: &[String], cx: &Context) -> Self {
+        // A wildcard in a name would stand for other names as well.
+        let watched: Vec<&String> =
+            paths.iter().filter(|path| !path.contains(['*', '?', '[', '\\'])).take(MOST_OPEN).collect();
+        let find = |path: &&String| OPEN.with([path.as_str()]).privilege(Privilege::RootIfAvailable);
+        let (owned, questions): (Vec<&String>, Vec<Command>) =
+            paths.iter().filter_map(|path| Some((path, owner::question(path, cx)?))).unzip();
+        let mut found = cx.run_all(watched.iter().map(find).chain(questions).collect());
+        let answers = found.split_off(watched.len());
+        let packages = owned.into_iter().zip(answers);
+        let packages = packages.filter_map(|(path, answer)| Some((path.clone(), owner::name(answer, cx)?)));
+        let open = watched.into_iter().zip(found).filter_map(|(path, output)| {
+            let text = output.ok()?.text().into_owned();
+            let mut pids: Vec<&str> =
+                text.lines().filter_map(|line| line.strip_prefix("/proc/")?.strip_suffix("/fd")).collect();
+            pids.sort_unstable();
+            pids.dedup();
+            pids.truncate(MOST);
+            let names = cx.read_all(&pids.iter().map(|pid| format!("/proc/{pid}/comm")).collect::<Vec<_>>());
+            let named = pids.iter().zip(names).map(|(pid, name)| match name {
+                Ok(name) => format!("{} ({pid})", name.trim()),
+                Err(_) => format!("({pid})"),
+            });
+            Some((path.clone(), named.collect()))
         });
-        all.push((path.clone(), named.collect()));
+        Self { open: open.collect(), packages: packages.collect() }
     }
-    all
 }
 
 #[cfg(test)]
