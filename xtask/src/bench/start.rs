@@ -3,7 +3,7 @@
 
 use super::{Row, Server, median, say};
 use crate::build::Built;
-use crate::cmd;
+use crate::{cmd, workspace};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -48,12 +48,13 @@ fn copy(built: &Built, into: &Path) -> Result<()> {
         fs::remove_dir_all(into)?;
     }
     fs::create_dir_all(into)?;
-    let mut sums = String::new();
+    let (mut sums, facts) = (String::new(), facts()?);
     for path in components(&built.modules)? {
         let bytes = fs::read(&path)?;
         let name = path.file_stem().and_then(|stem| stem.to_str()).context("a module without a name")?;
         for number in 0..=COPIES {
-            let bytes = if number == 0 { bytes.clone() } else { renamed(&bytes, name, b'0' + number) };
+            let bytes =
+                if number == 0 { bytes.clone() } else { renamed(&bytes, name, b'0' + number, &facts) };
             let file = format!("{name}{number}.wasm");
             writeln!(sums, "{}  {file}", hex::encode(Sha256::digest(&bytes)))?;
             fs::write(into.join(file), bytes)?;
@@ -67,16 +68,22 @@ fn components(modules: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.into_iter().filter(|path| path.extension().is_some_and(|is| is == "wasm")).collect())
 }
 
-/// Names of the facts of targets by which modules are chosen.
-const FACTS: [&str; 2] = ["package_manager", "init_system"];
+/// The names of the facts of targets, by which modules are chosen. The contract has them as the fields of a record.
+fn facts() -> Result<Vec<String>> {
+    let contract = fs::read_to_string(workspace::root().join("wit/distro-context.wit"))?;
+    let fields = contract.lines().filter_map(|line| line.trim().split_once(": "));
+    let facts: Vec<_> = fields.map(|(name, _)| name.replace('-', "_")).collect();
+    ensure!(facts.iter().any(|fact| fact == "package_manager"), "the contract names no facts");
+    Ok(facts)
+}
 
 /// A component of the same size under another name. The names of its tools and of their aliases are others as well: the
 /// digit replaces the last letter of the module's name, and each underscore between two letters. Other texts with these
 /// names change too, except for names that the host knows. No tool of the component is called.
-fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
+fn renamed(bytes: &[u8], name: &str, digit: u8, facts: &[String]) -> Vec<u8> {
     let mut renamed = bytes.to_vec();
     let is_letter = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_lowercase);
-    let is_of = |fact: &str, at: usize| {
+    let is_of = |fact: &String, at: usize| {
         let start = fact.find('_').and_then(|before| at.checked_sub(before));
         start.is_some_and(|start| bytes[start..].starts_with(fact.as_bytes()))
     };
@@ -94,7 +101,7 @@ fn renamed(bytes: &[u8], name: &str, digit: u8) -> Vec<u8> {
         if bytes[at] == b'_'
             && is_letter(at - 1)
             && is_letter(at + 1)
-            && !FACTS.iter().any(|fact| is_of(fact, at))
+            && !facts.iter().any(|fact| is_of(fact, at))
         {
             renamed[at] = digit;
         }
