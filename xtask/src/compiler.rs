@@ -23,13 +23,7 @@ pub(crate) type Environment = Vec<(&'static str, String)>;
 /// The environment that makes cargo call this program. With `lints`, a warning is an error.
 pub(crate) fn environment(lints: bool) -> Result<Environment> {
     let name = if lints { LINTER } else { COMPILER };
-    let link = workspace::target_dir()?.join("tools").join(name);
-    files::make_dir(link.parent().context("the target directory has no parent")?)?;
-    let this = std::env::current_exe().context("this program has no path")?;
-    if fs::read_link(&link).ok().as_ref() != Some(&this) {
-        fs::remove_file(&link).ok();
-        symlink(&this, &link).with_context(|| format!("cannot make {}", link.display()))?;
-    }
+    let link = stand_in(name)?;
     let mut environment = vec![("RUSTC_WORKSPACE_WRAPPER", link.display().to_string())];
     if lints {
         driver()?;
@@ -38,6 +32,18 @@ pub(crate) fn environment(lints: bool) -> Result<Environment> {
         environment.push(("CLIPPY_ARGS", arguments));
     }
     Ok(environment)
+}
+
+/// A path by which this program is called under another name.
+pub(crate) fn stand_in(name: &str) -> Result<PathBuf> {
+    let tools = workspace::target_dir()?.join("tools");
+    files::make_dir(&tools)?;
+    let (link, this) = (tools.join(name), std::env::current_exe().context("this program has no path")?);
+    if fs::read_link(&link).ok().as_ref() != Some(&this) {
+        fs::remove_file(&link).ok();
+        symlink(&this, &link).with_context(|| format!("cannot make {}", link.display()))?;
+    }
+    Ok(link)
 }
 
 /// Compiles in place of everything else, where cargo has called this program. It only returns where it can't.

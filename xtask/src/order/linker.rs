@@ -2,11 +2,10 @@
 //! lie, for which it needs their symbols, and these are only there once everything else is compiled.
 
 use super::list::{Functions, List};
-use crate::{cmd, files, wasm, workspace};
+use crate::{cmd, compiler, wasm};
 use anyhow::{Context, Result};
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,22 +13,17 @@ use std::process::Command;
 /// The name by which rustc calls this program: this, the checksum of the list, and the linker's own name.
 const PREFIX: &str = "in-order-";
 
-/// Makes a call of `cargo rustc` link the program in order, with this C compiler as its linker. No argument of cargo may follow
+/// Makes a call of `cargo rustc` link the program in order, with this linker, a C compiler. No argument of cargo may follow
 /// those that this adds.
-pub(crate) fn in_order(cargo: &mut Command, compiler: &str) -> Result<()> {
+pub(crate) fn in_order(cargo: &mut Command, linker: &str) -> Result<()> {
     if !lld()?.join("ld.lld").exists() {
         eprintln!("xtask: functions lie as they come: this toolchain has no {}", lld()?.display());
         return Ok(());
     }
     // Another list makes another program.
-    let name = format!("{PREFIX}{}-{compiler}", List::checksum()?);
-    let tools = workspace::target_dir()?.join("tools");
-    files::make_dir(&tools)?;
-    let (link, this) = (tools.join(&name), std::env::current_exe().context("this program has no path")?);
-    if fs::read_link(&link).ok().as_ref() != Some(&this) {
-        fs::remove_file(&link).ok();
-        symlink(&this, &link).with_context(|| format!("cannot make {}", link.display()))?;
-    }
+    let name = format!("{PREFIX}{}-{linker}", List::checksum()?);
+    let link = compiler::stand_in(&name)?;
+    let tools = link.parent().context("a path without a folder")?.to_owned();
     // Cargo makes what it builds depend on the name, and a path would differ from one machine to the next.
     let path = std::env::var_os("PATH").unwrap_or_default();
     cargo.env("PATH", std::env::join_paths(std::iter::once(tools).chain(std::env::split_paths(&path)))?);
