@@ -32,7 +32,8 @@ pub fn module() -> Module {
 fn systemd_commands(module: Module) -> Module {
     module
         .command(systemctl::LOADED_SERVICES.read("states of the loaded services"))
-        .command(systemctl::UNIT_FILES.read("what is installed, and what of it starts at boot"))
+        .command(systemctl::SERVICE_FILES.read("which services are installed, and which start at boot"))
+        .command(systemctl::TIMER_FILES.read("which timers are installed, and which start at boot"))
         .command(systemctl::STATUS.read("state of one unit"))
         .command(systemctl::TROUBLE.read("why a unit doesn't work"))
         .commands(unit_trouble::grants())

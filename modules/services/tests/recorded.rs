@@ -129,7 +129,7 @@ fn svc_list_agrees_with_list_units_unit_by_unit() {
 
 #[test]
 fn svc_list_agrees_with_list_unit_files_unit_by_unit() {
-    let files: Vec<Value> = serde_json::from_str(&recorded("unit-files")).unwrap();
+    let files: Vec<Value> = serde_json::from_str(&recorded("service-files")).unwrap();
     let items = list("svc_list");
     let names: BTreeSet<String> = items.iter().map(|item| with_type(text(item, "service"))).collect();
     assert_eq!(names.len(), items.len(), "each service is listed once");
@@ -137,7 +137,7 @@ fn svc_list_agrees_with_list_unit_files_unit_by_unit() {
         items.iter().map(|item| (with_type(text(item, "service")), text(item, "enabled"))).collect();
     for file in &files {
         let (name, state) = (text(file, "unit_file"), text(file, "state"));
-        if name.ends_with(".service") && !name.contains("@.") && state != "alias" {
+        if !name.contains("@.") && state != "alias" {
             assert_eq!(state_of[name], state, "{name}");
         } else {
             assert!(!names.contains(name), "{name}");
@@ -339,11 +339,12 @@ fn a_timer_says_what_is_wrong_with_what_it_activates() {
 
 #[test]
 fn without_the_unit_files_what_is_loaded_is_listed_and_the_rest_said_to_be_missing() {
-    for answer in [
-        ("unit-files", 1, "", "Failed to list unit files: Connection timed out"),
-        ("unit-files", 0, "[{", ""),
-    ] {
-        for (tool, only_installed) in [("svc_list", "debug-shell"), ("timer_list", "app-bad.timer")] {
+    for (code, stdout, stderr) in [(1, "", "Failed to list unit files: Connection timed out"), (0, "[{", "")]
+    {
+        for (tool, file, only_installed) in
+            [("svc_list", "service-files", "debug-shell"), ("timer_list", "timer-files", "app-bad.timer")]
+        {
+            let answer = (file, code, stdout, stderr);
             let (all, reply) = failing(&[]).call(&module(), tool, json!({})).unwrap();
             assert!(reply.notes.is_empty() && all.to_string().contains(only_installed), "{:?}", reply.notes);
             let (loaded, reply) = failing(&[answer]).call(&module(), tool, json!({})).unwrap();
@@ -424,13 +425,13 @@ fn a_timer_says_what_it_runs_and_when() {
 
 #[test]
 fn an_older_systemctl_without_json_gives_the_same_timers_to_the_second() {
-    let files: Vec<Value> = serde_json::from_str(&recorded("unit-files")).unwrap();
-    let words: String = files
-        .iter()
-        .map(|file| format!("{:<40} {}\n", text(file, "unit_file"), text(file, "state")))
-        .collect();
+    let words = |file: &str| -> String {
+        let files: Vec<Value> = serde_json::from_str(&recorded(file)).unwrap();
+        let words = |file| format!("{:<40} {}\n", text(file, "unit_file"), text(file, "state"));
+        files.iter().map(words).collect()
+    };
     let table = recorded("systemctl-list-timers");
-    let old = target(&[("unit-files", 0, &words, ""), ("elapses", 0, &table, "")]);
+    let old = target(&[("timer-files", 0, &words("timer-files"), ""), ("elapses", 0, &table, "")]);
     let by_name = |timers: Vec<Value>| -> BTreeMap<String, Value> {
         timers.into_iter().map(|timer| (text(&timer, "timer").to_owned(), timer)).collect()
     };
@@ -446,7 +447,8 @@ fn an_older_systemctl_without_json_gives_the_same_timers_to_the_second() {
         );
         assert_eq!(timer["schedule"], expected[&name]["schedule"]);
     }
-    let services = call(target(&[("unit-files", 0, &words, "")]), "svc_list", json!({})).unwrap();
+    let services =
+        call(target(&[("service-files", 0, &words("service-files"), "")]), "svc_list", json!({})).unwrap();
     assert_eq!(services.as_array().unwrap(), &list("svc_list"));
 }
 
@@ -499,7 +501,8 @@ fn without_a_service_manager_every_tool_says_so() {
 fn nothing_at_all_is_an_empty_list() {
     let none = [
         ("loaded-services", 0, "", ""),
-        ("unit-files", 0, "[]", ""),
+        ("service-files", 1, "[]", ""),
+        ("timer-files", 1, "[]", ""),
         ("loaded-timers", 0, "", ""),
         ("elapses", 0, "[]", ""),
     ];
@@ -519,7 +522,7 @@ fn ten_thousand_units_are_listed_and_suggested_from() {
         units.push(json!({"unit": format!("chrony{number}.service"), "load": "loaded"}));
     }
     let files = Value::from(files).to_string();
-    let huge = [("loaded-services", 0, loaded.as_str(), ""), ("unit-files", 0, files.as_str(), "")];
+    let huge = [("loaded-services", 0, loaded.as_str(), ""), ("service-files", 0, files.as_str(), "")];
     let services = call(target(&huge), "svc_list", json!({})).unwrap();
     assert_eq!((services.as_array().unwrap().len(), &services[0]["service"]), (10_000, &json!("u9999")));
     let units = Value::from(units).to_string();
@@ -536,7 +539,7 @@ fn the_grants_to_look_are_these_and_no_more() {
     let grants: Vec<_> =
         capabilities.commands.iter().filter(|grant| grant.effect == describe::Effect::Read).collect();
     let holes = grants.iter().flat_map(|grant| grant.pattern.matches("<unit>")).count();
-    assert_eq!((grants.len(), holes), (27, 11));
+    assert_eq!((grants.len(), holes), (28, 11));
     for grant in &grants {
         let verb =
             grant.pattern.trim_start_matches("TZ=UTC ").split(' ').take(2).collect::<Vec<_>>().join(" ");

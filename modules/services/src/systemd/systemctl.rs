@@ -13,18 +13,27 @@ pub(crate) const LOADED_SERVICES: CommandLine = CommandLine::new(concat!(
     "NRestarts,ExecMainCode,ExecMainStatus -- '*.service'"
 ));
 
-/// Lists every installed unit, loaded or not. An older systemctl accepts `--output=json` and prints no JSON;
-/// `--plain --no-legend` then makes lines of words.
-pub(crate) const UNIT_FILES: CommandLine =
-    CommandLine::new("systemctl list-unit-files --full --plain --no-legend --no-pager --output=json");
+macro_rules! list_unit_files {
+    ($which:literal) => {
+        CommandLine::new(concat!(
+            "systemctl list-unit-files --full --plain --no-legend --no-pager --output=json -- ",
+            $which
+        ))
+    };
+}
 
-/// Lists the unit file of one unit. It reads no other file, so it is fast with many unit files too. It exits with 1 where
-/// there is none.
-pub(crate) const UNIT_FILE: CommandLine = CommandLine::new(
-    "systemctl list-unit-files --full --plain --no-legend --no-pager --output=json -- <unit>",
-);
+/// Lists every installed service, loaded or not. systemd looks where each unit file is linked, which takes a millisecond or
+/// more for each, so only the files that are asked for are read. An older systemctl accepts `--output=json` and prints no
+/// JSON; `--plain --no-legend` then makes lines of words.
+pub(crate) const SERVICE_FILES: CommandLine = list_unit_files!("'*.service'");
 
-/// Lists the units in the manager's memory, which is fast even where [`UNIT_FILES`] is not.
+/// Lists every installed timer, loaded or not.
+pub(crate) const TIMER_FILES: CommandLine = list_unit_files!("'*.timer'");
+
+/// Lists the unit file of one unit. It exits with 1 where there is none.
+pub(crate) const UNIT_FILE: CommandLine = list_unit_files!("<unit>");
+
+/// Lists the units in the manager's memory, which is fast even where there are thousands of unit files.
 pub(crate) const LOADED_UNITS: CommandLine =
     CommandLine::new("systemctl list-units --all --plain --no-legend --full --no-pager --output=json");
 
@@ -172,6 +181,13 @@ impl UnitFile {
 
 /// The installed units. Where the command failed (it is slow with very many unit files), none, and a note that says so.
 pub(crate) fn installed(output: Result<Output>) -> (Vec<UnitFile>, Option<String>) {
+    // systemctl ends with 1 where no unit file has such a name, and says nothing.
+    let has_none = |output: &Output| {
+        output.exit_code == 1 && output.stderr.is_empty() && matches!(output.text().trim(), "" | "[]")
+    };
+    if output.as_ref().is_ok_and(has_none) {
+        return (Vec::new(), None);
+    }
     match answer(output).and_then(|text| unit_files(&text)) {
         Ok(files) => (files, None),
         Err(problem) => {
@@ -181,7 +197,7 @@ pub(crate) fn installed(output: Result<Output>) -> (Vec<UnitFile>, Option<String
     }
 }
 
-/// Reads what [`UNIT_FILES`] and [`UNIT_FILE`] print, as JSON or as words.
+/// Reads what `systemctl list-unit-files` prints, as JSON or as words.
 pub(crate) fn unit_files(text: &str) -> Result<Vec<UnitFile>> {
     #[derive(Deserialize)]
     struct Row {
@@ -281,6 +297,20 @@ mod tests {
         assert_eq!(unit_files("").unwrap(), []);
         for malformed in ["[{\"unit_file\":", "[1]", "no unit here\n", "cron.service\n"] {
             assert_eq!(unit_files(malformed).unwrap_err().code, "UNEXPECTED_OUTPUT", "{malformed:?}");
+        }
+    }
+
+    #[test]
+    fn no_unit_file_of_a_name_is_none_and_no_failure() {
+        // systemctl 252 and 257 exit with 1, with `[]` as JSON and with nothing as words.
+        for none in ["[]\n", ""] {
+            assert_eq!(installed(output(1, none, "")), (Vec::new(), None), "{none:?}");
+        }
+        for failed in [output(1, "", "Failed to list unit files: Connection timed out\n"), output(4, "", "")]
+        {
+            let (files, note) = installed(failed);
+            assert!(files.is_empty());
+            assert!(note.unwrap().starts_with("units that are installed but not loaded are missing: "));
         }
     }
 

@@ -40,7 +40,7 @@ pub(crate) struct Service {
 pub(crate) fn svc_list(_: NoArgs, cx: &Context) -> Result<Listing<Service>> {
     // One command follows the other, because the manager answers nothing else while it reads the unit files.
     let loaded = systemctl::answer(cx.run(systemctl::LOADED_SERVICES.command()))?;
-    let (files, note) = systemctl::installed(cx.run(systemctl::UNIT_FILES.command()));
+    let (files, note) = systemctl::installed(cx.run(systemctl::SERVICE_FILES.command()));
     let items = services(&properties::parse_units(&loaded)?, &files);
     Ok(Listing { items, total: None, notes: note.into_iter().collect() })
 }
@@ -59,8 +59,7 @@ fn services(loaded: &[Properties<'_>], files: &[UnitFile]) -> Vec<Service> {
         known.insert(id.to_owned());
         services.extend(from_manager(id, unit, &names, &states));
     }
-    let installed =
-        files.iter().filter(|file| file.name.ends_with(".service") && !known.contains(&file.name));
+    let installed = files.iter().filter(|file| !known.contains(&file.name));
     services.extend(installed.filter(|file| !file.is_template_or_alias()).map(only_installed));
     services.sort_by(|a, b| (rank(a), &a.service).cmp(&(rank(b), &b.service)));
     services
@@ -147,7 +146,6 @@ mod tests {
             file("getty@.service", "enabled"),
             file("other.service", "alias"),
             file("rsync.service", "disabled"),
-            file("rsync.timer", "disabled"),
             file("off.service", "masked"),
         ];
         let services = services(&loaded, &files);

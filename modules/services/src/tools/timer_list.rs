@@ -47,17 +47,15 @@ pub(crate) struct Timer {
 }
 
 pub(crate) fn timer_list(_: NoArgs, cx: &Context) -> Result<Listing<Timer>> {
-    let lines = [systemctl::LOADED_TIMERS, systemctl::ELAPSES, systemctl::CLOCK];
-    let [loaded, elapses_next, now] = cx.run_each(lines.map(CommandLine::command));
+    let lines = [systemctl::LOADED_TIMERS, systemctl::ELAPSES, systemctl::CLOCK, systemctl::TIMER_FILES];
+    let [loaded, elapses_next, now, files] = cx.run_each(lines.map(CommandLine::command));
     let loaded = systemctl::answer(loaded)?;
-    // This follows the other commands, because the manager answers nothing else while it reads the unit files.
-    let (installed, note) = systemctl::installed(cx.run(systemctl::UNIT_FILES.command()));
+    let (installed, note) = systemctl::installed(files);
     let mut notes: Vec<String> = note.into_iter().collect();
     let (elapses, now) = (elapses(elapses_next), systemctl::clock(now));
 
     let mut units = properties::parse_units(&loaded)?;
-    let is_new =
-        |name: &str| name.ends_with(".timer") && !units.iter().any(|unit| unit.text("Id") == Some(name));
+    let is_new = |name: &str| !units.iter().any(|unit| unit.text("Id") == Some(name));
     let others: Vec<&str> = installed
         .iter()
         .filter(|file| !file.is_template_or_alias())
