@@ -124,10 +124,21 @@ impl Stat {
 /// account may change. There the command runs as the owner of that directory, then as `nobody`, and then as the account
 /// in use.
 pub(crate) fn look(command: Command, cx: &Context) -> Result<Output> {
-    let untrusted = match cx.run(command.clone().privilege(Privilege::RootIfAvailable)) {
-        Err(problem) if problem.code == UNTRUSTED => problem,
-        output => return output,
-    };
+    let [output] = look_each([command], cx);
+    output
+}
+
+/// [`look`] for several commands at the same time.
+pub(crate) fn look_each<const N: usize>(commands: [Command; N], cx: &Context) -> [Result<Output>; N] {
+    let as_root = commands.clone().map(|command| command.privilege(Privilege::RootIfAvailable));
+    let mut commands = commands.into_iter();
+    cx.run_each(as_root).map(|output| match (output, commands.next()) {
+        (Err(problem), Some(command)) if problem.code == UNTRUSTED => as_another(&command, problem, cx),
+        (output, _) => output,
+    })
+}
+
+fn as_another(command: &Command, untrusted: Problem, cx: &Context) -> Result<Output> {
     let paths = command.args.iter().filter(|arg| arg.starts_with('/'));
     let path = paths.max_by_key(|path| path.len()).cloned().unwrap_or_default();
     let owner = owner_above(&path, cx)?;

@@ -63,10 +63,11 @@ impl PrivilegeCheck<'_> {
 
     async fn find_dynamic_units(&self) -> Option<Vec<DynamicUnit>> {
         const SHOW: [&str; 4] = ["show", "--all", "--property=Id,User,DynamicUser", "--"];
-        let loaded = [&SHOW[..], &["*.service", "*.socket", "*.mount", "*.swap"]].concat();
-        let types = "--type=service,socket,mount,swap";
-        let installed = ["list-unit-files", "--no-legend", "--no-pager", "--full", types];
-        let asked = [&loaded[..], &installed].map(|args| command("systemctl", args, Privilege::Caller));
+        // By patterns systemd looks at the files of these units only; `--type=` leaves lines out after it looked at all.
+        const UNITS: [&str; 4] = ["*.service", "*.socket", "*.mount", "*.swap"];
+        const LIST: [&str; 5] = ["list-unit-files", "--no-legend", "--no-pager", "--full", "--"];
+        let asked = [SHOW.as_slice(), &LIST].map(|verb| [verb, &UNITS].concat());
+        let asked = asked.map(|args| command("systemctl", &args, Privilege::Caller));
         let mut answers = self.answers(&asked).await?;
         let names = unit_file_names(&answers.pop()?);
         let shows = names.chunks(AT_ONCE).map(|names| {

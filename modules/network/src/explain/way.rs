@@ -6,7 +6,7 @@ use linux_sysadmin_sdk::prelude::*;
 
 use super::Step;
 use crate::ip;
-use crate::links::Link;
+use crate::links::{self, LINKS, Link};
 use crate::tools::routes_show::{GET, Raw, way_of};
 
 const ROUTE: &str = "route";
@@ -39,29 +39,24 @@ pub(crate) struct Way {
 }
 
 /// The step, and the way where there is one.
-pub(crate) fn route(
-    to: IpAddr,
-    port: Option<u16>,
-    links: &[Link],
-    cx: &Context,
-) -> Result<(Step, Option<Way>)> {
+pub(crate) fn route(to: IpAddr, port: Option<u16>, cx: &Context) -> Result<(Step, Option<Way>)> {
     let text = to.to_string();
-    let with_port = match port {
-        Some(port) => {
-            let output = cx.run(GET_PORT.with([text.clone(), port.to_string()]))?;
-            matches!(output.exit_code, 0 | REFUSED_BY_KERNEL).then_some(output)
-        }
-        None => None,
+    let asked = match port {
+        Some(port) => GET_PORT.with([text.clone(), port.to_string()]),
+        None => GET.with([&text]),
     };
-    let output = match with_port {
-        Some(output) => output,
-        None => cx.run(GET.with([&text]))?,
+    let [output, links] = cx.run_each([asked, LINKS.command()]);
+    let output = match output? {
+        output if port.is_none() || matches!(output.exit_code, 0 | REFUSED_BY_KERNEL) => output,
+        _ => cx.run(GET.with([&text]))?,
     };
+    // They only tell whether the interface of the route is up.
+    let links = links.and_then(links::parse).unwrap_or_default();
     let raw = match way_of(output)? {
         Ok(raw) => raw,
         Err(problem) => {
             let step = Step::fails(ROUTE, format!("no packet leaves for {to}: {problem}"));
-            return Ok((explained(step, to, links), None));
+            return Ok((explained(step, to, &links), None));
         }
     };
     let way = way(&raw);

@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use linux_sysadmin_sdk::prelude::*;
 
 use crate::explain::{Step, name as by_name, port as by_port, way};
-use crate::links::{self, LINKS};
 use crate::name;
 use crate::probe::tcp::{self, Outcome};
 use crate::target::Target;
@@ -48,9 +47,7 @@ pub(crate) fn net_explain(args: ExplainArgs, cx: &Context) -> Result<Analysis<Ex
     let open = outcomes.iter().find(|(_, outcome)| *outcome == Outcome::Open);
     let (address, outcome) = open.or(outcomes.first()).copied().unwrap_or((first, Outcome::Unknown));
     explained.address = Some(address);
-    // They only tell whether the interface of the route is up.
-    let links = cx.run(LINKS.command()).and_then(links::parse).unwrap_or_default();
-    let (step, way) = way::route(address, port, &links, cx)?;
+    let (step, way) = way::route(address, port, cx)?;
     explained.steps.push(step);
     let Some(way) = way else { return Ok(told(explained, outcome)) };
     if outcome == Outcome::Open {

@@ -1,6 +1,8 @@
 //! The accounts that may become root and can log in: root itself, and those that may do everything by sudo.
 
-use linux_sysadmin_sdk::accounts::{Group, User};
+use std::cell::OnceCell;
+
+use linux_sysadmin_sdk::accounts::{Group, User, logins::Logins};
 use linux_sysadmin_sdk::sshd::{self, Settings};
 use linux_sysadmin_sdk::sudoers::{self, Sudoers, rights::Identity};
 use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
@@ -46,6 +48,7 @@ pub(super) struct Survey {
     pub anybody: Settings,
     /// What could not be looked at, one sentence each.
     pub unseen: Vec<String>,
+    expired: OnceCell<Vec<String>>,
 }
 
 impl Survey {
@@ -66,10 +69,15 @@ impl Survey {
             }
         }
         let anybody = settings.next().transpose().map_err(explained)?.unwrap_or_default();
-        let survey = Self { accounts, anybody, unseen };
+        let survey = Self { accounts, anybody, unseen, expired: OnceCell::new() };
         // Every sshd has a port. Without one, nothing is known of the other settings either.
         let is_said = survey.settings().all(|settings| settings.get("Port").is_some());
         if is_said { Ok(survey) } else { Err(Problem::unexpected("sshd -T", "no settings")) }
+    }
+
+    /// The accounts that have expired. They are asked for once, by the first who needs them.
+    pub fn expired(&self, cx: &Context) -> &[String] {
+        self.expired.get_or_init(|| Logins::look(None, cx).ended(cx.now()))
     }
 
     /// All settings that were asked for.

@@ -1,7 +1,7 @@
 //! Protection against lockouts: a hardening is refused where afterwards no account that may become root would be sure to
 //! get in, or not the one in use. The guard of the plan proves the rest by a new login.
 
-use linux_sysadmin_sdk::accounts::logins::{self, Logins, Password};
+use linux_sysadmin_sdk::accounts::logins::{self, Password};
 use linux_sysadmin_sdk::sshd::{self, Settings};
 use linux_sysadmin_sdk::{Category, prelude::*};
 
@@ -30,7 +30,7 @@ pub(super) fn refusal(actions: &[Action], survey: &Survey, cx: &Context) -> Opti
     if !ends_passwords && !ends_root {
         return None;
     }
-    let expired = Logins::look(None, cx).ended(cx.now());
+    let expired = survey.expired(cx);
     let mut why = Vec::new();
     for (account, settings) in &survey.accounts {
         let hindrance = match account.user.uid == 0 && ends_root {

@@ -1,8 +1,8 @@
 //! `perms_check`: the permissions of a path and of the directories above it, and the access of an account.
 
 use linux_sysadmin_sdk::accounts::check_user;
-use linux_sysadmin_sdk::paths::{self, Acl, GETFACL, IMMUTABLE, LSATTR, Paths};
-use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::paths::{self, GETFACL, IMMUTABLE, LSATTR, Paths};
+use linux_sysadmin_sdk::{Output, prelude::*};
 
 use crate::accounts::{Accounts, GROUPS, GROUPS_OF, USERS};
 use crate::files::{self, Kind, Stat};
@@ -100,7 +100,10 @@ fn look(path: &str, way: &PathWalk, who: Option<&Identity>, knows_acls: &mut boo
     let end = &way.end;
     let passed: Vec<&str> =
         way.passed.iter().filter(|stat| stat.kind != Kind::Symlink).map(|stat| stat.path.as_str()).collect();
-    let acls = acls(&passed, cx);
+    let asked = [GETFACL.with(passed), LSATTR.with([&end.path])];
+    let [acls, attributes] = files::look_each(asked, cx);
+    // None where getfacl is missing or fails.
+    let acls = acls.ok().filter(|output| output.exit_code == 0).map(|output| paths::acls(&output.text()));
     *knows_acls &= acls.is_some();
     let acls = acls.unwrap_or_default();
     let line = |stat: &Stat| {
@@ -122,7 +125,7 @@ fn look(path: &str, way: &PathWalk, who: Option<&Identity>, knows_acls: &mut boo
         group: end.group.clone(),
         leads_to: Some(end.path.clone()).filter(|end| end != path),
         acl: acls.iter().find(|acl| acl.path == end.path).map(|acl| acl.lines.clone()).unwrap_or_default(),
-        attributes: attributes(&end.path, cx),
+        attributes: immutable(attributes),
         parents: way.passed.iter().filter(|stat| *stat != end).map(line).collect(),
         access: who.map(|who| Access::of(who, &way.passed, end, &acls)),
     }
@@ -130,15 +133,12 @@ fn look(path: &str, way: &PathWalk, who: Option<&Identity>, knows_acls: &mut boo
 
 /// The attributes that keep even root from changing the path. Some file systems have no attributes.
 pub(super) fn attributes(path: &str, cx: &Context) -> Vec<&'static str> {
-    let output = files::look(LSATTR.with([path]), cx).and_then(|output| output.success("lsattr"));
-    let Ok(output) = output else { return Vec::new() };
-    paths::attributes(&output.text()).first().map(|of| of.names(&IMMUTABLE)).unwrap_or_default()
+    immutable(files::look(LSATTR.with([path]), cx))
 }
 
-/// The ACLs of those paths that have one. `None` where getfacl is missing or fails.
-fn acls(paths: &[&str], cx: &Context) -> Option<Vec<Acl>> {
-    let output = files::look(GETFACL.with(paths.iter().copied()), cx).ok()?;
-    (output.exit_code == 0).then(|| paths::acls(&output.text()))
+fn immutable(output: Result<Output>) -> Vec<&'static str> {
+    let Ok(output) = output.and_then(|output| output.success("lsattr")) else { return Vec::new() };
+    paths::attributes(&output.text()).first().map(|of| of.names(&IMMUTABLE)).unwrap_or_default()
 }
 
 /// The commands that look at permissions.
