@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::data_directory::DataDirectory;
 use super::hole::HoleType;
-use super::path::{Glob, is_secret};
+use super::path::{Glob, PathText, is_secret};
 use super::pattern::{Match, Pattern, PatternError};
 use super::request::{
     AnyProgramRequest, CommandRequest, Effect, OwnProgramRequest, PathRequest, Place, SignalRequest,
@@ -274,10 +274,11 @@ impl Grants {
     /// a grant names the file without a wildcard, or where plans may write it: a plan needs the whole contents to change a
     /// part of them, and the operator is asked about each such grant.
     pub fn is_looked_through(&self, path: &str, privilege: &Privilege) -> bool {
+        let path = PathText::new(path);
         let mut covering = self
             .paths
             .iter()
-            .filter(|grant| covers(&grant.request.privilege, privilege) && grant.glob.admits(path));
+            .filter(|grant| covers(&grant.request.privilege, privilege) && grant.glob.admits_text(&path));
         self.looks_through_wildcards
             && covering.all(|grant| !grant.request.write && grant.glob.text().contains('*'))
     }
@@ -432,14 +433,15 @@ impl Grants {
 
     /// Whether the module may read the path, both as it was given and as it is after symlinks.
     pub fn may_read(&self, asked: &str, real: &str, privilege: &Privilege) -> Result<(), Problem> {
-        self.may_reach("read", Glob::admits, asked, real, privilege)
+        self.may_reach("read", Glob::admits_text, asked, real, privilege)
     }
 
     /// Refuses a path that is, by this other name, a file that holds secrets. A mount gives a file such a name.
     pub fn may_be(&self, asked: &str, other: &str) -> Result<(), Problem> {
-        let is_granted = self.paths.iter().any(|grant| grant.glob.admits(other));
-        let is_denied = self.denied.iter().any(|glob| glob.matches(other));
-        match is_denied || is_secret(other) && !is_granted {
+        let text = PathText::new(other);
+        let is_granted = || self.paths.iter().any(|grant| grant.glob.admits_text(&text));
+        let is_denied = self.denied.iter().any(|glob| glob.matches_text(&text));
+        match is_denied || is_secret(other) && !is_granted() {
             true => Err(self.may_not_reach("use", asked, other, "secrets are kept there")),
             false => Ok(()),
         }
@@ -453,7 +455,10 @@ impl Grants {
     /// Whether the module may ask who holds the file, both as it was given and as it is after symlinks. A grant to read
     /// or write the file with any rights is enough. For any other file the module isn't told whether somebody uses it.
     pub fn may_lock(&self, asked: &str, real: &str) -> Result<(), Problem> {
-        let granted = |path: &str| self.paths.iter().any(|grant| grant.glob.admits(path));
+        let granted = |path: &str| {
+            let path = PathText::new(path);
+            self.paths.iter().any(|grant| grant.glob.admits_text(&path))
+        };
         match granted(asked) && (asked == real || granted(real)) {
             true => Ok(()),
             false => Err(self.may_not_reach("ask who holds", asked, real, "none of its grants covers it")),
@@ -475,20 +480,22 @@ impl Grants {
     fn may_reach(
         &self,
         verb: &str,
-        grants: impl Fn(&Glob, &str) -> bool,
+        grants: impl Fn(&Glob, &PathText<'_>) -> bool,
         asked: &str,
         real: &str,
         privilege: &Privilege,
     ) -> Result<(), Problem> {
-        let granted = |path: &str| {
-            self.paths
-                .iter()
-                .any(|grant| covers(&grant.request.privilege, privilege) && grants(&grant.glob, path))
+        let is_denied = |path: &PathText<'_>| self.denied.iter().any(|glob| glob.matches_text(path));
+        let is_granted = |path: &PathText<'_>| {
+            let mut paths = self.paths.iter();
+            paths.any(|grant| covers(&grant.request.privilege, privilege) && grants(&grant.glob, path))
         };
-        if self.denied.iter().any(|glob| glob.matches(asked) || glob.matches(real)) {
+        let [asked_text, real_text] = [asked, real].map(PathText::new);
+        let is_other = asked != real;
+        if is_denied(&asked_text) || is_other && is_denied(&real_text) {
             return Err(self.may_not_reach(verb, asked, real, "a service keeps secrets there"));
         }
-        if granted(asked) && (asked == real || granted(real)) {
+        if is_granted(&asked_text) && (!is_other || is_granted(&real_text)) {
             return Ok(());
         }
         Err(self.may_not_reach(verb, asked, real, "none of its grants covers it"))

@@ -5,6 +5,7 @@
 
 mod secrets;
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -86,6 +87,27 @@ pub(super) fn secret_globs() -> impl Iterator<Item = (&'static [&'static str], &
     secrets::globs_for_sudoers()
 }
 
+/// The text of a path, taken apart once for all globs that it is compared with: a call may read hundreds of files, and a
+/// module may have hundreds of grants.
+pub struct PathText<'a> {
+    /// None for a path that isn't [lexically safe](is_lexically_safe): no glob covers it.
+    components: Option<Vec<&'a str>>,
+    secret: OnceCell<Option<&'static str>>,
+}
+
+impl<'a> PathText<'a> {
+    /// Takes a path apart.
+    pub fn new(path: &'a str) -> Self {
+        let components = is_lexically_safe(path).then(|| components_of(path).collect());
+        Self { components, secret: OnceCell::new() }
+    }
+
+    /// Whether the path holds a secret, given its components.
+    fn is_secret(&self, components: &[&str]) -> bool {
+        self.secret.get_or_init(|| secrets::reason(components)).is_some()
+    }
+}
+
 /// A pattern for absolute paths, as in path grants and `<path:GLOB>` holes.
 ///
 /// | in the glob | covers |
@@ -154,24 +176,24 @@ impl Glob {
 
     /// Whether the glob covers this path. No glob covers a path that isn't [lexically safe](is_lexically_safe).
     pub fn matches(&self, path: &str) -> bool {
-        is_lexically_safe(path)
-            && covers(&self.components, &components_of(path).collect::<Vec<_>>(), covers_name)
+        self.matches_text(&PathText::new(path))
+    }
+
+    /// [`Glob::matches`] for a path that was taken apart.
+    pub fn matches_text(&self, path: &PathText<'_>) -> bool {
+        path.components.as_ref().is_some_and(|components| covers(&self.components, components, covers_name))
     }
 
     /// Whether the names in this directory may be listed: the glob covers the directory itself, or
     /// everything below it (`/proc` with `/proc/**`).
-    pub fn covers_listing(&self, directory: &str) -> bool {
-        if !is_lexically_safe(directory)
-            || is_secret(directory) && self.names(components_of(directory)).is_none()
-        {
-            return false;
-        }
-        let mut below: Vec<&str> = components_of(directory).collect();
-        covers(&self.components, &below, covers_name) || {
+    pub fn covers_listing(&self, directory: &PathText<'_>) -> bool {
+        let Some(components) = &directory.components else { return false };
+        let is_covered = covers(&self.components, components, covers_name) || {
             // No name is empty, so the empty name can stand for any name.
-            below.push("");
-            self.text.ends_with("/**") && covers(&self.components, &below, covers_name)
-        }
+            let below = || [components.as_slice(), &[""]].concat();
+            self.text.ends_with("/**") && covers(&self.components, &below(), covers_name)
+        };
+        is_covered && self.reaches(directory, components)
     }
 
     /// Whether this glob grants this path. It has to cover the path, and where the path [holds a secret](is_secret), it has
@@ -181,7 +203,18 @@ impl Glob {
     ///
     /// The caller asks again for the path that symlinks lead to.
     pub fn admits(&self, path: &str) -> bool {
-        self.matches(path) && (!is_secret(path) || self.names(components_of(path)).is_some())
+        self.admits_text(&PathText::new(path))
+    }
+
+    /// [`Glob::admits`] for a path that was taken apart.
+    pub fn admits_text(&self, path: &PathText<'_>) -> bool {
+        let Some(components) = &path.components else { return false };
+        covers(&self.components, components, covers_name) && self.reaches(path, components)
+    }
+
+    /// Whether a path that the glob covers holds no secret, or is named by the glob.
+    fn reaches(&self, path: &PathText<'_>, components: &[&str]) -> bool {
+        !path.is_secret(components) || self.names(components.iter().copied()).is_some()
     }
 
     /// The reason why the paths of this glob are secret, where it names a secret.

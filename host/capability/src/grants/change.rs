@@ -3,9 +3,10 @@
 use super::{CommandGrant, Grants, covers, without_certain_secrets, without_likely_secrets};
 use super::{MAX_QUOTED, command_line};
 use crate::hole::HoleType;
-use crate::path::{Glob, secret_below};
+use crate::path::{Glob, PathText, secret_below};
 use crate::pattern::Match;
 use crate::request::Effect;
+use crate::staging::Staging;
 use host_base::Risk;
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Privilege};
@@ -88,15 +89,18 @@ impl Grants {
         if asked.ends_with('/') || real.ends_with('/') {
             return refused("expected a path without a slash at its end");
         }
-        let covering = |path: &str| {
+        let covering = |path: &str| -> Vec<&Staging> {
+            let path = PathText::new(path);
             let all = self.paths.iter().filter(|grant| covers(&grant.request.privilege, privilege));
-            let path = path.to_owned();
-            all.filter(move |grant| grant.glob.admits(&path)).filter_map(|grant| grant.staging.as_ref())
+            all.filter(|grant| grant.glob.admits_text(&path))
+                .filter_map(|grant| grant.staging.as_ref())
+                .collect()
         };
-        if covering(asked).next().is_none() || covering(real).next().is_none() {
+        let (of_asked, of_real) = (covering(asked), covering(real));
+        if of_asked.is_empty() || of_real.is_empty() {
             return refused("none of its grants to write covers it");
         }
-        if !covering(real).any(|staging| staging.is_possible_for(real)) {
+        if !of_real.iter().any(|staging| staging.is_possible_for(real)) {
             return refused(
                 "expected a path that leaves room for copies beside it, and a name other than .previous",
             );
