@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem};
+use crate::{Category, Command, DurationCategory, Keep, Output, Place, Privilege, Problem, text};
 
 impl Command {
     /// A command that runs as the account that the target is reached as, for at most 10 s. The host runs it only if a grant
@@ -65,12 +65,12 @@ impl Command {
 impl Output {
     /// Stdout as text. Bytes that aren't UTF-8 become U+FFFD.
     pub fn text(&self) -> Cow<'_, str> {
-        String::from_utf8_lossy(&self.stdout)
+        text::lossy(&self.stdout)
     }
 
     /// Stderr as text, without blanks around it. Bytes that aren't UTF-8 become U+FFFD.
     pub fn error_text(&self) -> String {
-        String::from_utf8_lossy(&self.stderr).trim().to_owned()
+        text::lossy(&self.stderr).trim().to_owned()
     }
 
     /// The output, if the exit code is 0 and stdout is complete; otherwise a problem that quotes stderr.

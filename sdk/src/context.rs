@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::bindings::sysadmin::module::confirm;
 use crate::bindings::sysadmin::module::target_files::Request;
 use crate::knowledge::Profile;
+use crate::text;
 use crate::{
     Applied, Category, Change, Command, Distro, Failure, Metadata, Output, Pipeline, Privilege, Problem,
     Result, ToolCall,
@@ -129,8 +130,7 @@ impl Context {
 
     /// Reads several text files at the same time. The results are in the order of the paths.
     pub fn read_all<P: AsRef<str>>(&self, paths: &[P]) -> Vec<Result<String>> {
-        let text = |contents: Vec<u8>| String::from_utf8_lossy(&contents).into_owned();
-        self.read_all_bytes(paths).into_iter().map(|contents| contents.map(text)).collect()
+        self.read_all_bytes(paths).into_iter().map(|contents| contents.map(text::lossy_string)).collect()
     }
 
     /// Reads the bytes of a file of the target, for a tool that writes it back. A file of 1 MiB or more is a problem.

@@ -1,5 +1,7 @@
 //! Texts from callers and programs, as messages repeat them.
 
+use std::borrow::Cow;
+
 use crate::characters::is_hidden;
 
 /// The first `most` characters of a text, with an ellipsis where there are more.
@@ -52,7 +54,21 @@ pub fn unescaped(text: &str) -> String {
             }
         }
     }
-    String::from_utf8_lossy(&bytes).into_owned()
+    lossy_string(bytes)
+}
+
+/// The bytes as text. Those that aren't UTF-8 become U+FFFD. What a program printed hardly ever has such bytes, and the check
+/// of the whole is several times as fast as [`String::from_utf8_lossy`], which looks at one byte after the other.
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// [`lossy`] for bytes that nobody else needs.
+pub fn lossy_string(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]
@@ -70,6 +86,18 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(unescaped(escaped), plain);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_and_the_rest_is_kept() {
+        for (bytes, text) in [
+            (&b""[..], ""),
+            ("grün".as_bytes(), "grün"),
+            (b"a\xffb", "a\u{fffd}b"),
+            (b"cut \xc3", "cut \u{fffd}"),
+        ] {
+            assert_eq!((lossy(bytes).as_ref(), lossy_string(bytes.to_vec()).as_str()), (text, text));
         }
     }
 

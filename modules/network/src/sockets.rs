@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use linux_sysadmin_sdk::{Output, OutputStream, Privilege, listening, prelude::*};
+use linux_sysadmin_sdk::{Output, OutputStream, Privilege, listening, prelude::*, text};
 
 /// Prints all sockets of TCP and UDP, one a line.
 pub(crate) const SOCKETS: CommandLine = CommandLine::new("ss -Htunap");
@@ -100,7 +100,7 @@ fn streamed(mut stream: OutputStream) -> Result<Vec<Socket>> {
             None => 0,
         };
         let lines: Vec<u8> = rest.drain(..whole).collect();
-        sockets.extend(String::from_utf8_lossy(&lines).lines().filter_map(socket));
+        sockets.extend(text::lossy(&lines).lines().filter_map(socket));
         if is_end {
             return Ok(sockets);
         }

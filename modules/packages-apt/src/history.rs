@@ -6,6 +6,7 @@ use std::io::Read;
 use flate2::read::MultiGzDecoder;
 use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
 use linux_sysadmin_sdk::prelude::*;
+use linux_sysadmin_sdk::text::lossy_string;
 
 /// The most bytes that are read of one log, uncompressed. Older transactions aren't reported.
 const MOST_BYTES: usize = 4 << 20;
@@ -13,12 +14,12 @@ const MOST_BYTES: usize = 4 << 20;
 const ENOUGH: usize = 300;
 
 pub(crate) fn read(package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>> {
-    let is_enough = |found: &[Transaction]| package.is_none() && found.len() >= ENOUGH;
+    let is_enough = |found: usize| package.is_none() && found >= ENOUGH;
     let of_apt = latest("/var/log/apt", "history.log", cx, is_enough, of_apt)?;
     let of_dpkg = latest("/var/log", "dpkg.log", cx, is_enough, of_dpkg)?;
-    let mut all: Vec<_> = of_apt.iter().map(|apt| apt.past.clone()).collect();
-    let by_itself = of_dpkg.into_iter().filter(|dpkg| !of_apt.iter().any(|apt| apt.has(dpkg)));
-    all.extend(by_itself.map(|dpkg| dpkg.past));
+    let is_by_itself = |dpkg: &Entry| !of_apt.iter().any(|apt| apt.has(dpkg));
+    let by_itself: Vec<_> = of_dpkg.into_iter().filter(is_by_itself).collect();
+    let mut all: Vec<_> = of_apt.into_iter().chain(by_itself).map(|entry| entry.past).collect();
     all.sort_by(|a, b| b.at.cmp(&a.at));
     Ok(all)
 }
@@ -41,7 +42,7 @@ fn latest(
     directory: &str,
     name: &str,
     cx: &Context,
-    is_enough: impl Fn(&[Transaction]) -> bool,
+    is_enough: impl Fn(usize) -> bool,
     parse: fn(&str) -> Vec<Entry>,
 ) -> Result<Vec<Entry>> {
     let mut found: Vec<Entry> = Vec::new();
@@ -50,8 +51,7 @@ fn latest(
         let mut entries = parse(&text);
         entries.reverse();
         found.extend(entries);
-        let past: Vec<_> = found.iter().map(|entry| entry.past.clone()).collect();
-        if is_enough(&past) {
+        if is_enough(found.len()) {
             break;
         }
     }
@@ -93,7 +93,7 @@ fn text(path: &str, cx: &Context) -> Result<String> {
     if is_packed {
         (bytes, is_cut) = tail(MultiGzDecoder::new(bytes.as_slice()));
     }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = lossy_string(bytes);
     Ok(if is_cut { text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned()) } else { text })
 }
 
@@ -189,11 +189,10 @@ fn of_dpkg(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     let mut begins = true;
     for line in text.lines() {
-        let mut words = line.split(' ');
-        let (Some(date), Some(time), Some(action)) = (words.next(), words.next(), words.next()) else {
-            continue;
-        };
-        let verb = match action {
+        // Most lines are of other actions. All begin with a time of 19 bytes.
+        let Some((at, rest)) = line.split_at_checked(19) else { continue };
+        let mut words = rest.split(' ').skip(1);
+        let verb = match words.next().unwrap_or_default() {
             "startup" => {
                 begins = true;
                 continue;
@@ -208,7 +207,7 @@ fn of_dpkg(text: &str) -> Vec<Entry> {
         let name = name.split_once(':').map_or(name, |(name, _arch)| name);
         let version =
             |text: Option<&str>| text.filter(|text| *text != "<none>").unwrap_or_default().to_owned();
-        let at = format!("{date} {time}");
+        let at = at.to_owned();
         if begins {
             let past =
                 Transaction { at: at.clone(), command: Some("dpkg".to_owned()), ..Transaction::default() };

@@ -159,10 +159,7 @@ pub fn look_up<'a>(cx: &Context, stats: impl IntoIterator<Item = &'a Stat>) -> V
         parts.push((format!("/proc/{pid}/cgroup"), 0, FILE_BYTES));
         parts.push((format!("/proc/{pid}/cmdline"), 0, COMMAND_BYTES));
     }
-    let mut texts = cx
-        .read_parts(&parts)
-        .into_iter()
-        .map(|bytes| bytes.ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned()));
+    let mut texts = cx.read_parts(&parts).into_iter().map(|bytes| bytes.ok().map(text::lossy_string));
     let mut next = || texts.next().flatten();
     let users = Users::parse(&next().unwrap_or_default());
     let boot = boot_time(&next().unwrap_or_default());

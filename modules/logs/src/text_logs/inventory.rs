@@ -56,7 +56,7 @@ fn entry(text: &[u8]) -> Option<Found> {
     Some(Found { file: File::new(part()?.to_owned(), modified, size), bytes: blocks * 512 })
 }
 
-/// Whether a file is text, by its name.
+/// Whether a file is a text log, by its name.
 pub(crate) fn is_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let others = ["wtmp", "btmp", "lastlog", "faillog", "tallylog", "utmp"];
@@ -65,7 +65,9 @@ pub(crate) fn is_text(path: &str) -> bool {
         path.starts_with("/var/log/journal/") || name.ends_with(".journal") || name.ends_with(".journal~");
     // sysstat writes records of fixed length.
     let is_record = path.contains("/sysstat/") || path.contains("/sa/");
-    !is_other && !is_journal && !is_record && !name.ends_with(".db")
+    // At each change apt writes the state of all packages there, for its planner. libgpg-error is no error.
+    let is_state = name.starts_with("eipp.log");
+    !is_other && !is_journal && !is_record && !is_state && !name.ends_with(".db")
 }
 
 /// The text logs that may have lines in a range.
@@ -159,6 +161,7 @@ mod tests {
             "/var/log/btmp-20260101",
             "/var/log/journal/x/system.journal",
             "/var/log/sysstat/sa01",
+            "/var/log/apt/eipp.log.xz",
         ] {
             assert!(!is_text(path), "{path}");
         }
