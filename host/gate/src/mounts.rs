@@ -32,7 +32,8 @@ struct Mount {
 pub struct Mounts(Vec<Mount>);
 
 impl Mounts {
-    /// Reads the kernel's table. The result is a problem where the target doesn't show what is mounted.
+    /// Reads the kernel's table. The result is a problem where the target doesn't show what is mounted. Each call reads it
+    /// anew: by poll(2) the kernel tells of mounts that come and go, and not of a directory above one that is renamed.
     pub async fn read(target: &Target) -> Result<Self, Problem> {
         let access = Access { privilege: Privilege::Caller, verbs: Vec::new() };
         let all: Arc<PathCheck> = Arc::new(|_, _| Ok(()));

@@ -6,7 +6,7 @@ use serde_json::json;
 
 const CLEAN: &str = "
 chattr -R -i -a /etc/lsa-files 2>/dev/null
-for place in bound tree/inner full readonly; do umount /etc/lsa-files/$place 2>/dev/null; done
+for place in bound plain tree/inner full readonly; do umount /etc/lsa-files/$place 2>/dev/null; done
 rm -rf /etc/lsa-files /etc/cron.d/lsa-files
 ";
 
@@ -82,6 +82,22 @@ async fn what_is_no_plain_file_that_can_be_replaced_is_refused_and_stays() {
     }
     machine.is_still(&before, "what was refused");
     machine.nothing_is_left_behind();
+}
+
+#[tokio::test]
+async fn a_mount_that_comes_while_the_server_runs_is_seen_by_the_next_call() {
+    let Some(machine) = host("a_mount_that_comes_while_the_server_runs_is_seen_by_the_next_call") else {
+        return;
+    };
+    let mut client = machine.serve_all_but_critical().await;
+    let arguments = json!({"path": "/etc/lsa-files/plain"});
+    for _ in 0..2 {
+        assert_eq!(client.envelope("file_read", arguments.clone()).await["status"], "success");
+        machine.sh("mount --bind /etc/shadow /etc/lsa-files/plain");
+        machine.refuses(&mut client, "file_read", &arguments, "CAPABILITY_DENIED").await;
+        machine.sh("umount /etc/lsa-files/plain");
+    }
+    assert_eq!(client.envelope("file_read", arguments).await["status"], "success");
 }
 
 #[tokio::test]
