@@ -2,6 +2,7 @@
 //! state makes necessary.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use host_base::problem::Problem;
@@ -63,11 +64,13 @@ pub async fn fragment(
     let bound = if is_servers { Exactness::Server } else { Exactness::Grants };
     let (mut rules, mut path_checks) = (Vec::new(), PathChecks::new());
     for NeededCommand { pattern, run_as, reason } in &needed {
-        let program = target
-            .program(pattern.program())
-            .await
-            .map(std::path::PathBuf::from)
-            .map_err(|problem| problem.message);
+        let name = pattern.program();
+        let is_own = requests.own_programs.iter().any(|own| own.path == name);
+        let program = match target.program(name).await {
+            // A plan of the module's writes it before it runs it, by commands that the fragment allows as well.
+            Err(problem) if problem.code == "PROGRAM_NOT_FOUND" && is_own => Ok(name.into()),
+            found => found.map(PathBuf::from).map_err(|problem| problem.message),
+        };
         let refused = match bound {
             Exactness::Grants => unsafe_path(target, pattern, run_as, &mut path_checks).await,
             Exactness::Server => None,

@@ -2,14 +2,15 @@
 
 use linux_sysadmin_sdk::{DurationCategory, Privilege, prelude::*, text};
 
-const VERIFY: CommandLine = CommandLine::new("findmnt --verify --tab-file=/etc/fstab");
+/// Checks fstab. By the hole for its path the host may also run it for a copy beside it, by sudo too.
+const VERIFY: CommandLine = CommandLine::new("findmnt --verify --tab-file=<path:/etc/fstab>");
 
 pub(crate) fn grant() -> CommandGrant {
     VERIFY.read("what findmnt says of fstab, also of a new one before it takes the old one's place").as_root()
 }
 
 pub(crate) fn command() -> Command {
-    VERIFY.command().privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick)
+    VERIFY.with(["/etc/fstab"]).privilege(Privilege::RootIfAvailable).duration(DurationCategory::Quick)
 }
 
 /// The command that checks a new file before it takes its place.

@@ -140,6 +140,8 @@ fn system_mode_is_set_up_once_and_taken_away() {
         "set -e; cmp {OWN} {PROGRAM}; test $(stat -c %U:%a {PROGRAM}) = root:755; visudo -c; cd {MODULES}; \
          sha256sum --check SHA256SUMS; test -z \"$(find / -xdev -path '/proc' -prune -o -name '.linux-sysadmin*' -print)\""
     ));
+    // A module's own program is written by the first plan that needs it.
+    person.0.sh("! grep --recursive 'lib/linux-sysadmin/[a-z-]* is not installed' /etc/sudoers.d");
     assert_eq!(person.not_right(0), []);
     person.0.sh("echo '*.emerg :omusrmsg:*' > /etc/rsyslog.d/lsa.conf");
     let found = person.not_right(1);
