@@ -63,6 +63,9 @@ async fn every_change_of_every_day_is_made_by_the_servers_own_account() {
     machine.sh(&format!(
         "sudo -H -u {ACCOUNT} sh -c 'umask 077; mkdir -p ~/.ssh; ssh-keygen -q -t ed25519 -N \"\" -f ~/.ssh/id_ed25519'"
     ));
+    // The account looks into the directory; the password in it is root's alone.
+    machine.sh("mkdir --parents /etc/linux-sysadmin/backup");
+    machine.sh("umask 077; echo of-a-test > /etc/linux-sysadmin/backup/restic-password");
     machine.host().warm(ACCOUNT, "/var/lib/linux-sysadmin/home/.cache");
     let serve = ["sudo", "-n", "-u", ACCOUNT, PROGRAM, "serve"];
     let mut client = Client::start_command(machine.host().command_as(PERSON, &serve));
