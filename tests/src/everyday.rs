@@ -10,7 +10,7 @@ macro_rules! known {
     () => {
         r"
 known() {
-    for place in / /etc /etc/sysctl.d /etc/systemd/system /etc/cron.d /etc/sudoers.d /srv /tmp /opt /home /var/www /var/lib /root /root/.ssh /usr/local/bin; do
+    for place in / /etc /etc/sysctl.d /etc/systemd/system /etc/cron.d /etc/sudoers.d /srv /tmp /opt /home /var/www /var/lib /root /root/.ssh /usr/local/bin /usr/local/lib; do
         ls -A $place | sed s:^:$place/:
     done
 }
@@ -23,8 +23,9 @@ const PREPARE: &str = concat!(
     r"
 mkdir -p /run/lsa-everyday
 known | sort > /run/lsa-everyday/files
+findmnt --raw --noheadings --output TARGET | sort > /run/lsa-everyday/mounts
 getent passwd | cut -d: -f1 | sort > /run/lsa-everyday/accounts
-cp -a /etc/hostname /etc/hosts /run/lsa-everyday
+cp -a /etc/hostname /etc/hosts /etc/fstab /run/lsa-everyday
 readlink /etc/localtime > /run/lsa-everyday/localtime
 sysctl --all > /run/lsa-everyday/sysctl
 getent group | cut -d: -f1 | sort > /run/lsa-everyday/groups
@@ -38,6 +39,7 @@ if test -e /run/lsa-everyday/groups; then
     cd /
     cat /run/lsa-everyday/hostname > /etc/hostname
     cat /run/lsa-everyday/hosts > /etc/hosts
+    cat /run/lsa-everyday/fstab > /etc/fstab
     hostname $(cat /etc/hostname)
     systemctl try-restart systemd-hostnamed
     timedatectl set-timezone $(sed s:.*/zoneinfo/:: /run/lsa-everyday/localtime)
@@ -46,6 +48,9 @@ if test -e /run/lsa-everyday/groups; then
     done
     for account in $(getent passwd | cut -d: -f1 | sort | comm -13 /run/lsa-everyday/accounts -); do
         crontab -u $account -r; pkill -KILL -u $account
+    done
+    findmnt --raw --noheadings --output TARGET | sort | comm -13 /run/lsa-everyday/mounts - | grep ^/srv/ | while read -r mount; do
+        umount $mount
     done
     known | sort | comm -13 /run/lsa-everyday/files - | while read -r file; do
         case $file in

@@ -36,6 +36,6 @@ pub use verbs::{
 /// The parts of patterns and paths, for the fuzzer.
 #[cfg(feature = "fuzzing")]
 pub mod parts {
-    pub use crate::path::is_secret;
+    pub use crate::path::{PathText, is_secret};
     pub use crate::pattern::{Item, MAX_PATTERN, Part, Token, sample};
 }

@@ -151,10 +151,11 @@ fn of_cargo(profile: Profile, environment: &Environment) -> Vec<Unit> {
     // The example is a workspace of its own, as an author's is, and compiles the sdk for itself.
     let example = ["test", "--locked", "--manifest-path", "sdk/examples/packages-pacman/Cargo.toml"];
     units.push(unit("sdk examples packages-pacman", Tier::Thorough, example.to_vec(), &own));
-    // The fuzz targets are a workspace of their own, which takes as long to compile as everything else.
+    // The fuzz targets are a workspace of their own, which takes as long to compile as everything else. The name has them
+    // checked whenever the crate that they fuzz is touched.
     if crate::cmd::find_program("c++").is_some() {
         let clippy = ["clippy", "--manifest-path", crate::lint::FUZZ, "--bins", "--", "-D", "warnings"];
-        units.push(unit("lints of fuzz", Tier::Thorough, clippy.to_vec(), &own));
+        units.push(unit("lints of fuzz for host-capability", Tier::Thorough, clippy.to_vec(), &own));
     }
     units
 }
