@@ -289,6 +289,8 @@ async fn a_pipe_in_the_place_of_a_file_keeps_nobody_waiting() {
     let home = Home::new();
     added(&home, "greeter");
     let mut client = open(&home).await;
+    // Only a client that has a list is told of its changes.
+    assert!(listed(&mut client).await.contains("greet_users"));
     let pipe = |path: &Path| {
         fs::remove_file(path).expect("removed");
         assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success());
@@ -594,6 +596,7 @@ async fn a_running_server_follows_what_the_operator_does() {
     // There is no module of a third party yet, and no directory for them.
     let mut client = open(&home).await;
     assert!(!home.data().exists());
+    assert!(!listed(&mut client).await.contains("greet_users"));
     added(&home, "greeter");
     list_changed(&mut client).await;
     assert_eq!(client.envelope("greet", json!({})).await["status"], "success");
@@ -657,6 +660,7 @@ async fn a_configuration_that_cannot_be_read_while_the_server_runs_changes_nothi
     let home = Home::new();
     added(&home, "greeter");
     let mut client = open(&home).await;
+    assert!(listed(&mut client).await.contains("greet_users"));
     let config = fs::read_to_string(home.config()).expect("the configuration");
     let disabled = config.replace("  disabled: []", "  disabled: [greeter]");
     fs::write(home.config(), &disabled).expect("written");
