@@ -3,7 +3,8 @@
 //!
 //! sudo compares the program and one text: the arguments joined by blanks. Each pattern becomes a regular expression over
 //! that text, which is never wider than the pattern and in some places narrower (see [`holes`] and [`paths`]). A grant that
-//! can't be expressed in this way becomes a comment with the reason.
+//! can't be expressed in this way becomes a comment with the reason. The expressions of a program are united into as few as
+//! possible, because sudo parses all of its files at each command.
 //!
 //! An expression can't see where an argument ends. `restart -- nginx` as one argument passes as well as the three arguments
 //! do. The program then gets an argument that it doesn't understand, and not more than is granted.
@@ -21,6 +22,7 @@ mod holes;
 mod paths;
 mod version;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -168,10 +170,23 @@ impl Fragment {
             text: String::new(),
         };
         fragment.heading(module, version, account, exactness);
+        let mut allowed = Allowed::new();
         for (number, rule) in (1..).zip(rules) {
-            fragment.rule(module, account, (exactness, sudo), number, rule);
+            fragment.rule(module, account, (exactness, sudo), number, rule, &mut allowed);
         }
+        fragment.allow(module, account, &allowed);
         Ok(fragment)
+    }
+
+    /// The text without what is there for people only, since sudo parses comments too at each command.
+    pub fn for_sudo(&self) -> String {
+        let heading = self.text.lines().take_while(|line| line.starts_with('#'));
+        let rules = self.text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let name = self.path.file_name().map_or_else(Default::default, |name| name.to_string_lossy());
+        let module = name.trim_start_matches("linux-sysadmin-");
+        let more = format!("#\n# What each of the rules is for: linux-sysadmin modules sudoers {module}");
+        let lines: Vec<&str> = heading.chain([more.as_str()]).chain(rules).collect();
+        lines.join("\n") + "\n"
     }
 
     /// Says of a grant that no expression can hold it, and why.
@@ -224,6 +239,7 @@ impl Fragment {
         (exactness, sudo): (Exactness, Option<SudoVersion>),
         number: usize,
         rule: &SudoersRule<'_>,
+        allowed: &mut Allowed,
     ) {
         self.text.push('\n');
         self.comment(&format!("{number}. {}", rule.pattern.text()));
@@ -233,11 +249,22 @@ impl Fragment {
             Err(refusal) => return self.comment(&format!("Not allowed: {refusal}")),
         };
         let environment = self.environment(number, rule.pattern);
-        for note in prepared.notes {
+        for note in &prepared.arguments.notes {
             self.comment(note);
         }
-        let name = format!("LSA_{}_{number}", module.to_ascii_uppercase().replace('-', "_"));
-        let mut lines = vec![format!("Cmnd_Alias {name} = {}", prepared.commands.join(", \\\n    "))];
+        // The number is excluded as well, because root may have other names.
+        let run_as = if rule.run_as == ANY_USER { "ALL, !root, !#0" } else { rule.run_as };
+        let refusal = unusable(rule, sudo);
+        if refusal.is_none() {
+            self.usable += 1;
+            if environment.is_none() {
+                let programs = allowed.entry(run_as.to_owned()).or_default();
+                programs.entry(prepared.program).or_default().extend(prepared.arguments);
+                return;
+            }
+        }
+        let name = format!("{}_{number}", alias(module));
+        let mut lines = vec![format!("Cmnd_Alias {name} = {}", listed(&prepared.commands()))];
         if let Some(Environment { path, text }) = &environment {
             let (file, variables) = (path.display(), text.trim_end().replace('\n', " "));
             self.comment(&format!("sudo sets {variables}, from {file} (owned by root, mode 0440)"));
@@ -247,10 +274,8 @@ impl Fragment {
                 names.map(|name| format!(", env_keep-=\"{name}\", env_check-=\"{name}\"")).collect();
             lines.push(format!("Defaults!{name} env_reset, env_file=\"{file}\"{dropped}"));
         }
-        // The number is excluded as well, because root may have other names.
-        let run_as = if rule.run_as == ANY_USER { "ALL, !root, !#0" } else { rule.run_as };
         lines.push(format!("{account} ALL=({run_as}) NOPASSWD: {name}"));
-        if let Some(refusal) = unusable(rule, sudo) {
+        if let Some(refusal) = refusal {
             self.comment(&format!("Not allowed: {refusal}"));
             lines.iter().for_each(|line| self.comment(&line.replace(" \\\n   ", "")));
             return;
@@ -259,8 +284,22 @@ impl Fragment {
             self.text.push_str(&line);
             self.text.push('\n');
         }
-        self.usable += 1;
         self.environments.extend(environment);
+    }
+
+    /// Writes the rules without variables, those of an account together. sudo reads all rules at each command, so that a
+    /// command takes the longer the more of them there are.
+    fn allow(&mut self, module: &str, account: &str, allowed: &Allowed) {
+        for (number, (run_as, programs)) in (1..).zip(allowed) {
+            let commands = programs.iter().flat_map(|(program, arguments)| commands(program, arguments));
+            let name = format!("{}_AS_{number}", alias(module));
+            self.text.push('\n');
+            self.comment("All of the above that has no variables, in as few expressions as sudo can take.");
+            self.text.push_str(&format!(
+                "Cmnd_Alias {name} = {}\n{account} ALL=({run_as}) NOPASSWD: {name}\n",
+                listed(&commands.collect::<Vec<_>>())
+            ));
+        }
     }
 
     fn environment(&self, number: usize, pattern: &Pattern) -> Option<Environment> {
@@ -297,10 +336,33 @@ impl fmt::Display for Fragment {
     }
 }
 
+/// What is allowed: the accounts as which commands run, their programs, and the arguments of each.
+type Allowed = BTreeMap<String, BTreeMap<String, Arguments>>;
+
 /// A rule as sudoers expresses it.
 struct Prepared {
-    commands: Vec<String>,
-    notes: Vec<&'static str>,
+    program: String,
+    arguments: Arguments,
+}
+
+impl Prepared {
+    fn commands(&self) -> Vec<String> {
+        commands(&self.program, &self.arguments).collect()
+    }
+}
+
+fn commands<'a>(program: &'a str, arguments: &Arguments) -> impl Iterator<Item = String> + 'a {
+    arguments.texts().into_iter().map(move |text| format!("{program} {text}"))
+}
+
+/// Commands as a list in sudoers, one in each line.
+fn listed(commands: &[String]) -> String {
+    commands.join(", \\\n    ")
+}
+
+/// What the aliases of a module begin with.
+fn alias(module: &str) -> String {
+    format!("LSA_{}", module.to_ascii_uppercase().replace('-', "_"))
 }
 
 /// Translates a rule into sudoers commands, where that is possible.
@@ -316,9 +378,7 @@ fn prepared(rule: &SudoersRule<'_>, exactness: Exactness) -> Result<Prepared, Re
     if let Some((name, _)) = rule.pattern.variables().iter().find(|(_, value)| !value.bytes().all(plain)) {
         return Err(Refusal::Value(name.clone()));
     }
-    let Arguments { texts, notes } = arguments(rule.pattern, exactness)?;
-    let commands = texts.iter().map(|text| format!("{program} {text}")).collect();
-    Ok(Prepared { commands, notes })
+    Ok(Prepared { program: program.to_owned(), arguments: arguments(rule.pattern, exactness)? })
 }
 
 /// The reason why this target can't use a rule, although sudoers can express it.

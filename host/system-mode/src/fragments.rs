@@ -61,10 +61,10 @@ pub async fn wanted(
         if !fragment.is_needed {
             continue;
         }
-        let text = fragment.to_string();
-        if let Some(note) = unusable(name, fragment.usable, &text) {
+        if let Some(note) = unusable(name, fragment.usable, &fragment.to_string()) {
             wanted.notes.push(note);
         }
+        let text = fragment.for_sudo();
         let environments = fragment.environments.into_iter();
         wanted.files.extend(environments.map(|environment| (environment.path, environment.text)));
         wanted.files.push((fragment.path, text));

@@ -6,7 +6,7 @@
 
 use regex_syntax::hir::Hir;
 
-use super::expression::{literal, may_hold_a_blank, repeated, texts, without};
+use super::expression::{literal, may_hold_a_blank, pieces, repeated, united, without};
 use super::{Exactness, Refusal, holes};
 use crate::HoleType;
 use crate::pattern::{Item, Part, Pattern, Token};
@@ -18,11 +18,29 @@ const MAX_TOKENS: usize = 256;
 const MAX_ALL_OPTIONAL: usize = 16;
 
 /// The arguments of a command in sudoers.
+#[derive(Default)]
 pub(super) struct Arguments {
-    /// The alternatives as they stand in a sudoers file: `""` for no arguments, or expressions.
-    pub(super) texts: Vec<String>,
+    /// Whether there may be none. An expression for no arguments would match one empty argument as well.
+    may_be_none: bool,
+    /// The expressions for at least one argument, none of them too long.
+    expressions: Vec<Hir>,
     /// Remarks for the operator.
     pub(super) notes: Vec<&'static str>,
+}
+
+impl Arguments {
+    /// Adds what other arguments of the same program may be.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.may_be_none |= other.may_be_none;
+        self.expressions.extend(other.expressions);
+        self.notes.extend(other.notes);
+    }
+
+    /// The alternatives as they stand in a sudoers file: `""` for no arguments, or expressions.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let none = self.may_be_none.then(|| "\"\"".to_owned());
+        none.into_iter().chain(united(&self.expressions)).collect()
+    }
 }
 
 /// Translates what follows the program in a pattern.
@@ -40,19 +58,16 @@ pub(super) fn arguments(pattern: &Pattern, exactness: Exactness) -> Result<Argum
             }
         }
     }
-    let mut all = Vec::new();
-    if items.iter().all(may_be_left_out) {
-        // An expression for no arguments would match one empty argument as well.
-        all.push("\"\"".to_owned());
-    }
+    let mut expressions = Vec::new();
     if !items.is_empty() {
         let expression = joined(items, exactness)?;
         if expression.properties().minimum_len() == Some(0) {
             return Err(Refusal::EmptyArgument);
         }
-        all.extend(texts(&expression).ok_or(Refusal::TooLong)?);
+        expressions = pieces(&expression).ok_or(Refusal::TooLong)?;
     }
-    Ok(Arguments { texts: all, notes: notes(&tokens, exactness)? })
+    let may_be_none = items.iter().all(may_be_left_out);
+    Ok(Arguments { may_be_none, expressions, notes: notes(&tokens, exactness)? })
 }
 
 fn notes(tokens: &[&Token], exactness: Exactness) -> Result<Vec<&'static str>, Refusal> {

@@ -5,6 +5,8 @@
 //! repetitions, for which it ignores brackets (`[*+]` counts as one), and more than [`MAX_LENGTH`] bytes. It doesn't report
 //! such an expression, which then matches nothing.
 
+use std::collections::BTreeMap;
+
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
 /// The longest expression that sudo compiles, including `^` and `$` (`sudo_regex_compile`).
@@ -83,15 +85,13 @@ pub(super) fn may_hold_a_blank(hir: &Hir) -> bool {
     }
 }
 
-/// The text of the expression, or several texts that together match the same, none of them too long; `None` where it
-/// would take too many.
-pub(super) fn texts(hir: &Hir) -> Option<Vec<String>> {
+/// The expression, or several that together match the same, none of them too long; `None` where it would take too many.
+pub(super) fn pieces(hir: &Hir) -> Option<Vec<Hir>> {
     let mut done = Vec::new();
     let mut left = vec![hir.clone()];
     while let Some(next) = left.pop() {
-        let text = text(&next)?;
-        if text.len() <= MAX_LENGTH {
-            done.push(text);
+        if text(&next)?.len() <= MAX_LENGTH {
+            done.push(next);
         } else {
             left.extend(ways(&next)?.into_iter().rev());
         }
@@ -100,6 +100,61 @@ pub(super) fn texts(hir: &Hir) -> Option<Vec<String>> {
         }
     }
     Some(done)
+}
+
+/// The texts that together match what these [pieces] match, and nothing else. sudo reads every text of a fragment at each
+/// command, and therefore a text holds as many pieces as its length allows.
+pub(super) fn united(pieces: &[Hir]) -> Vec<String> {
+    let pieces: BTreeMap<String, &Hir> =
+        pieces.iter().filter_map(|piece| Some((text(piece)?, piece))).collect();
+    let mut texts: Vec<String> = Vec::new();
+    let mut last: Vec<&Hir> = Vec::new();
+    for (own, piece) in pieces {
+        last.push(piece);
+        let with_it = text(&alternation(&last)).filter(|text| text.len() <= MAX_LENGTH);
+        match (with_it, texts.last_mut()) {
+            (Some(text), Some(before)) => *before = text,
+            _ => {
+                texts.push(own);
+                last = vec![piece];
+            }
+        }
+    }
+    texts
+}
+
+/// The expression for what one of these matches, with the text that all of them begin with written once.
+fn alternation(ways: &[&Hir]) -> Hir {
+    let begins = |hir: &Hir| match hir.kind() {
+        HirKind::Literal(text) => text.0.to_vec(),
+        HirKind::Concat(parts) => match parts.first().map(Hir::kind) {
+            Some(HirKind::Literal(text)) => text.0.to_vec(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let mut common = ways.first().map_or_else(Vec::new, |way| begins(way));
+    for way in ways {
+        let same = common.iter().zip(begins(way)).take_while(|(a, b)| **a == *b).count();
+        common.truncate(same);
+    }
+    // A character may have several bytes.
+    while std::str::from_utf8(&common).is_err() {
+        common.pop();
+    }
+    let rest = |way: &&Hir| match way.kind() {
+        HirKind::Literal(text) => Hir::literal(&text.0[common.len()..]),
+        HirKind::Concat(parts) if !common.is_empty() => {
+            let first = match parts[0].kind() {
+                HirKind::Literal(text) => Hir::literal(&text.0[common.len()..]),
+                _ => parts[0].clone(),
+            };
+            Hir::concat([first].into_iter().chain(parts[1..].iter().cloned()).collect())
+        }
+        _ => (*way).clone(),
+    };
+    let rest = ways.iter().map(rest).collect();
+    Hir::concat(vec![Hir::literal(common.clone()), Hir::alternation(rest)])
 }
 
 /// Divides the expression into two alternatives, at the place where that shortens it most; `None` where it has no

@@ -13,7 +13,7 @@ fn pattern(text: &str) -> Pattern {
 
 /// The arguments as a sudoers file has them.
 fn texts(pattern: &Pattern) -> Vec<String> {
-    arguments(pattern, Exactness::Grants).unwrap_or_else(|error| panic!("{pattern}: {error}")).texts
+    arguments(pattern, Exactness::Grants).unwrap_or_else(|error| panic!("{pattern}: {error}")).texts()
 }
 
 /// Whether sudo would allow the arguments: one of the texts matches. `""` stands for no arguments.

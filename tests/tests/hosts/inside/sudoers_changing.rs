@@ -52,10 +52,15 @@ async fn the_fragments_of_the_modules_that_ship_are_enough_for_their_changes() {
         assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
         let fragment = String::from_utf8(printed.stdout).expect("UTF-8");
         assert!(!fragment.contains("NOPASSWD: ALL"), "{fragment}");
-        // A command without arguments needs no expression in sudoers.
-        let without_arguments = |line: &&str| line.ends_with(" \"\"");
-        let aliases = fragment.lines().filter(|line| line.starts_with("Cmnd_Alias"));
-        for line in aliases.filter(|line| !without_arguments(line)) {
+        let rules = fragment.lines().filter(|line| !line.starts_with('#'));
+        let commands: Vec<&str> = rules.filter(|line| line.contains(" /")).collect();
+        assert!(!commands.is_empty(), "{fragment}");
+        for line in commands {
+            let line = line.trim_end_matches(", \\");
+            // A command without arguments needs no expression in sudoers.
+            if line.ends_with(" \"\"") {
+                continue;
+            }
             let expression = line.split_once('^').map_or("", |(_, expression)| expression);
             assert!(
                 !expression.is_empty() && expression.len() < LONGEST,

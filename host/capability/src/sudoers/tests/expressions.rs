@@ -135,7 +135,7 @@ fn what_has_no_expression_is_refused() {
         (&too_many, Refusal::TooLong),
         (&all_optional, Refusal::TooLong),
     ] {
-        let found = arguments(&pattern(text), Exactness::Grants).map(|found| found.texts);
+        let found = arguments(&pattern(text), Exactness::Grants).map(|found| found.texts());
         assert_eq!(found, Err(refusal), "{text}");
     }
 }
@@ -205,10 +205,51 @@ proptest! {
         let pattern = pattern(&text);
         if let Ok(found) = arguments(&pattern, Exactness::Grants) {
             let args: Vec<String> = argv.iter().map(|arg| (*arg).to_owned()).collect();
-            prop_assert_eq!(allows(&found.texts, &argv), pattern.matches(&args).is_some(), "{} {:?} {:?}", text, argv, found.texts);
+            prop_assert_eq!(allows(&found.texts(), &argv), pattern.matches(&args).is_some(), "{} {:?} {:?}", text, argv, found.texts());
         }
     }
 
+    /// Several patterns together pass what one of them allows.
+    #[test]
+    fn united_expressions_pass_what_one_of_them_passes(
+        texts in prop::collection::vec(
+            any_pattern(&["a", "ab", "b", "--", "<int>", "a=<int>", "a=1", "<user>:<group>", "'a|b'"]),
+            1..8,
+        ),
+        argv in any_argv(),
+    ) {
+        let mut united = Arguments::default();
+        let mut passes = false;
+        for text in &texts {
+            if let Ok(found) = arguments(&pattern(text), Exactness::Grants) {
+                passes |= allows(&found.texts(), &argv);
+                united.extend(found);
+            }
+        }
+        let united = united.texts();
+        united.iter().filter(|text| *text != "\"\"").for_each(|text| assert_that_sudo_reads(text));
+        prop_assert_eq!(allows(&united, &argv), passes, "{:?} {:?} {:?}", texts, argv, united);
+    }
+}
+
+#[test]
+fn many_expressions_become_few_that_sudo_can_take() {
+    let mut united = Arguments::default();
+    let path = |number: usize| format!("/etc/app{}/über-{number}.conf", number % 7);
+    for number in 0..200 {
+        let pattern = pattern(&format!("x '--of={}' -- <int>", path(number)));
+        united.extend(arguments(&pattern, Exactness::Grants).unwrap());
+    }
+    let united = united.texts();
+    united.iter().for_each(|text| assert_that_sudo_reads(text));
+    assert!(united.len() <= 10, "{}", united.len());
+    assert!(united.iter().all(|text| text.matches("--of=/etc/app").count() == 1), "{united:?}");
+    for number in 0..200 {
+        assert!(allows(&united, &[&format!("--of={}", path(number)), "--", "7"]), "{number}");
+        assert!(!allows(&united, &[&format!("--of={}", path(number)), "--"]), "{number}");
+    }
+    assert!(!allows(&united, &[&format!("--of={}", path(200)), "--", "7"]));
+    assert!(!allows(&united, &["--of=/etc/app1/über-0.conf", "--", "7"]));
 }
 
 proptest! {
@@ -223,7 +264,7 @@ proptest! {
             "<volume>", "dev <interface>", "<port>-<port>", "<cidr>", "<host>:<port>", "<size>-<size>", "<mode>", "<url>",
             "<image>", "<image>:<text>", "<text>,,<text>=<text>", "<secret>", "<version>-<int>",
         ])
-        .prop_filter_map("has no expression", |text| Some((arguments(&pattern(&text), Exactness::Grants).ok()?.texts, text)))
+        .prop_filter_map("has no expression", |text| Some((arguments(&pattern(&text), Exactness::Grants).ok()?.texts(), text)))
         .prop_flat_map(|(texts, text)| (Just(text), prop::sample::select(texts)))
         .prop_flat_map(|(text, passed)| {
             let inside = in_rust(&passed).trim_matches(['^', '$']).to_owned();
@@ -243,7 +284,7 @@ proptest! {
         "'#'", "'$'", "'\\'", "'*+?'", "'{1}'", "<text>", "<url>", "<unit>", "<host>", "<text>:<text>", "<text>#<text>", "<text>$<text>",
     ])) {
         if let Ok(found) = arguments(&pattern(&text.replace("$<", "'$'<")), Exactness::Grants) {
-            found.texts.iter().filter(|text| *text != "\"\"").for_each(|text| assert_that_sudo_reads(text));
+            found.texts().iter().filter(|text| *text != "\"\"").for_each(|text| assert_that_sudo_reads(text));
         }
     }
 }

@@ -29,18 +29,18 @@ fn lines(fragment: &Fragment) -> Vec<String> {
 }
 
 #[test]
-fn a_rule_is_an_alias_and_its_use() {
+fn the_rules_of_an_account_are_an_alias_and_its_use() {
     let (units, dates) = (pattern("systemctl restart -- <int>"), pattern("date [--utc]"));
     let rules = [rule(&units), SudoersRule { run_as: "www-data", ..rule(&dates) }];
     let fragment = fragment(&rules);
     assert_eq!(
         lines(&fragment),
         [
-            "Cmnd_Alias LSA_DISK_TOOLS_1 = /usr/bin/systemctl ^restart -- (0|[1-9][0-9]{0,18})$",
-            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_1",
-            "Cmnd_Alias LSA_DISK_TOOLS_2 = /usr/bin/date \"\", \\",
+            "Cmnd_Alias LSA_DISK_TOOLS_AS_1 = /usr/bin/systemctl ^restart -- (0|[1-9][0-9]{0,18})$",
+            "ops ALL=(root) NOPASSWD: LSA_DISK_TOOLS_AS_1",
+            "Cmnd_Alias LSA_DISK_TOOLS_AS_2 = /usr/bin/date \"\", \\",
             "    /usr/bin/date ^--utc$",
-            "ops ALL=(www-data) NOPASSWD: LSA_DISK_TOOLS_2",
+            "ops ALL=(www-data) NOPASSWD: LSA_DISK_TOOLS_AS_2",
         ]
     );
     let text = fragment.to_string();
@@ -53,6 +53,20 @@ fn a_rule_is_an_alias_and_its_use() {
         assert!(text.contains(expected), "{expected:?} in {text}");
     }
     assert_eq!((fragment.usable, fragment.environments.len()), (2, 0));
+}
+
+#[test]
+fn sudo_gets_the_heading_and_the_rules() {
+    let (units, dates) = (pattern("A=b systemctl restart -- <int>"), pattern("date [--utc]"));
+    let path = pattern("cat -- <path>");
+    let fragment = fragment(&[rule(&units), rule(&dates), rule(&path)]);
+    let text = fragment.for_sudo();
+    let (comments, rules): (Vec<_>, Vec<_>) = text.lines().partition(|line| line.starts_with('#'));
+    assert_eq!(rules, lines(&fragment));
+    assert_eq!(comments[0], "# The module disk-tools 0.1.0 of linux-sysadmin, for the account ops.");
+    let more = "# What each of the rules is for: linux-sysadmin modules sudoers disk-tools";
+    assert_eq!(comments.last(), Some(&more));
+    assert!(fragment.to_string().contains("to do it") && !text.contains("to do it"), "{text}");
 }
 
 #[test]
@@ -222,7 +236,7 @@ fn any_account_is_all_but_root_where_only_the_server_runs_as_the_account() {
     let rules = [SudoersRule { run_as: "*", ..rule(&cat) }];
     let of_server = Fragment::new("ssh", "1", "ops", Exactness::Server, SUDO, &rules).unwrap();
     let said = lines(&of_server);
-    assert_eq!(said[1], "ops ALL=(ALL, !root, !#0) NOPASSWD: LSA_SSH_1", "{said:?}");
+    assert_eq!(said[1], "ops ALL=(ALL, !root, !#0) NOPASSWD: LSA_SSH_AS_1", "{said:?}");
     assert!(of_server.to_string().contains("Paths, accounts and texts are wider"), "{of_server}");
     let of_others = fragment(&rules);
     assert_eq!(lines(&of_others), [""; 0]);

@@ -252,7 +252,7 @@ fn a_glob_that_reaches_a_secret_has_no_expression() {
 #[test]
 fn of_an_account_that_only_the_server_runs_as_a_path_is_any_that_is_spelled_in_one_way() {
     let said = |text: &str| {
-        let found = arguments(&pattern(text), Exactness::Server).unwrap().texts;
+        let found = arguments(&pattern(text), Exactness::Server).unwrap().texts();
         found.iter().for_each(|text| assert_that_sudo_reads(text));
         found
     };
