@@ -107,6 +107,61 @@ impl Zones {
         };
         all.iter().filter(is_used).map(|block| block.name.as_str()).collect()
     }
+
+    fn standing(&self, cx: &Context) -> Result<Standing> {
+        let unit = firewall::unit("firewalld.service", cx)?;
+        let all = if self.is_running { &self.runtime } else { &self.permanent };
+        let of_default = zone::find(all, &self.default);
+        let mut notes = Vec::new();
+        if !self.is_running {
+            notes.push("firewalld doesn't run: the zones are those of its next start".to_owned());
+        }
+        let shown = self.in_use().into_iter().filter_map(|name| zone::find(all, name)).map(|block| Zone {
+            name: block.name.clone(),
+            default: block.name == self.default,
+            target: block.value("target").to_owned(),
+            interfaces: block.words("interfaces"),
+            sources: block.words("sources"),
+        });
+        Ok(Standing {
+            active: self.is_running,
+            at_boot: Some(unit.is_enabled),
+            incoming: of_default.map(|block| action(block.value("target")).to_owned()),
+            zones: shown.collect(),
+            notes,
+            ..Standing::default()
+        })
+    }
+
+    fn rules(&self, cx: &Context) -> Rules {
+        let used = self.in_use();
+        let ports = service_ports(self, &used, cx);
+        let mut rules = Rules::default();
+        let mut differing = Vec::new();
+        for name in used {
+            let of = |blocks: &[zone::Block]| {
+                zone::find(blocks, name).map_or_else(Vec::new, |block| block_rules(block, &ports))
+            };
+            let (runtime, permanent) = (of(&self.runtime), of(&self.permanent));
+            let merged = joined(if self.is_running { merged(runtime, permanent) } else { permanent });
+            if merged.iter().any(|rule| rule.only.is_some()) {
+                differing.push(name);
+            }
+            rules.items.extend(merged);
+        }
+        if !differing.is_empty() {
+            rules.notes.push(format!(
+                "what runs and what is permanent differ in {}: a reload drops what is `runtime` only",
+                text::list(&differing, 6)
+            ));
+        }
+        // firewalld's own policy lets IPv6 find its neighbours.
+        let policies = self.policies.iter().filter(|policy| policy.name != "allow-host-ipv6");
+        for policy in policies.filter(|policy| !policy.words("ingress-zones").is_empty()) {
+            rules.items.extend(joined(block_rules(policy, &ports)));
+        }
+        rules
+    }
 }
 
 impl Backend for Firewalld {
@@ -128,60 +183,16 @@ impl Backend for Firewalld {
     }
 
     fn standing(&self, _: &Kernel, cx: &Context) -> Result<Standing> {
-        let zones = read(cx)?;
-        let unit = firewall::unit("firewalld.service", cx)?;
-        let all = if zones.is_running { &zones.runtime } else { &zones.permanent };
-        let of_default = zone::find(all, &zones.default);
-        let mut notes = Vec::new();
-        if !zones.is_running {
-            notes.push("firewalld doesn't run: the zones are those of its next start".to_owned());
-        }
-        let shown = zones.in_use().into_iter().filter_map(|name| zone::find(all, name)).map(|block| Zone {
-            name: block.name.clone(),
-            default: block.name == zones.default,
-            target: block.value("target").to_owned(),
-            interfaces: block.words("interfaces"),
-            sources: block.words("sources"),
-        });
-        Ok(Standing {
-            active: zones.is_running,
-            at_boot: Some(unit.is_enabled),
-            incoming: of_default.map(|block| action(block.value("target")).to_owned()),
-            zones: shown.collect(),
-            notes,
-            ..Standing::default()
-        })
+        read(cx)?.standing(cx)
     }
 
     fn rules(&self, _: &Kernel, cx: &Context) -> Result<Rules> {
+        Ok(read(cx)?.rules(cx))
+    }
+
+    fn standing_and_rules(&self, _: &Kernel, cx: &Context) -> Result<(Standing, Rules)> {
         let zones = read(cx)?;
-        let used = zones.in_use();
-        let ports = service_ports(&zones, &used, cx);
-        let mut rules = Rules::default();
-        let mut differing = Vec::new();
-        for name in used {
-            let of = |blocks: &[zone::Block]| {
-                zone::find(blocks, name).map_or_else(Vec::new, |block| block_rules(block, &ports))
-            };
-            let (runtime, permanent) = (of(&zones.runtime), of(&zones.permanent));
-            let merged = joined(if zones.is_running { merged(runtime, permanent) } else { permanent });
-            if merged.iter().any(|rule| rule.only.is_some()) {
-                differing.push(name);
-            }
-            rules.items.extend(merged);
-        }
-        if !differing.is_empty() {
-            rules.notes.push(format!(
-                "what runs and what is permanent differ in {}: a reload drops what is `runtime` only",
-                text::list(&differing, 6)
-            ));
-        }
-        // firewalld's own policy lets IPv6 find its neighbours.
-        let policies = zones.policies.iter().filter(|policy| policy.name != "allow-host-ipv6");
-        for policy in policies.filter(|policy| !policy.words("ingress-zones").is_empty()) {
-            rules.items.extend(joined(block_rules(policy, &ports)));
-        }
-        Ok(rules)
+        Ok((zones.standing(cx)?, zones.rules(cx)))
     }
 
     fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal> {

@@ -63,6 +63,18 @@ fn the_status_tells_the_zones_in_use() {
 }
 
 #[test]
+fn the_status_asks_for_the_zones_once() {
+    let trips_of = |tool: &str| {
+        let target = with_zones(ZONES, PERMANENT);
+        let trips = target.trips();
+        call(target, tool, json!({})).unwrap();
+        trips.get()
+    };
+    // The unit is one more question than the rules take.
+    assert_eq!(trips_of("fw_status"), trips_of("fw_list_rules") + 1);
+}
+
+#[test]
 fn rules_tell_whether_they_run_or_are_kept() {
     let (data, notes) = call(with_zones(ZONES, PERMANENT), "fw_list_rules", json!({})).unwrap();
     let rules = data.as_array().unwrap();

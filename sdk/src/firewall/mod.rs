@@ -58,6 +58,11 @@ pub trait Backend {
     /// The firewall's rules, in their order.
     fn rules(&self, kernel: &Kernel, cx: &Context) -> Result<Rules>;
 
+    /// Both, for a firewall that tells them by the same commands.
+    fn standing_and_rules(&self, kernel: &Kernel, cx: &Context) -> Result<(Standing, Rules)> {
+        Ok((self.standing(kernel, cx)?, self.rules(kernel, cx)?))
+    }
+
     /// The steps that add a rule behind the others, now and for the next start. A rule that is there takes none.
     fn adding(&self, rule: &FirewallRule, kernel: &Kernel, cx: &Context) -> Result<Proposal>;
 

@@ -25,8 +25,7 @@ pub(super) struct Status {
 
 pub(super) fn status<B: Backend>(backend: &B, _: NoArgs, cx: &Context) -> Result<Noted<Status>> {
     let (kernel, _) = kernel::read(cx, Vec::new())?;
-    let mut standing = backend.standing(&kernel, cx)?;
-    let listed = backend.rules(&kernel, cx)?;
+    let (mut standing, listed) = backend.standing_and_rules(&kernel, cx)?;
     let mut notes = kernel.notes.clone();
     notes.append(&mut standing.notes);
     let mut rules: Vec<String> = listed.items.iter().take(MOST_RULES).map(|rule| rule.in_words()).collect();
