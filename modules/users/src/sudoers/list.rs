@@ -1,16 +1,18 @@
 //! `sudoers_list`: every rule with its file and line, and flags for risky rules.
 
 use linux_sysadmin_sdk::accounts::check_user;
-use linux_sysadmin_sdk::{Category, Privilege, prelude::*};
+use linux_sysadmin_sdk::{Category, Privilege, prelude::*, text};
 
 use crate::accounts::Accounts;
 
-use super::parse::{Allowed, Entry};
+use super::parse::{Alias, Allowed, Entry};
 use super::rights::{Identity, PlacedRule, Rules};
 use super::{CHECK_ALL, MAIN, Sudoers};
 
 /// The most findings of visudo that are shown.
 const MOST: usize = 20;
+/// The most characters of an alias's members that are shown. An alias of commands with expressions may have some 100,000.
+const MOST_OF_MEMBERS: usize = 600;
 
 #[derive(Deserialize, JsonSchema)]
 pub(crate) struct ListArgs {
@@ -61,7 +63,28 @@ struct Command {
 struct AliasItem {
     kind: &'static str,
     name: String,
+    /// The first ones, where they are long.
     members: Vec<String>,
+    /// The number of members, where some are left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    members_total: Option<usize>,
+}
+
+impl AliasItem {
+    fn new(alias: &Alias) -> Self {
+        let mut room = MOST_OF_MEMBERS;
+        let mut members = Vec::new();
+        for member in &alias.members {
+            let shown = text::excerpt(member, room);
+            room = room.saturating_sub(shown.chars().count());
+            members.push(shown);
+            if room == 0 {
+                break;
+            }
+        }
+        let members_total = (members.len() < alias.members.len()).then_some(alias.members.len());
+        Self { kind: alias.kind, name: alias.name.clone(), members, members_total }
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -150,12 +173,7 @@ pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>
         errors: Vec::new(),
     };
     if who.is_none() {
-        let item = |alias: &super::parse::Alias| AliasItem {
-            kind: alias.kind,
-            name: alias.name.clone(),
-            members: alias.members.clone(),
-        };
-        data.aliases = rules.aliases().iter().map(item).collect();
+        data.aliases = rules.aliases().iter().map(AliasItem::new).collect();
     }
     sudoers.each_line(|file, line| match &line.entry {
         Entry::Defaults(text) if who.is_none() => {
@@ -167,7 +185,11 @@ pub(crate) fn sudoers_list(args: ListArgs, cx: &Context) -> Result<Noted<Rights>
         _ => {}
     });
     data.errors.extend(checked(cx));
-    Ok(Noted { data, notes: sudoers.notes })
+    let mut notes = sudoers.notes;
+    if data.aliases.iter().any(|alias| alias.members_total.is_some()) {
+        notes.push("the file of an alias with `members_total` has the rest of its members".to_owned());
+    }
+    Ok(Noted { data, notes })
 }
 
 /// The findings of visudo; none where it can't be run.
