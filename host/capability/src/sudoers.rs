@@ -183,7 +183,7 @@ impl Fragment {
         let heading = self.text.lines().take_while(|line| line.starts_with('#'));
         let rules = self.text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let name = self.path.file_name().map_or_else(Default::default, |name| name.to_string_lossy());
-        let module = name.trim_start_matches("linux-sysadmin-");
+        let module = name.strip_prefix("linux-sysadmin-").unwrap_or(&name);
         let more = format!("#\n# What each of the rules is for: linux-sysadmin modules sudoers {module}");
         let lines: Vec<&str> = heading.chain([more.as_str()]).chain(rules).collect();
         lines.join("\n") + "\n"

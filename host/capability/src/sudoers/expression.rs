@@ -5,7 +5,7 @@
 //! repetitions, for which it ignores brackets (`[*+]` counts as one), and more than [`MAX_LENGTH`] bytes. It doesn't report
 //! such an expression, which then matches nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir, HirKind, Repetition};
 
@@ -123,38 +123,84 @@ pub(super) fn united(pieces: &[Hir]) -> Vec<String> {
     texts
 }
 
-/// The expression for what one of these matches, with the text that all of them begin with written once.
+/// The expression for what one of these matches. What all of them begin with and end in is written once.
 fn alternation(ways: &[&Hir]) -> Hir {
-    let begins = |hir: &Hir| match hir.kind() {
-        HirKind::Literal(text) => text.0.to_vec(),
-        HirKind::Concat(parts) => match parts.first().map(Hir::kind) {
-            Some(HirKind::Literal(text)) => text.0.to_vec(),
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
+    let parts = |way: &&Hir| match way.kind() {
+        HirKind::Concat(parts) => parts.iter().cloned().collect(),
+        _ => VecDeque::from([(*way).clone()]),
     };
-    let mut common = ways.first().map_or_else(Vec::new, |way| begins(way));
-    for way in ways {
-        let same = common.iter().zip(begins(way)).take_while(|(a, b)| **a == *b).count();
+    let mut ways: Vec<VecDeque<Hir>> = ways.iter().map(parts).collect();
+    let before = take_common(&mut ways, End::Front);
+    let behind = take_common(&mut ways, End::Back);
+    let between = Hir::alternation(ways.into_iter().map(|way| Hir::concat(way.into())).collect());
+    Hir::concat(before.into_iter().chain([between]).chain(behind).collect())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Front,
+    Back,
+}
+
+/// Takes away what all of these have in common at one end.
+fn take_common(ways: &mut [VecDeque<Hir>], end: End) -> VecDeque<Hir> {
+    let mut taken = VecDeque::new();
+    let push = |parts: &mut VecDeque<Hir>, part: Hir, end: End| match end {
+        End::Front => parts.push_front(part),
+        End::Back => parts.push_back(part),
+    };
+    let other = if end == End::Front { End::Back } else { End::Front };
+    loop {
+        let at_end = |way: &VecDeque<Hir>| if end == End::Front { way.front() } else { way.back() }.cloned();
+        let Some(parts) = ways.iter().map(at_end).collect::<Option<Vec<Hir>>>() else { return taken };
+        let common = match parts.first() {
+            Some(first) if parts.iter().all(|part| part == first) => first.clone(),
+            _ => common_text(&parts, end),
+        };
+        if *common.kind() == HirKind::Empty {
+            return taken;
+        }
+        for (way, part) in ways.iter_mut().zip(parts) {
+            if end == End::Front {
+                way.pop_front()
+            } else {
+                way.pop_back()
+            };
+            if let (HirKind::Literal(text), HirKind::Literal(common)) = (part.kind(), common.kind()) {
+                let (text, taken) = (&text.0, common.0.len());
+                let rest = match end {
+                    End::Front => &text[taken..],
+                    End::Back => &text[..text.len() - taken],
+                };
+                if !rest.is_empty() {
+                    push(way, Hir::literal(rest), end);
+                }
+            }
+        }
+        push(&mut taken, common, other);
+    }
+}
+
+/// The text that all of these texts begin with, or end in; empty where one of them is no text.
+fn common_text(parts: &[Hir], end: End) -> Hir {
+    let text = |part: &Hir| match part.kind() {
+        HirKind::Literal(text) => std::str::from_utf8(&text.0).ok().map(str::to_owned),
+        _ => None,
+    };
+    let Some(texts) = parts.iter().map(text).collect::<Option<Vec<String>>>() else { return Hir::empty() };
+    let ordered = |text: &String| -> Vec<char> {
+        if end == End::Front { text.chars().collect() } else { text.chars().rev().collect() }
+    };
+    let mut texts = texts.iter().map(ordered);
+    let mut common = texts.next().unwrap_or_default();
+    for text in texts {
+        let same = common.iter().zip(&text).take_while(|(a, b)| a == b).count();
         common.truncate(same);
     }
-    // A character may have several bytes.
-    while std::str::from_utf8(&common).is_err() {
-        common.pop();
+    if end == End::Back {
+        common.reverse();
     }
-    let rest = |way: &&Hir| match way.kind() {
-        HirKind::Literal(text) => Hir::literal(&text.0[common.len()..]),
-        HirKind::Concat(parts) if !common.is_empty() => {
-            let first = match parts[0].kind() {
-                HirKind::Literal(text) => Hir::literal(&text.0[common.len()..]),
-                _ => parts[0].clone(),
-            };
-            Hir::concat([first].into_iter().chain(parts[1..].iter().cloned()).collect())
-        }
-        _ => (*way).clone(),
-    };
-    let rest = ways.iter().map(rest).collect();
-    Hir::concat(vec![Hir::literal(common.clone()), Hir::alternation(rest)])
+    literal(&common.into_iter().collect::<String>())
 }
 
 /// Divides the expression into two alternatives, at the place where that shortens it most; `None` where it has no
