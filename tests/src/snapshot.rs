@@ -10,8 +10,8 @@ use crate::Host;
 const TREES: &str =
     "/etc /srv /home /usr/lib/systemd /var/spool/cron /run/systemd/system /run/systemd/transient";
 
-/// The states of files, units, mounts and timers by their names: `/etc/hosts`, `unit ssh.service`, `mount /`, `timer …`. That a unit is enabled
-/// shows in its links, which are among the files.
+/// The states of files, units, mounts and timers by their names: `/etc/hosts`, `unit ssh.service`, `mount /`, `timer …`. The
+/// links of an enabled unit are among the files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot(BTreeMap<String, String>);
 
@@ -162,7 +162,7 @@ fn units(host: &Host, all: &mut BTreeMap<String, String>) {
     }
 }
 
-/// What is mounted where: the part of its file system, the options, the type and the source. Of several at one place, all.
+/// Adds the mounts: the part of the file system, the options, the type and the source, of all that are at one place.
 fn mounts(host: &Host, all: &mut BTreeMap<String, String>) {
     for line in host.run(&["cat", "/proc/self/mountinfo"]).lines() {
         let what: Vec<_> = line.split(' ').skip(3).collect();

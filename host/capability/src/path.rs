@@ -102,7 +102,7 @@ impl<'a> PathText<'a> {
         Self { components, secret: OnceCell::new() }
     }
 
-    /// Whether the path holds a secret, given its components.
+    /// Returns whether the path holds a secret, given its components.
     fn is_secret(&self, components: &[&str]) -> bool {
         self.secret.get_or_init(|| secrets::reason(components)).is_some()
     }
@@ -212,7 +212,7 @@ impl Glob {
         covers(&self.components, components, covers_name) && self.reaches(path, components)
     }
 
-    /// Whether a path that the glob covers holds no secret, or is named by the glob.
+    /// Returns whether a path that the glob covers holds no secret, or is named by the glob.
     fn reaches(&self, path: &PathText<'_>, components: &[&str]) -> bool {
         !path.is_secret(components) || self.names(components.iter().copied()).is_some()
     }

@@ -336,7 +336,7 @@ impl fmt::Display for Fragment {
     }
 }
 
-/// What is allowed: the accounts as which commands run, their programs, and the arguments of each.
+/// The commands that are allowed: the accounts as which they run, their programs, and the arguments of each.
 type Allowed = BTreeMap<String, BTreeMap<String, Arguments>>;
 
 /// A rule as sudoers expresses it.
@@ -360,7 +360,7 @@ fn listed(commands: &[String]) -> String {
     commands.join(", \\\n    ")
 }
 
-/// What the aliases of a module begin with.
+/// Returns the text that the aliases of a module begin with.
 fn alias(module: &str) -> String {
     format!("LSA_{}", module.to_ascii_uppercase().replace('-', "_"))
 }

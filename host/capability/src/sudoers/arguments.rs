@@ -20,7 +20,7 @@ const MAX_ALL_OPTIONAL: usize = 16;
 /// The arguments of a command in sudoers.
 #[derive(Default)]
 pub(super) struct Arguments {
-    /// Whether there may be none. An expression for no arguments would match one empty argument as well.
+    /// True where a command without arguments is allowed. An expression for it would match one empty argument as well.
     may_be_none: bool,
     /// The expressions for at least one argument, none of them too long.
     expressions: Vec<Hir>,
@@ -29,11 +29,10 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Adds what other arguments of the same program may be.
+    /// Allows what other arguments of the same program allow. Their notes stay with them.
     pub(super) fn extend(&mut self, other: Self) {
         self.may_be_none |= other.may_be_none;
         self.expressions.extend(other.expressions);
-        self.notes.extend(other.notes);
     }
 
     /// The alternatives as they stand in a sudoers file: `""` for no arguments, or expressions.

@@ -56,7 +56,7 @@ fn entry(text: &[u8]) -> Option<Found> {
     Some(Found { file: File::new(part()?.to_owned(), modified, size), bytes: blocks * 512 })
 }
 
-/// Whether a file is a text log, by its name.
+/// Tells by its name whether a file is a text log.
 pub(crate) fn is_text(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let others = ["wtmp", "btmp", "lastlog", "faillog", "tallylog", "utmp"];

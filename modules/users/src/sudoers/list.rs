@@ -65,7 +65,7 @@ struct AliasItem {
     name: String,
     /// The first ones, where they are long.
     members: Vec<String>,
-    /// The number of members, where some are left out.
+    /// The number of members, where some are cut or left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     members_total: Option<usize>,
 }
@@ -82,7 +82,7 @@ impl AliasItem {
                 break;
             }
         }
-        let members_total = (members.len() < alias.members.len()).then_some(alias.members.len());
+        let members_total = (members != alias.members).then_some(alias.members.len());
         Self { kind: alias.kind, name: alias.name.clone(), members, members_total }
     }
 }
