@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::argv::{Argv, Wanted};
+use super::argv::{Argv, Operand, Wanted};
 use super::glob::{self, Met, PathGlob};
 use super::path;
 use super::rule::{Match, OptionGlob};
@@ -104,6 +104,9 @@ fn subcommand(rule: &Match, argv: &Argv<'_>) -> (Met, usize) {
     if rule.subcommands.is_empty() {
         return (Met::Yes, 0);
     }
+    if rule.subcommands_except.iter().any(|words| begins(words, argv)) {
+        return (Met::No, 0);
+    }
     let abbreviates = !rule.is_safe && argv.grammar.is_some_and(|grammar| grammar.abbreviates);
     let found = rule.subcommands.iter().map(|words| follows(words, argv, abbreviates));
     found.max_by_key(|(met, _)| *met).unwrap_or((Met::No, 0))
@@ -130,6 +133,14 @@ pub(super) fn follows(words: &[String], argv: &Argv<'_>, abbreviates: bool) -> (
         }
     }
     (met, at)
+}
+
+/// Whether the operands certainly begin with these words.
+fn begins(words: &[String], argv: &Argv<'_>) -> bool {
+    let is = |(wanted, operand): (&String, &Operand<'_>)| {
+        !operand.is_maybe_value && glob::word(wanted, operand.word) == Met::Yes
+    };
+    argv.operands.len() >= words.len() && words.iter().zip(&argv.operands).all(is)
 }
 
 /// Whether the option is given. With `exact`, that must be certain. Values that certainly match `except` don't count.

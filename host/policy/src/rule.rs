@@ -53,6 +53,7 @@ struct WrittenMatch {
     command: Words,
     command_none: Words,
     subcommand_any: Words,
+    subcommand_except: Words,
     args_any: Words,
     args_all: Words,
     args_none: Words,
@@ -126,6 +127,8 @@ pub(super) struct Match {
     pub(super) commands_none: Vec<String>,
     /// The words of each subcommand.
     pub(super) subcommands: Vec<Vec<String>>,
+    /// Beginnings of the operands that don't count as one of `subcommands`.
+    pub(super) subcommands_except: Vec<Vec<String>>,
     pub(super) args_any: Vec<String>,
     pub(super) args_all: Vec<String>,
     pub(super) args_none: Vec<String>,
@@ -291,16 +294,18 @@ impl WrittenMatch {
             let globs = globs.iter().map(|text| PathGlob::parse(text)).collect::<Result<Vec<_>, _>>();
             Ok(globs?.concat())
         };
+        let subcommands = |words: &Words| -> Result<Vec<Vec<String>>, String> {
+            let split = |text: &String| text.split_whitespace().map(str::to_owned).collect();
+            Ok(words.with(sets)?.iter().map(split).collect())
+        };
         let capabilities = self.capabilities_all.0.iter().map(|text| glob::alternatives(text));
         let checked = Match {
             is_safe: false,
             capabilities: capabilities.collect::<Result<_, _>>()?,
             commands: words(&self.command)?,
             commands_none: words(&self.command_none)?,
-            subcommands: words(&self.subcommand_any)?
-                .iter()
-                .map(|text| text.split_whitespace().map(str::to_owned).collect())
-                .collect(),
+            subcommands: subcommands(&self.subcommand_any)?,
+            subcommands_except: subcommands(&self.subcommand_except)?,
             args_any: words(&self.args_any)?,
             args_all: words(&self.args_all)?,
             args_none: words(&self.args_none)?,
@@ -342,6 +347,9 @@ impl Match {
                     "options_except: expected {name}=value, with {name} among options_any: nothing else is excepted"
                 ));
             }
+            if !self.subcommands_except.is_empty() && self.subcommands.is_empty() {
+                return Err("subcommand_except: expected subcommand_any beside it".to_owned());
+            }
             let globs = self.commands.iter().chain(&self.commands_none);
             if let Some(name) = globs.into_iter().find(|name| name.contains('/') || name.is_empty()) {
                 return Err(format!("the command {name:?}: expected a program's name without its path"));
@@ -376,6 +384,7 @@ impl Match {
         let for_commands = words.iter().any(|words| !words.is_empty())
             || options.iter().any(|options| !options.is_empty())
             || !self.subcommands.is_empty()
+            || !self.subcommands_except.is_empty()
             || !self.paths_except.is_empty()
             || !self.paths_other.is_empty();
         match for_commands {

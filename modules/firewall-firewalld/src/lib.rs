@@ -1,6 +1,7 @@
 //! The firewall with firewalld: its zones in use, with what runs and what is kept for the next start.
 #![forbid(unsafe_code)]
 
+mod bus;
 mod changes;
 mod element;
 mod rich_rule;
@@ -34,7 +35,7 @@ linux_sysadmin_sdk::export!(module);
 
 struct Firewalld;
 
-/// Asks for what shows zones. firewalld tells nothing to accounts without rights.
+/// Asks for what shows zones where the message bus doesn't. firewalld tells nothing to accounts without rights.
 fn granted(module: Module) -> Module {
     let lines = [
         (RUNTIME, "the zones as they are now"),
@@ -61,11 +62,15 @@ struct Zones {
 }
 
 fn read(cx: &Context) -> Result<Zones> {
+    bus::read(cx).map_or_else(|| read_by_programs(cx), Ok)
+}
+
+/// Reads the zones by firewalld's own programs. A process of Python takes a while, and therefore the first one says whether
+/// firewalld runs.
+fn read_by_programs(cx: &Context) -> Result<Zones> {
     let as_root = |line: CommandLine| line.command().privilege(Privilege::RootIfAvailable);
-    let [default, runtime, permanent, policies] =
-        cx.run_each([DEFAULT, RUNTIME, PERMANENT, POLICIES].map(as_root));
-    let (default, runtime) = (default?, runtime?);
-    if NOT_RUNNING.contains(&runtime.exit_code) {
+    let default = cx.run(as_root(DEFAULT))?;
+    if NOT_RUNNING.contains(&default.exit_code) {
         let [zones, default] = cx.run_each([OFFLINE, OFFLINE_DEFAULT].map(as_root));
         return Ok(Zones {
             is_running: false,
@@ -75,10 +80,12 @@ fn read(cx: &Context) -> Result<Zones> {
             policies: Vec::new(),
         });
     }
+    let default = allowed(default)?.text().trim().to_owned();
+    let [runtime, permanent, policies] = cx.run_each([RUNTIME, PERMANENT, POLICIES].map(as_root));
     Ok(Zones {
         is_running: true,
-        default: allowed(default)?.text().trim().to_owned(),
-        runtime: zone::blocks(&allowed(runtime)?.text()),
+        default,
+        runtime: zone::blocks(&allowed(runtime?)?.text()),
         permanent: zone::blocks(&allowed(permanent?)?.text()),
         // firewalld has policies since 0.9.
         policies: policies
@@ -178,6 +185,7 @@ impl Backend for Firewalld {
         )
         .license(env!("CARGO_PKG_LICENSE"))
         .serves("firewall_backend", &["firewalld"])
+        .grants(bus::granted)
         .grants(granted)
         .grants(changes::granted)
     }

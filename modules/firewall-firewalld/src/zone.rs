@@ -19,12 +19,12 @@ pub(crate) fn blocks(text: &str) -> Vec<Block> {
         } else if let Some(entry) = line.strip_prefix("  ") {
             let (key, value) = entry.split_once(':').unwrap_or((entry, ""));
             if let Some(block) = blocks.last_mut() {
-                block.entries.push((key.trim().to_owned(), value.trim().to_owned(), Vec::new()));
+                block.add(key.trim(), value.trim().to_owned());
             }
         } else {
             // `public (active)`, and in newer versions `public (default, active)`.
             let name = line.split(" (").next().unwrap_or(line).trim();
-            blocks.push(Block { name: name.to_owned(), entries: Vec::new() });
+            blocks.push(Block::named(name));
         }
     }
     blocks
@@ -35,6 +35,20 @@ pub(crate) fn find<'a>(blocks: &'a [Block], name: &str) -> Option<&'a Block> {
 }
 
 impl Block {
+    /// A block without values.
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), entries: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, key: &str, value: String) {
+        self.entries.push((key.to_owned(), value, Vec::new()));
+    }
+
+    /// Adds a key whose values have a line each.
+    pub(crate) fn add_lines(&mut self, key: &str, lines: Vec<String>) {
+        self.entries.push((key.to_owned(), String::new(), lines));
+    }
+
     fn entry(&self, key: &str) -> Option<&(String, String, Vec<String>)> {
         self.entries.iter().find(|(known, ..)| known == key)
     }

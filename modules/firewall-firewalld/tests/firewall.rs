@@ -33,6 +33,17 @@ fn with_zones(runtime: &str, permanent: &str) -> FakeTarget {
         .answer(&["firewall-cmd", "--list-all-policies"], 0, include_str!("data/policies.txt"), "")
 }
 
+/// What firewalld tells on the message bus: the words of each question, and the answer.
+fn bus() -> Vec<(Vec<&'static str>, &'static str)> {
+    let ask = "busctl --json=short --auto-start=no call org.fedoraproject.FirewallD1";
+    let lines: Vec<&str> = include_str!("data/bus.txt").lines().collect();
+    lines.chunks(2).map(|pair| (ask.split(' ').chain(pair[0].split(' ')).collect(), pair[1])).collect()
+}
+
+fn with_bus(target: FakeTarget) -> FakeTarget {
+    bus().iter().fold(target, |target, (question, answer)| target.answer(question, 0, answer, ""))
+}
+
 fn stopped(exit_code: i32) -> FakeTarget {
     let refused =
         |target: FakeTarget, argv: &[&str]| target.answer(argv, exit_code, "", "FirewallD is not running\n");
@@ -106,6 +117,57 @@ fn rules_tell_whether_they_run_or_are_kept() {
     assert!(notes[0].starts_with("what runs and what is permanent differ in public"), "{notes:?}");
     let (_, notes) = call(with_zones(PERMANENT, PERMANENT), "fw_list_rules", json!({})).unwrap();
     assert!(notes.iter().all(|note| !note.contains("differ")), "{notes:?}");
+}
+
+#[test]
+fn the_message_bus_and_firewall_cmd_tell_the_same() {
+    let route = r#"[{"dst":"192.168.2.9","dev":"eth0","prefsrc":"192.168.2.1"}]"#;
+    for (tool, arguments) in [
+        ("fw_status", json!({})),
+        ("fw_list_rules", json!({})),
+        ("fw_explain", json!({"port": 5432, "from": "192.168.2.9"})),
+    ] {
+        let with =
+            |target: FakeTarget| target.answer(&["ip", "-j", "route", "get", "192.168.2.9"], 0, route, "");
+        // No firewall-cmd can answer here.
+        let (by_bus, _) = call(with(with_bus(kernel())), tool, arguments.clone()).unwrap();
+        let (by_program, _) = call(with(with_zones(ZONES, PERMANENT)), tool, arguments).unwrap();
+        assert_eq!(by_bus, by_program, "{tool}");
+    }
+}
+
+#[test]
+fn where_the_message_bus_tells_less_firewall_cmd_tells_all() {
+    let (expected, _) = call(with_zones(ZONES, PERMANENT), "fw_list_rules", json!({})).unwrap();
+    let questions = bus();
+    assert_eq!(questions.len(), 14);
+    // The last one is what busctl says in versions before 240.
+    for (exit_code, said, error) in [
+        (1, "", "Call failed: Connection timed out\n"),
+        (1, "", "Call failed: Interactive authentication required.\n"),
+        (0, "", ""),
+        (0, r#"{"type":"as","data":"#, ""),
+        (0, r#"{"type":"i","data":[7]}"#, ""),
+        (1, "", "busctl: unrecognized option '--json=short'\n"),
+    ] {
+        for (question, _) in &questions {
+            // Of two recordings of a question, the first one counts.
+            let target = with_bus(with_zones(ZONES, PERMANENT).answer(question, exit_code, said, error));
+            let (data, _) = call(target, "fw_list_rules", json!({})).unwrap();
+            assert_eq!(data, expected, "{question:?} {said} {error}");
+        }
+    }
+}
+
+#[test]
+fn a_zone_that_was_taken_away_since_the_start_runs_only() {
+    let is_public = |question: &[&str]| question.ends_with(&["getZoneByName", "s", "public"]);
+    let (question, _) = bus().into_iter().find(|(question, _)| is_public(question)).unwrap();
+    let gone = kernel().answer(&question, 1, "", "Call failed: INVALID_ZONE: public\n");
+    let (data, _) = call(with_bus(gone), "fw_list_rules", json!({})).unwrap();
+    let of_public = data.as_array().unwrap().iter().filter(|rule| rule["in"] == "public");
+    assert!(of_public.clone().count() > 10);
+    assert!(of_public.clone().all(|rule| rule["only"] == "runtime"), "{data}");
 }
 
 #[test]

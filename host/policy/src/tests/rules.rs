@@ -102,6 +102,13 @@ fn what_is_wrong_with_a_rule_is_said_with_its_line() {
         ("args_any: ['*']", "args_any: ['*'], options_only: ['--a=b']", 2, "without a value"),
         ("{command: frob, args_any: ['*']}", "{step: write, path: /x, path_other: /y}", 2, "only `path`"),
         ("args_any: ['*']", "args_any: ['*'], options_except: ['--a=b']", 2, "--a among options_any"),
+        ("args_any: ['*']", "args_any: ['*'], subcommand_except: a", 2, "subcommand_any beside it"),
+        (
+            "{command: frob, args_any: ['*']}",
+            "{step: write, path: /x, subcommand_except: a}",
+            2,
+            "only `path`",
+        ),
     ] {
         let text = good.replace(from, to);
         assert_ne!(text, good, "{from}");
