@@ -60,6 +60,22 @@ async fn switched(machine: &Changing, client: &mut Client, tool: &str) -> Value 
     agreed(client, tool, &json!({"confirmed": true})).await
 }
 
+/// firewalld is asked on the message bus, and by its own program where the bus doesn't tell. One of them fails at a time.
+async fn tells_the_same_by_bus_and_by_program(machine: &Changing, client: &mut Client) {
+    let mut told = Vec::new();
+    for failing in ["firewall-cmd", "busctl"] {
+        machine.sh(&format!("mount --bind /usr/bin/false $(command -v {failing})"));
+        for tool in ["fw_status", "fw_list_rules"] {
+            let answer = client.envelope(tool, json!({})).await;
+            assert_eq!(answer["status"], "success", "{tool} without {failing}: {answer}");
+            told.push(answer["data"].clone());
+        }
+        machine.sh(&format!("umount $(command -v {failing})"));
+    }
+    assert_eq!(told[..2], told[2..]);
+    assert!(told[1].as_array().is_some_and(|rules| rules.len() > 1), "{}", told[1]);
+}
+
 async fn come_back_exactly(machine: &Changing, firewall: &Firewall) {
     machine.configure("root", &format!("distro:\n  firewall_backend: {}\n", firewall.name));
     let mut client = machine.serve_default().await;
@@ -79,6 +95,9 @@ async fn come_back_exactly(machine: &Changing, firewall: &Firewall) {
     let first = json!({"action": "allow", "direction": "in", "port": 8442, "protocol": "tcp"});
     agreed(&mut client, "fw_add_rule", &first).await;
     let before = machine.sh(firewall.rules);
+    if firewall.name == FIREWALLD.name {
+        tells_the_same_by_bus_and_by_program(machine, &mut client).await;
+    }
     for (rule, verdict) in [
         (
             json!({"action": "deny", "direction": "in", "port": "8443:8450", "protocol": "tcp", "source": "192.0.2.0/24"}),
