@@ -1,5 +1,5 @@
 //! Packets prove rules of the firewall that the host has, which is ufw or firewalld. A third of the 200 rule sets are walked
-//! here, and the others in `further_firewall_packets` and `last_firewall_packets`: each set of firewalld starts some twenty
+//! here, and the others in `further_firewall_packets` and `last_firewall_packets`: each change by firewalld starts several
 //! programs in Python, and a process has limited time.
 
 use crate::packet_walk::packets_prove_rules;
