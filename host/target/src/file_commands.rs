@@ -1,4 +1,6 @@
 //! Reads files by commands, where this process can't open them: with another account's rights, or on another machine.
+//! Where root's rights are for files of this machine, the process looks by itself as far as it may, since each command takes
+//! a start of sudo and of a program.
 //!
 //! Each command is built here. Where it takes rights other than the account's own, it has to match one of the grants'
 //! patterns (`capability/verbs.yaml`); otherwise it isn't run. [`answers`] reads the output.
@@ -6,6 +8,7 @@
 mod answers;
 
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::fs::FileType;
@@ -13,8 +16,9 @@ use rustix::io::Errno;
 
 use super::entry::{Entry, Trusted, not_a_regular_file};
 use super::files::{MOST_BYTES, MOST_NAMES, too_many_names};
-use super::local::{READ_BYTES, files_too_large};
-use super::resolve::{End, LastLink, NextStep, Resolved, Walk};
+use super::local::{Local, READ_BYTES, files_too_large};
+use super::own_first::OwnFirst;
+use super::resolve::{End, LastLink, NextStep, Resolved, Walk, is_kernels};
 use super::{Metadata, PathCheck, ReadRequest};
 use host_base::problem::{Category, Problem};
 use host_base::{Command, Output, Privilege};
@@ -54,20 +58,26 @@ pub(super) struct FileCommands<'a, R> {
     pub(super) runner: &'a R,
     pub(super) access: &'a Access,
     pub(super) trusted: &'a Trusted,
+    /// This machine, where the account of the access sees all that this process may see.
+    pub(super) here: Option<&'a Local>,
 }
 
-impl<R: Runner> FileCommands<'_, R> {
+impl<'a, R: Runner> FileCommands<'a, R> {
     /// Reads parts of files, and returns them in the order given.
     pub(super) async fn read_all(
         &self,
         requests: &[ReadRequest],
-        check: &PathCheck,
+        check: &Arc<PathCheck>,
     ) -> Vec<Result<Vec<u8>, Problem>> {
+        let may = |request: &ReadRequest| self.may_look_itself(&request.path);
+        let read = |here: &'a Local, own| here.read_all(own, self.trusted.clone(), check.clone());
+        let found = OwnFirst::ask(self.here, requests, may, |_| true, read).await;
+        let requests = &found.rest;
         let paths: Vec<_> = requests.iter().map(|request| request.path.as_str()).collect();
-        let found = self.find(&paths, LastLink::Followed, check).await;
-        let built = requests.iter().zip(found).map(|(request, found)| self.dd(request, found?));
+        let resolved = self.find(&paths, LastLink::Followed, &**check).await;
+        let built = requests.iter().zip(resolved).map(|(request, resolved)| self.dd(request, resolved?));
         let built: Vec<_> = built.collect();
-        let mut left = READ_BYTES;
+        let mut left = READ_BYTES.saturating_sub(found.own().map(Vec::len).sum());
         let mut answers = Vec::with_capacity(requests.len());
         for (built, requests) in built.chunks(READS).zip(requests.chunks(READS)) {
             if left == 0 {
@@ -89,36 +99,45 @@ impl<R: Runner> FileCommands<'_, R> {
                 }
             }
         }
-        answers
+        found.with(answers)
     }
 
     /// Returns what is at each path, or `None` where nothing is.
     pub(super) async fn stat_all(
         &self,
         paths: &[String],
-        check: &PathCheck,
+        check: &Arc<PathCheck>,
     ) -> Vec<Result<Option<Metadata>, Problem>> {
-        let paths: Vec<_> = paths.iter().map(String::as_str).collect();
-        let found = self.find(&paths, LastLink::Kept, check).await.into_iter();
-        let metadata = |found: Resolved| match &found.end {
+        let may = |path: &String| self.may_look_itself(path);
+        // `stat` knows accounts that aren't in this machine's own tables.
+        let is_named = |found: &Option<Metadata>| found.as_ref().is_none_or(Metadata::has_names);
+        let stat = |here: &'a Local, own| here.stat_all(own, self.trusted.clone(), check.clone());
+        let found = OwnFirst::ask(self.here, paths, may, is_named, stat).await;
+        let rest: Vec<_> = found.rest.iter().map(String::as_str).collect();
+        let resolved = self.find(&rest, LastLink::Kept, &**check).await.into_iter();
+        let metadata = |resolved: Resolved| match &resolved.end {
             End::There(entry) => Some(Metadata::from(entry)),
             End::Missing | End::Dangling => None,
         };
-        found.map(|found| found.map(metadata)).collect()
+        let answers = resolved.map(|resolved| resolved.map(metadata)).collect();
+        found.with(answers)
     }
 
     /// Returns the names in each directory, sorted. All directories together may hold at most [`MOST_NAMES`].
     pub(super) async fn list_all(
         &self,
         paths: &[String],
-        check: &PathCheck,
+        check: &Arc<PathCheck>,
     ) -> Vec<Result<Vec<String>, Problem>> {
-        let asked: Vec<_> = paths.iter().map(String::as_str).collect();
-        let found = self.find(&asked, LastLink::Followed, check).await;
-        let built = asked.iter().zip(found).map(|(path, found)| self.ls(path, found?));
+        let may = |path: &String| self.may_look_itself(path);
+        let list = |here: &'a Local, own| here.list_all(own, self.trusted.clone(), check.clone());
+        let found = OwnFirst::ask(self.here, paths, may, |_| true, list).await;
+        let asked: Vec<_> = found.rest.iter().map(String::as_str).collect();
+        let resolved = self.find(&asked, LastLink::Followed, &**check).await;
+        let built = asked.iter().zip(resolved).map(|(path, resolved)| self.ls(path, resolved?));
         let built: Vec<_> = built.collect();
-        let mut left = MOST_NAMES;
-        let mut answers = Vec::with_capacity(paths.len());
+        let mut left = MOST_NAMES.saturating_sub(found.own().map(Vec::len).sum());
+        let mut answers = Vec::with_capacity(asked.len());
         for (built, paths) in built.chunks(READS).zip(asked.chunks(READS)) {
             let commands: Vec<_> = built.iter().filter_map(|built| built.as_ref().ok().cloned()).collect();
             let mut outputs = self.runner.run_all(&commands).await.into_iter();
@@ -133,7 +152,7 @@ impl<R: Runner> FileCommands<'_, R> {
                 answers.push(names());
             }
         }
-        answers
+        found.with(answers)
     }
 
     fn ls(&self, path: &str, found: Resolved) -> Result<Command, Problem> {
@@ -153,7 +172,11 @@ impl<R: Runner> FileCommands<'_, R> {
         let asked: Vec<_> = paths.iter().map(|path| check(path, path)).collect();
         let allowed = paths.iter().zip(&asked).filter(|(_, asked)| asked.is_ok());
         let allowed: Vec<_> = allowed.map(|(path, _)| *path).collect();
-        let mut found = self.resolve(&allowed, last).await.into_iter();
+        let found = match last {
+            LastLink::Followed => self.resolve_without_names(&allowed).await,
+            LastLink::Kept => self.resolve(&allowed, last).await,
+        };
+        let mut found = found.into_iter();
         let mut checked = |path: &str, asked: Result<(), Problem>| {
             asked?;
             let found = found.next().unwrap_or_else(|| Err(answers::missing("stat")))?;
@@ -163,6 +186,23 @@ impl<R: Runner> FileCommands<'_, R> {
             Ok(found)
         };
         paths.iter().zip(asked).map(|(path, asked)| checked(path, asked)).collect()
+    }
+
+    /// Returns where paths lead, with their last links followed. What is there may have the owners' numbers for their names.
+    pub(super) async fn resolve_without_names(&self, paths: &[&str]) -> Vec<Result<Resolved, Problem>> {
+        let asked: Vec<String> = paths.iter().map(|path| (*path).to_owned()).collect();
+        let may = |path: &String| self.may_look_itself(path);
+        let resolve = |here: &'a Local, own| here.resolve(own, LastLink::Followed, self.trusted.clone());
+        let found = OwnFirst::ask(self.here, &asked, may, |_| true, resolve).await;
+        let rest: Vec<_> = found.rest.iter().map(String::as_str).collect();
+        let answers = self.resolve(&rest, LastLink::Followed).await;
+        found.with(answers)
+    }
+
+    /// Whether this process, where it reaches the path, finds there what the account of the access would find. The kernel's own
+    /// files differ from reader to reader.
+    fn may_look_itself(&self, path: &str) -> bool {
+        self.here.is_some() && !is_kernels(path)
     }
 
     /// Returns where paths lead. All are asked together, in one round trip where no path has a link.

@@ -12,6 +12,7 @@ mod identity;
 mod local;
 pub mod lock;
 mod overrides;
+mod own_first;
 mod paths;
 mod pipeline;
 mod process_group;

@@ -42,6 +42,13 @@ pub struct Metadata {
     pub is_symlink: bool,
 }
 
+impl Metadata {
+    /// Whether the owner and the group have names.
+    pub(super) fn has_names(&self) -> bool {
+        [&self.owner, &self.group].into_iter().all(|name| name.bytes().any(|byte| !byte.is_ascii_digit()))
+    }
+}
+
 /// The kind of what is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
@@ -159,7 +166,11 @@ impl Target {
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
-                self.file_commands(access, &trusted).resolve(&asked, LastLink::Followed).await
+                let commands = self.file_commands(access, &trusted);
+                match with_identity {
+                    true => commands.resolve(&asked, LastLink::Followed).await,
+                    false => commands.resolve_without_names(&asked).await,
+                }
             }
         };
         let certain =
@@ -209,7 +220,7 @@ impl Target {
             }
             Ok(AccessMethod::Commands(_)) if count > PATHS_BY_COMMANDS => too_many(count),
             Ok(AccessMethod::Commands(trusted)) => {
-                let answers = self.file_commands(access, &trusted).read_all(&requests, &*check).await;
+                let answers = self.file_commands(access, &trusted).read_all(&requests, &check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.read_own(requests, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
@@ -249,7 +260,7 @@ impl Target {
             }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
-                let answers = self.file_commands(access, &trusted).stat_all(&paths, &*check).await;
+                let answers = self.file_commands(access, &trusted).stat_all(&paths, &check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.stat_own(paths, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
@@ -303,7 +314,7 @@ impl Target {
             }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
-                let answers = self.file_commands(access, &trusted).list_all(&paths, &*check).await;
+                let answers = self.file_commands(access, &trusted).list_all(&paths, &check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.list_own(paths, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
@@ -354,7 +365,11 @@ impl Target {
     }
 
     fn file_commands<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> FileCommands<'a, Self> {
-        FileCommands { runner: self, access, trusted }
+        let here = match &self.machine {
+            Machine::Local(local) if *trusted == Trusted::Root => Some(local),
+            _ => None,
+        };
+        FileCommands { runner: self, access, trusted, here }
     }
 }
 

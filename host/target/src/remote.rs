@@ -381,7 +381,7 @@ impl Remote {
         }
         let asked: Vec<_> = paths.iter().map(String::as_str).collect();
         let access = own();
-        FileCommands { runner: &BootstrapRunner(connection), access: &access, trusted }
+        FileCommands { runner: &BootstrapRunner(connection), access: &access, trusted, here: None }
             .resolve(&asked, last)
             .await
     }
@@ -400,7 +400,7 @@ impl Remote {
         };
         let asked: Vec<_> = paths.iter().map(String::as_str).collect();
         let access = own();
-        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted, here: None }
             .resolve(&asked, last)
             .await
     }
@@ -432,8 +432,8 @@ impl Remote {
             return sftp.read_all(&requests, &trusted, &*check).await;
         }
         let access = own();
-        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
-            .read_all(&requests, &*check)
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted, here: None }
+            .read_all(&requests, &check)
             .await
     }
 
@@ -448,8 +448,8 @@ impl Remote {
             Err(problem) => return vec![Err(problem); paths.len()],
         };
         let access = own();
-        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
-            .stat_all(&paths, &*check)
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted, here: None }
+            .stat_all(&paths, &check)
             .await
     }
 
@@ -467,8 +467,8 @@ impl Remote {
             return sftp.list_all(&paths, &trusted, &*check).await;
         }
         let access = own();
-        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted }
-            .list_all(&paths, &*check)
+        FileCommands { runner: &BootstrapRunner(&connection), access: &access, trusted: &trusted, here: None }
+            .list_all(&paths, &check)
             .await
     }
 

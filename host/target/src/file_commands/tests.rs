@@ -47,6 +47,8 @@ struct Files {
     runner: Directly,
     grants: Arc<Grants>,
     trusted: Trusted,
+    /// Looks by itself where it may.
+    here: Option<Local>,
 }
 
 impl Files {
@@ -65,7 +67,7 @@ impl Files {
         symlink("nothing", granted.join("dangling")).unwrap();
         let grants = Arc::new(grants(&[&format!("{}/**", granted.display())]));
         // The directory lies where everybody may write, and so nobody else can be trusted.
-        Self { _kept: kept, path, runner: Directly::default(), grants, trusted: Trusted::Anyone }
+        Self { _kept: kept, path, runner: Directly::default(), grants, trusted: Trusted::Anyone, here: None }
     }
 
     fn at(&self, name: &str) -> String {
@@ -78,31 +80,53 @@ impl Files {
 
     async fn read(&self, requests: &[ReadRequest]) -> Vec<Result<Vec<u8>, Problem>> {
         let access = self.grants.access(&Privilege::Root);
-        let verbs = FileCommands { runner: &self.runner, access: &access, trusted: &self.trusted };
+        let verbs = FileCommands {
+            runner: &self.runner,
+            access: &access,
+            trusted: &self.trusted,
+            here: self.here.as_ref(),
+        };
         let grants = self.grants.clone();
-        let check = move |asked: &str, real: &str| grants.may_read(asked, real, &Privilege::Root);
+        let check: Arc<PathCheck> =
+            Arc::new(move |asked: &str, real: &str| grants.may_read(asked, real, &Privilege::Root));
         verbs.read_all(requests, &check).await
     }
 
     async fn stat(&self, names: &[&str]) -> Vec<Result<Option<Metadata>, Problem>> {
         let access = self.grants.access(&Privilege::Root);
-        let verbs = FileCommands { runner: &self.runner, access: &access, trusted: &self.trusted };
+        let verbs = FileCommands {
+            runner: &self.runner,
+            access: &access,
+            trusted: &self.trusted,
+            here: self.here.as_ref(),
+        };
         let grants = self.grants.clone();
-        let check = move |asked: &str, real: &str| grants.may_read(asked, real, &Privilege::Root);
+        let check: Arc<PathCheck> =
+            Arc::new(move |asked: &str, real: &str| grants.may_read(asked, real, &Privilege::Root));
         verbs.stat_all(&names.iter().map(|name| self.at(name)).collect::<Vec<_>>(), &check).await
     }
 
     async fn list(&self, path: &Path) -> Result<Vec<String>, Problem> {
         let access = self.grants.access(&Privilege::Root);
-        let verbs = FileCommands { runner: &self.runner, access: &access, trusted: &self.trusted };
+        let verbs = FileCommands {
+            runner: &self.runner,
+            access: &access,
+            trusted: &self.trusted,
+            here: self.here.as_ref(),
+        };
         let grants = self.grants.clone();
-        let check = move |asked: &str, real: &str| grants.may_list(asked, real, &Privilege::Root);
+        let check: Arc<PathCheck> =
+            Arc::new(move |asked: &str, real: &str| grants.may_list(asked, real, &Privilege::Root));
         verbs.list_all(&[path.to_str().unwrap().to_owned()], &check).await.remove(0)
     }
 
     fn asked(&self) -> Vec<Command> {
         self.runner.asked.lock().unwrap().clone()
     }
+}
+
+fn anywhere() -> Arc<PathCheck> {
+    Arc::new(|_, _| Ok(()))
 }
 
 fn code<T>(answer: &Result<T, Problem>) -> &str {
@@ -199,6 +223,43 @@ async fn directories_that_others_can_change_are_not_gone_through_for_root() {
 }
 
 #[tokio::test]
+async fn what_this_process_may_see_is_answered_alike_without_commands() {
+    let names =
+        ["file", "link", "out", "up/secret", "shadow", "none", "dangling", "file/x", "odd \"name\"\n\u{fc}"];
+    let mut told = Vec::new();
+    for here in [None, Some(Local::new())] {
+        let mut place = Files::new();
+        place.here = here;
+        let requests: Vec<_> = names.iter().map(|name| place.request(name, -4, 100)).collect();
+        let said =
+            |answer: &dyn std::fmt::Debug| format!("{answer:?}").replace(place.path.to_str().unwrap(), "");
+        let read = place.read(&requests).await;
+        let read: Vec<_> = read.iter().map(|answer| (code(answer), answer.clone().ok())).collect();
+        let stat = place.stat(&names).await;
+        let kind = |found: Option<Metadata>| {
+            found.map(|found| (found.size, found.mode, found.owner, found.is_symlink))
+        };
+        let stat: Vec<_> = stat.iter().map(|answer| (code(answer), answer.clone().ok().map(kind))).collect();
+        let list = place.list(&place.path.join("granted")).await;
+        let of_link = place.list(&place.path.join("granted/up")).await;
+        told.push(said(&(read, stat, list, code(&of_link))));
+        let of_seen = |command: &Command| command.args.iter().any(|word| word.ends_with("/granted/file"));
+        assert_eq!(place.asked().iter().any(of_seen), place.here.is_none());
+    }
+    assert_eq!(told[0], told[1]);
+}
+
+#[tokio::test]
+async fn the_kernels_own_files_are_left_to_commands() {
+    let mut place = Files::new();
+    (place.here, place.grants) = (Some(Local::new()), Arc::new(grants(&["/proc/version"])));
+    let request = ReadRequest { path: "/proc/version".into(), offset: 0, max_bytes: 4096 };
+    let answers = place.read(&[request]).await;
+    assert_eq!(answers[0].as_ref().unwrap(), &std::fs::read("/proc/version").unwrap());
+    assert!(place.asked().iter().any(|command| command.program == "dd"));
+}
+
+#[tokio::test]
 async fn which_file_it_is_is_said_alike_by_the_kernel_and_by_commands() {
     use std::os::unix::fs::MetadataExt;
     let place = Files::new();
@@ -235,12 +296,13 @@ async fn a_command_that_no_pattern_allows_is_not_run() {
     let place = Files::new();
     // The checks allow everything, and the grants are for something else, and so only the patterns can refuse.
     let access = grants(&["/srv/other/*"]).access(&Privilege::Root);
-    let verbs = FileCommands { runner: &place.runner, access: &access, trusted: &Trusted::Anyone };
+    let verbs =
+        FileCommands { runner: &place.runner, access: &access, trusted: &Trusted::Anyone, here: None };
     let request = place.request("file", 0, 10);
-    assert_eq!(code(&verbs.read_all(&[request], &|_, _| Ok(())).await[0]), "CAPABILITY_DENIED");
-    assert_eq!(code(&verbs.stat_all(&[place.at("file")], &|_, _| Ok(())).await[0]), "CAPABILITY_DENIED");
-    assert_eq!(code(&verbs.list_all(&[place.at(".")], &|_, _| Ok(())).await[0]), "UNRESOLVABLE_PATH");
-    assert_eq!(code(&verbs.list_all(&[place.at("")], &|_, _| Ok(())).await[0]), "CAPABILITY_DENIED");
+    assert_eq!(code(&verbs.read_all(&[request], &anywhere()).await[0]), "CAPABILITY_DENIED");
+    assert_eq!(code(&verbs.stat_all(&[place.at("file")], &anywhere()).await[0]), "CAPABILITY_DENIED");
+    assert_eq!(code(&verbs.list_all(&[place.at(".")], &anywhere()).await[0]), "UNRESOLVABLE_PATH");
+    assert_eq!(code(&verbs.list_all(&[place.at("")], &anywhere()).await[0]), "CAPABILITY_DENIED");
     // The root directory is above what is granted, and it is all that was looked at.
     assert!(place.asked().iter().all(|command| command.args == [STAT, &["/"]].concat()));
 }
@@ -279,11 +341,11 @@ impl Runner for Nobody {
 async fn where_the_rights_cannot_be_had_every_answer_says_so() {
     let place = Files::new();
     let access = place.grants.access(&Privilege::Root);
-    let verbs = FileCommands { runner: &Nobody, access: &access, trusted: &Trusted::Root };
+    let verbs = FileCommands { runner: &Nobody, access: &access, trusted: &Trusted::Root, here: None };
     let required = "PRIVILEGE_REQUIRED";
     let reads =
-        verbs.read_all(&[place.request("file", 0, 1), place.request("link", 0, 1)], &|_, _| Ok(())).await;
+        verbs.read_all(&[place.request("file", 0, 1), place.request("link", 0, 1)], &anywhere()).await;
     assert_eq!(reads.iter().map(code).collect::<Vec<_>>(), [required; 2]);
-    assert_eq!(code(&verbs.stat_all(&[place.at("file")], &|_, _| Ok(())).await[0]), required);
-    assert_eq!(code(&verbs.list_all(&[place.at("")], &|_, _| Ok(())).await[0]), required);
+    assert_eq!(code(&verbs.stat_all(&[place.at("file")], &anywhere()).await[0]), required);
+    assert_eq!(code(&verbs.list_all(&[place.at("")], &anywhere()).await[0]), required);
 }

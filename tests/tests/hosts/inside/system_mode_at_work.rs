@@ -165,6 +165,29 @@ async fn the_server_acts_for_a_person_who_cannot_touch_it() {
 }
 
 #[tokio::test]
+async fn what_everybody_may_read_is_read_without_sudo_and_the_rest_by_it() {
+    let test = "what_everybody_may_read_is_read_without_sudo_and_the_rest_by_it";
+    let Some(person) = Person::with_system_mode(test) else { return };
+    let journal = "journalctl --sync; journalctl --cursor-file=/run/lsa-cursor --identifier=sudo -o cat";
+    let (shown, kept) = ("/etc/lsa-shown/a.conf", "/etc/sudoers.d/lsa-kept");
+    person.0.sh(&format!(
+        "set -e; mkdir -p /etc/lsa-shown; echo '# shown' > {shown}; echo '# kept' > {kept}; chmod 440 {kept}\n\
+         rm -f /run/lsa-cursor; {journal} --lines=1"
+    ));
+    let mut client = person.serve().await;
+    for (file, contents) in [(shown, "# shown"), (kept, "# kept")] {
+        let read = client.envelope("file_read", json!({"path": file})).await;
+        assert!(read.to_string().contains(contents), "{read}");
+    }
+    let taken = person.0.sh(&format!("{journal}; rm -r /etc/lsa-shown {kept}"));
+    let commands: Vec<&str> =
+        taken.lines().filter_map(|line| line.split_once("USER=root ; COMMAND=")).map(|(_, it)| it).collect();
+    let is_read = |command: &&str| command.contains("/dd if=/etc/sudoers.d/lsa-kept ");
+    assert!(commands.len() == 1 && commands.iter().all(is_read), "{commands:#?}");
+    client.close().await;
+}
+
+#[tokio::test]
 async fn what_is_critical_is_for_root_to_approve_and_never_for_the_person() {
     let test = "what_is_critical_is_for_root_to_approve_and_never_for_the_person";
     let Some(person) = Person::with_system_mode(test) else { return };
