@@ -1,22 +1,18 @@
 //! The history of apt and dpkg: the transactions of apt's `history.log`, and those of dpkg's log that were made without
 //! apt. Rotated logs are read too, compressed or not. Times are in the target's own time zone, as the logs have them.
 
-use std::io::Read;
-
-use flate2::read::MultiGzDecoder;
 use linux_sysadmin_sdk::packages::{Operation, Transaction, Verb};
 use linux_sysadmin_sdk::prelude::*;
-use linux_sysadmin_sdk::text::lossy_string;
 
-/// The most bytes that are read of one log, uncompressed. Older transactions aren't reported.
-const MOST_BYTES: usize = 4 << 20;
+use crate::log_files::{self, Log};
+
 /// The number of transactions after which no older log is read, where no package is named.
 const ENOUGH: usize = 300;
 
 pub(crate) fn read(package: Option<&str>, cx: &Context) -> Result<Vec<Transaction>> {
     let is_enough = |found: usize| package.is_none() && found >= ENOUGH;
-    let of_apt = latest("/var/log/apt", "history.log", cx, is_enough, of_apt)?;
-    let of_dpkg = latest("/var/log", "dpkg.log", cx, is_enough, of_dpkg)?;
+    let logs = [Log::new("/var/log/apt", "history.log", of_apt), Log::new("/var/log", "dpkg.log", of_dpkg)];
+    let [of_apt, of_dpkg] = log_files::latest(logs, is_enough, cx)?;
     let is_by_itself = |dpkg: &Entry| !of_apt.iter().any(|apt| apt.has(dpkg));
     let by_itself: Vec<_> = of_dpkg.into_iter().filter(is_by_itself).collect();
     let mut all: Vec<_> = of_apt.into_iter().chain(by_itself).map(|entry| entry.past).collect();
@@ -34,83 +30,6 @@ impl Entry {
     /// Whether the other transaction is a part of this one.
     fn has(&self, other: &Entry) -> bool {
         self.past.at <= other.past.at && other.past.at <= self.end
-    }
-}
-
-/// Reads a log and its rotated files, the latest first, until there is enough.
-fn latest(
-    directory: &str,
-    name: &str,
-    cx: &Context,
-    is_enough: impl Fn(usize) -> bool,
-    parse: fn(&str) -> Vec<Entry>,
-) -> Result<Vec<Entry>> {
-    let mut found: Vec<Entry> = Vec::new();
-    for file in files(directory, name, cx)? {
-        let text = text(&format!("{directory}/{file}"), cx)?;
-        let mut entries = parse(&text);
-        entries.reverse();
-        found.extend(entries);
-        if is_enough(found.len()) {
-            break;
-        }
-    }
-    Ok(found)
-}
-
-/// The existing files of a log: `history.log`, `history.log.1.gz`, `history.log.2.gz` ….
-fn files(directory: &str, name: &str, cx: &Context) -> Result<Vec<String>> {
-    let names = match cx.list_dir(directory) {
-        Ok(names) => names,
-        Err(problem) if problem.code == "FILE_NOT_FOUND" => return Ok(Vec::new()),
-        Err(problem) => return Err(problem),
-    };
-    let age = |file: &str| {
-        let rest = file.strip_prefix(name)?;
-        let rest = rest.strip_suffix(".gz").unwrap_or(rest);
-        if rest.is_empty() { Some(0) } else { rest.strip_prefix('.')?.parse::<u32>().ok() }
-    };
-    let mut files: Vec<_> = names.into_iter().filter_map(|file| Some((age(&file)?, file))).collect();
-    files.sort();
-    Ok(files.into_iter().map(|(_, file)| file).collect())
-}
-
-/// The text of a log. Of a large file only its end is read, from the first whole line on.
-fn text(path: &str, cx: &Context) -> Result<String> {
-    const PART: u64 = 1 << 20;
-    let mut bytes = Vec::new();
-    let size = cx.stat_all(&[path]).remove(0)?.map_or(0, |found| found.size);
-    let is_packed = path.ends_with(".gz");
-    let from = if is_packed { 0 } else { size.saturating_sub(MOST_BYTES as u64) };
-    let parts: Vec<_> = (from..size.min(from + MOST_BYTES as u64))
-        .step_by(PART as usize)
-        .map(|at| (path, at as i64, PART))
-        .collect();
-    for part in cx.read_parts(&parts) {
-        bytes.extend(part?);
-    }
-    let mut is_cut = from > 0;
-    if is_packed {
-        (bytes, is_cut) = tail(MultiGzDecoder::new(bytes.as_slice()));
-    }
-    let text = lossy_string(bytes);
-    Ok(if is_cut { text.split_once('\n').map_or(String::new(), |(_, rest)| rest.to_owned()) } else { text })
-}
-
-/// Reads the last part of a stream without keeping the rest, and says whether there was more before it. A stream that
-/// breaks off ends there.
-fn tail(mut reader: impl Read) -> (Vec<u8>, bool) {
-    let (mut kept, mut piece, mut is_cut) = (Vec::new(), vec![0; 1 << 16], false);
-    loop {
-        let read = reader.read(&mut piece).unwrap_or(0);
-        kept.extend_from_slice(&piece[..read]);
-        if kept.len() > 2 * MOST_BYTES || read == 0 && kept.len() > MOST_BYTES {
-            kept.drain(..kept.len() - MOST_BYTES);
-            is_cut = true;
-        }
-        if read == 0 {
-            return (kept, is_cut);
-        }
     }
 }
 

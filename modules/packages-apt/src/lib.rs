@@ -9,6 +9,7 @@ mod commands;
 mod dpkg_query;
 mod explain;
 mod history;
+mod log_files;
 mod output;
 mod repositories;
 mod simulation;

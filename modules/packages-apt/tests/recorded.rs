@@ -274,6 +274,32 @@ fn history_is_apts_with_what_dpkg_did_alone_and_old_logs_as_well() {
 }
 
 #[test]
+fn rotated_logs_are_read_until_there_is_enough_and_all_of_them_for_one_package() {
+    let past = |at: usize| {
+        let at = format!("{}-01-01  01:02:03", 3000 - at);
+        format!("Start-Date: {at}\nRemove: lab-hello:amd64 (0.1)\nEnd-Date: {at}\n\n")
+    };
+    let years = |all: &Value| -> Vec<usize> {
+        let year = |past: &Value| past["at"].as_str().and_then(|at| at[..4].parse().ok()).expect("a year");
+        all.as_array().expect("a list").iter().map(year).collect()
+    };
+    let few = (1..13).fold(fresh().file("/var/log/apt/history.log", past(0)), |target, number| {
+        target.file(&format!("/var/log/apt/history.log.{number}"), past(number))
+    });
+    assert_eq!(years(&data(few, "pkg_history", json!({}))), (2988..=3000).rev().collect::<Vec<_>>());
+
+    let many = || {
+        let newest: String = (0..300).rev().map(past).collect();
+        fresh().file("/var/log/apt/history.log", newest).file("/var/log/apt/history.log.1", past(300))
+    };
+    let of_all = data(many(), "pkg_history", json!({"limit": 1000}));
+    assert_eq!(years(&of_all), (2701..=3000).rev().collect::<Vec<_>>());
+    let (of_one, _) =
+        call(many(), "pkg_history", json!({"package": "lab-hello", "limit": 1000})).expect("told");
+    assert_eq!(years(&of_one), (2700..=3000).rev().collect::<Vec<_>>());
+}
+
+#[test]
 fn without_a_version_the_way_back_is_the_version_before_by_history() {
     let upgraded = || older().file("/var/log/apt/history.log", HISTORY.replace("(1.0, 2.0)", "(2.0, 1.0)"));
     let shown = format!("{:?}", plan_of_rollback(upgraded(), json!({"package": "lab-hello"})));
