@@ -249,7 +249,7 @@ impl Machine {
         let Some(lab) = self.lab() else {
             let ids = [format!("--reuid={account}"), format!("--regid={account}")];
             let as_account = ["setpriv", &ids[0], &ids[1], "--init-groups"];
-            let cache = format!("XDG_CACHE_HOME={CACHES}/{account}");
+            let cache = format!("XDG_CACHE_HOME={}", Self::cache(account));
             let plain = ["env", "-i", "-C", "/", "PATH=/usr/sbin:/usr/bin", &own, &cache];
             return self.host.command(&[&note[..], &as_account, &plain, env, &[self.program], args].concat());
         };
@@ -366,9 +366,14 @@ impl Machine {
         }
     }
 
+    /// The directory for an account's compiled modules, beside its homes.
+    pub fn cache(account: &str) -> String {
+        format!("{CACHES}/{account}")
+    }
+
     /// Copies the modules that the tests have compiled to the account, where it has none yet.
     fn fill_cache(&self, account: &str) {
-        let cache = format!("{CACHES}/{account}");
+        let cache = Self::cache(account);
         if self.holds(&format!("test \"$(stat -c %U {cache})\" = {account}")) {
             return;
         }

@@ -34,7 +34,7 @@ impl Lab {
     fn limit(&self) {
         self.0.sh(&format!("useradd {LIMITED}"));
         self.0.add(LIMITED, LIMITED, "lingering");
-        let home = format!("HOME=/var/lib/planner/{LIMITED}");
+        let home = format!("HOME=/var/lib/planner/{LIMITED} XDG_CACHE_HOME={}", Machine::cache(LIMITED));
         self.0.sh(&format!(
             "runuser -u {LIMITED} -- env -i -C / {home} {HOST_PROGRAM} modules sudoers lingering > {FRAGMENT}
              chmod 0440 {FRAGMENT}; visudo --check --file={FRAGMENT}"
