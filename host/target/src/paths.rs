@@ -166,7 +166,7 @@ impl Target {
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => return too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
-                let commands = self.file_commands(access, &trusted);
+                let commands = self.file_commands(access, &trusted).await;
                 match with_identity {
                     true => commands.resolve(&asked, LastLink::Followed).await,
                     false => commands.resolve_without_names(&asked).await,
@@ -191,7 +191,7 @@ impl Target {
             Ok(AccessMethod::As(account)) => resolve_as(account, paths.clone(), LastLink::Kept).await,
             Ok(AccessMethod::Commands(trusted)) => {
                 let asked: Vec<_> = paths.iter().map(String::as_str).collect();
-                self.file_commands(access, &trusted).resolve(&asked, LastLink::Kept).await
+                self.file_commands(access, &trusted).await.resolve(&asked, LastLink::Kept).await
             }
         };
         let located = |(asked, resolved): (&String, Result<Resolved, Problem>)| {
@@ -220,7 +220,7 @@ impl Target {
             }
             Ok(AccessMethod::Commands(_)) if count > PATHS_BY_COMMANDS => too_many(count),
             Ok(AccessMethod::Commands(trusted)) => {
-                let answers = self.file_commands(access, &trusted).read_all(&requests, &check).await;
+                let answers = self.file_commands(access, &trusted).await.read_all(&requests, &check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.read_own(requests, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
@@ -260,7 +260,7 @@ impl Target {
             }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
-                let answers = self.file_commands(access, &trusted).stat_all(&paths, &check).await;
+                let answers = self.file_commands(access, &trusted).await.stat_all(&paths, &check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.stat_own(paths, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
@@ -314,7 +314,7 @@ impl Target {
             }
             Ok(AccessMethod::Commands(_)) if paths.len() > PATHS_BY_COMMANDS => too_many(paths.len()),
             Ok(AccessMethod::Commands(trusted)) => {
-                let answers = self.file_commands(access, &trusted).list_all(&paths, &check).await;
+                let answers = self.file_commands(access, &trusted).await.list_all(&paths, &check).await;
                 match access.would_do_without_sudo(&answers) {
                     true => self.list_own(paths, Trusted::Anyone, &access.privilege, check).await,
                     false => answers,
@@ -364,9 +364,12 @@ impl Target {
         })
     }
 
-    fn file_commands<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> FileCommands<'a, Self> {
+    async fn file_commands<'a>(&'a self, access: &'a Access, trusted: &'a Trusted) -> FileCommands<'a, Self> {
+        // An account that has no rights of root is told so, on this machine as on every other one.
+        let is_roots =
+            *trusted == Trusted::Root && self.facts().await.is_ok_and(|facts| facts.root_available());
         let here = match &self.machine {
-            Machine::Local(local) if *trusted == Trusted::Root => Some(local),
+            Machine::Local(local) if is_roots => Some(local),
             _ => None,
         };
         FileCommands { runner: self, access, trusted, here }
