@@ -10,7 +10,7 @@ macro_rules! known {
     () => {
         r"
 known() {
-    for place in / /etc /etc/sysctl.d /etc/systemd/system /etc/cron.d /etc/sudoers.d /srv /tmp /opt /home /var/www /var/lib /root /root/.ssh /usr/local/bin /usr/local/lib; do
+    for place in / /etc /etc/sysctl.d /etc/systemd/system /etc/cron.d /etc/sudoers.d /srv /tmp /opt /home /var/www /var/lib /var/backups /root /root/.ssh /usr/local/bin /usr/local/lib; do
         ls -A $place | sed s:^:$place/:
     done
 }
