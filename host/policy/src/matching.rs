@@ -135,7 +135,7 @@ pub(super) fn follows(words: &[String], argv: &Argv<'_>, abbreviates: bool) -> (
     (met, at)
 }
 
-/// Whether the operands certainly begin with these words.
+/// Returns whether the operands certainly begin with these words.
 fn begins(words: &[String], argv: &Argv<'_>) -> bool {
     let is = |(wanted, operand): (&String, &Operand<'_>)| {
         !operand.is_maybe_value && glob::word(wanted, operand.word) == Met::Yes

@@ -1,6 +1,6 @@
 //! Reads files by commands, where this process can't open them: with another account's rights, or on another machine.
-//! Where root's rights are for files of this machine, the process looks by itself as far as it may, since each command takes
-//! a start of sudo and of a program.
+//! Where files of this machine are looked at with root's rights, this process first looks by itself as far as it may, because
+//! each command starts sudo and a program.
 //!
 //! Each command is built here. Where it takes rights other than the account's own, it has to match one of the grants'
 //! patterns (`capability/verbs.yaml`); otherwise it isn't run. [`answers`] reads the output.
@@ -199,8 +199,8 @@ impl<'a, R: Runner> FileCommands<'a, R> {
         found.with(answers)
     }
 
-    /// Whether this process, where it reaches the path, finds there what the account of the access would find. The kernel's own
-    /// files differ from reader to reader.
+    /// Returns whether this process, where it reaches the path, finds there what the account of the access would find. The
+    /// kernel's own files differ from reader to reader.
     fn may_look_itself(&self, path: &str) -> bool {
         self.here.is_some() && !is_kernels(path)
     }

@@ -11,8 +11,8 @@ pub(super) struct OwnFirst<Q, T> {
 }
 
 impl<Q: Clone, T> OwnFirst<Q, T> {
-    /// Asks this machine, where there is one to ask, those questions that this process `may` answer. A problem is no answer, and
-    /// neither is what isn't enough.
+    /// Answers by `own` those questions that this process `may` answer here. A problem is no answer, and neither is what isn't
+    /// enough.
     pub(super) async fn ask<M, F: Future<Output = Vec<Result<T, Problem>>>>(
         here: Option<M>,
         asked: &[Q],

@@ -43,7 +43,7 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Whether the owner and the group have names.
+    /// Returns whether the owner and the group have names.
     pub(super) fn has_names(&self) -> bool {
         [&self.owner, &self.group].into_iter().all(|name| name.bytes().any(|byte| !byte.is_ascii_digit()))
     }
