@@ -16,7 +16,7 @@ use place::{
 };
 
 /// A place with a password.
-fn repository() -> Option<Place> {
+fn without_repository() -> Option<Place> {
     if !has("restic") {
         skipped("there is no restic");
         return None;
@@ -25,6 +25,28 @@ fn repository() -> Option<Place> {
     fs::write(place.path("machine-id"), "0123456789abcdef0123456789abcdef\n").unwrap();
     password(&place, "one secret\n", 0o600);
     Some(place)
+}
+
+/// A place with a password and an empty repository.
+fn repository() -> Option<Place> {
+    let place = without_repository()?;
+    put_repository(&place);
+    Some(place)
+}
+
+/// Puts a new repository of restic 0.14 where there is none. To open one takes restic half a second of computing by intent. Of
+/// this one's key, scrypt is given the smallest N, which takes none.
+fn put_repository(place: &Place) {
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/repository");
+    let repository = place.path("repository");
+    for name in ["data", "index", "keys", "locks", "snapshots"] {
+        fs::create_dir_all(repository.join(name)).unwrap();
+    }
+    fs::set_permissions(&repository, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::copy(made.join("config"), repository.join("config")).unwrap();
+    for key in fs::read_dir(made.join("keys")).unwrap().map(Result::unwrap) {
+        fs::copy(key.path(), repository.join("keys").join(key.file_name())).unwrap();
+    }
 }
 
 fn password(place: &Place, text: &str, mode: u32) {
@@ -44,6 +66,12 @@ fn at(place: &Place, command: &str, args: &[&str]) -> Ran {
 #[track_caller]
 fn create(place: &Place, args: &[&str]) -> Ran {
     at(place, "create", &[args, &["--", &place.at("source")]].concat()).good()
+}
+
+/// Sets what the engine takes for the time, in seconds since 1970.
+fn clock(place: &Place, time: u64) {
+    place.program("date", "case $1 in +%s) cat \"${0%/*}/now\" ;; *) exec /bin/date \"$@\" ;; esac");
+    fs::write(place.path("bin/now"), time.to_string()).unwrap();
 }
 
 /// restic itself, with the place's repository.
@@ -83,7 +111,7 @@ fn noise(size: usize) -> Vec<u8> {
 
 #[test]
 fn a_tree_comes_back_as_it_was_by_every_shell() {
-    for place in of_each_shell(repository) {
+    for place in of_each_shell(without_repository) {
         let source = place.path("source");
         odd_files(&source);
         fs::write(source.join("q\"\\<&>\u{2028}"), "quoted").unwrap();
@@ -91,8 +119,12 @@ fn a_tree_comes_back_as_it_was_by_every_shell() {
         let checked = at(&place, "check", &[]).good();
         assert_eq!(checked.value("repository"), "missing");
         assert!(checked.value("free_kib").parse::<u64>().unwrap() > 0);
+        let new = create(&place, &["--label=one", "--exclude=*.log"]);
+        assert!(new.value("note").contains("a new repository was made"), "{}", new.out);
+        fs::remove_dir_all(place.path("repository")).unwrap();
+        put_repository(&place);
         let made = create(&place, &["--label=one", "--exclude=*.log"]);
-        assert!(made.value("note").contains("a new repository was made"), "{}", made.out);
+        assert!(!made.out.contains("a new repository was made"), "{}", made.out);
         let id = made.value("id");
         assert!(id.ends_with("-one"), "{id}");
         assert!(!at(&place, "check", &[]).good().out.contains("missing"));
@@ -289,8 +321,14 @@ fn a_killed_backup_is_no_backup_and_its_lock_stops_nobody() {
         assert!(begun.elapsed() < Duration::from_secs(60), "nothing was copied");
         std::thread::sleep(Duration::from_millis(20));
     }
-    ran(Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())])).good();
+    let group = format!("-{}", child.id());
+    ran(Command::new("kill").args(["-KILL", "--", &group])).good();
     child.wait().unwrap();
+    // restic takes a process for running until init has waited for it.
+    while ran(Command::new("kill").args(["-0", "--", &group])).ok {
+        assert!(begun.elapsed() < Duration::from_secs(60), "a process is left");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert_eq!(fs::read_dir(&locks).unwrap().count(), 1);
     fs::remove_file(place.path("bin/restic")).unwrap();
     let listed = at(&place, "list", &[]).good().out;
@@ -324,8 +362,10 @@ fn a_repository_that_somebody_else_uses_is_told() {
     );
     fs::write(place.path("config/daily.conf"), config).unwrap();
     // Both may write at once; only what removes something has to wait.
+    clock(&place, 1_795_755_600);
     let first = place.run(&["run", "daily"]).good();
     assert!(!first.out.contains("removed="), "{}", first.out);
+    clock(&place, 1_795_755_601);
     let second = place.run(&["run", "daily"]);
     assert_eq!(second.code(), "REPOSITORY_LOCKED");
     assert!(second.error.contains("already locked by PID"), "{}", second.error);
@@ -343,8 +383,7 @@ fn a_schedule_prunes_the_backups_of_its_label_and_of_this_machine_only() {
         place.at("source")
     );
     fs::write(place.path("config/daily.conf"), config).unwrap();
-    place.program("date", "case $1 in +%s) cat \"${0%/*}/now\" ;; *) exec /bin/date \"$@\" ;; esac");
-    let on = |day: u64| fs::write(place.path("bin/now"), (1_795_755_600 + day * 86_400).to_string()).unwrap();
+    let on = |day: u64| clock(&place, 1_795_755_600 + day * 86_400);
     let run = || place.run(&["run", "daily"]).good();
     on(0);
     let by_hand = create(&place, &["--label=daily-x"]).value("id").to_owned();
@@ -435,7 +474,7 @@ fn what_could_not_be_read_makes_no_good_backup() {
 
 #[test]
 fn each_hindrance_has_a_code_of_its_own() {
-    let Some(place) = repository() else { return };
+    let Some(place) = without_repository() else { return };
     let source = place.at("source");
     fs::write(place.path("source/a"), "x").unwrap();
     let create = || at(&place, "create", &["--", &source]);
@@ -520,7 +559,7 @@ fn each_hindrance_has_a_code_of_its_own() {
 
 #[test]
 fn a_full_disk_and_a_read_only_one_are_told() {
-    let Some(place) = repository() else { return };
+    let Some(place) = without_repository() else { return };
     if !is_root() || !ran(Command::new("unshare").args(["-m", "true"])).ok {
         skipped("needs mounts");
         return;
@@ -557,7 +596,7 @@ fn a_full_disk_and_a_read_only_one_are_told() {
 
 #[test]
 fn a_repository_on_another_host_is_reached_by_sftp() {
-    let Some(place) = repository() else { return };
+    let Some(place) = without_repository() else { return };
     let places =
         ["/usr/lib/openssh/sftp-server", "/usr/libexec/openssh/sftp-server", "/usr/lib/ssh/sftp-server"];
     let given = std::env::var("SFTP_SERVER").ok();
